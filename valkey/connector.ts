@@ -57,7 +57,12 @@ function withSocketStubs(bytes: Duplex): Socket {
   return Object.assign(bytes, SOCKET_STUBS) as unknown as Socket;
 }
 
-async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: number): Promise<Socket> {
+/**
+ * Starts TLS inside a stream.
+ * @param handshakeMs time limit for the handshake, milliseconds
+ * @throws the error of the stream or of TLS
+ */
+export async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: number): Promise<Socket> {
   const stream = startTls({ ...tls, socket: bytes });
   // The stream may emit several errors: its own, an error of the stream below it, and errors after its user has removed
   // its listeners.

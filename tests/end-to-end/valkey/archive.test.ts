@@ -1,0 +1,270 @@
+/** What a server sends to a replica, archived and restored: at the end, at an instant, over lost connections and failovers. */
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Programs } from "../../../platforms/host/programs/programs";
+import { materialize, restorePoint } from "../../../valkey/archive/materialize";
+import { compareRdb } from "../../../valkey/rdb/compare";
+import { readFileInPieces } from "../../../valkey/rdb/walk";
+import { connect } from "../../../valkey/connection";
+import { CommandParser } from "../../../valkey/replication-stream/command-parser";
+import { followStream } from "../../../valkey/replication-stream/follow";
+import type { StreamSource } from "../../../valkey/replication-stream/replica-link";
+import { writeDataSet } from "../../support/valkey/data-set";
+import { followServer } from "../../support/valkey/followed-server";
+import { eventually, realPrograms, Sandbox } from "../../support/valkey/real";
+import type { ServerProcess } from "../../support/valkey/server-process";
+import { digests, programsOf, save, startServer, VERSIONS } from "../../support/valkey/server-process";
+import { startTlsServer } from "../../support/valkey/tls-server";
+
+let sandbox: Sandbox;
+let number = 0;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+});
+afterAll(() => sandbox.close());
+
+const freshDirectory = (): string => {
+  const path = join(sandbox.host.run.path, `archive-${number++}`);
+  mkdirSync(path);
+  return path;
+};
+const sourceOf = ({ endpoint, access }: ServerProcess): StreamSource => ({ name: "followed", endpoint, access });
+
+async function offsetOf({ connection }: ServerProcess): Promise<number> {
+  return Number(/^master_repl_offset:(\d+)/m.exec(await connection.info("replication"))?.[1]);
+}
+
+const digestOf = async ({ connection }: ServerProcess): Promise<unknown> => connection.call("DEBUG", ["DIGEST"]);
+
+async function waitForReplicas({ connection }: ServerProcess, count: number): Promise<void> {
+  await eventually("the server sends its stream", async () => {
+    const text = await connection.info("replication");
+    return (text.match(/state=online/g) ?? []).length >= count;
+  });
+}
+
+/** Settings of a server that loads a restored directory. It refuses commands or transactions without an end. */
+const LOADED = { appendonly: "yes", "aof-load-truncated": "no" };
+
+/** Loads a data directory, and says what the server holds. `file` is an RDB file with it. */
+async function load(
+  programs: Programs,
+  directory: string,
+): Promise<{ digest: unknown; keys: Map<string, string>; file: string }> {
+  const server = await startServer(sandbox, programs, directory, LOADED);
+  try {
+    return { digest: await digestOf(server), keys: await digests(server), file: await save(server) };
+  } finally {
+    await server.kill();
+  }
+}
+
+describe.each(VERSIONS)("%s", (version) => {
+  it.for(["no", "yes"])(
+    "undoes a FLUSHALL to the instant before (diskless: %s)",
+    async (diskless, context: TestContext) => {
+      const programs = (await programsOf(version)) ?? context.skip(`${version} cannot be had here`);
+      const server = await startServer(sandbox, programs, freshDirectory(), {
+        "repl-diskless-sync": diskless,
+        "repl-backlog-size": "16mb",
+      });
+      const { connection } = server;
+      await writeDataSet(connection, 11, 300);
+      const archive = followServer(freshDirectory(), () => sourceOf(server));
+      await waitForReplicas(server, 1);
+      await writeDataSet(connection, 12, 300);
+      for (let value = 0; value < 50; value++) {
+        await connection.multi().incr("counter").rpush("log", `${value}`).exec();
+        if (value === 25) await connection.call("CLIENT", ["KILL", "TYPE", "replica"]);
+      }
+      await connection.eval("redis.call('SET', KEYS[1], ARGV[1]) redis.call('EXPIRE', KEYS[1], 5000)", 1, "lua", "x");
+      // The server asks its replicas for an acknowledgement.
+      expect(await connection.wait(1, 5000)).toBe(1);
+      await archive.reached(await offsetOf(server));
+      const [before, digest, keys] = [Date.now(), await digestOf(server), await digests(server)];
+      const file = await save(server);
+      await sleep(300);
+      await connection.flushall();
+      await connection.set("after", "the flush");
+      await archive.reached(await offsetOf(server));
+      await archive.stop();
+      expect(archive.kinds).toEqual(["base", "base-end", "continued"]);
+      const set = await archive.newestSet();
+      const target = freshDirectory();
+      const point = restorePoint(set, before);
+      expect(point.at).toBeLessThanOrEqual(before);
+      await materialize(archive.store, set, point, target);
+      const loaded = await load(programs, target);
+      expect(loaded.keys).toEqual(keys);
+      expect(loaded.digest).toBe(digest);
+      // The digest of the server lacks times of TTLs, fields' TTLs, consumer groups and functions.
+      const comparison = await compareRdb(
+        () => readFileInPieces(file),
+        () => readFileInPieces(loaded.file),
+        { scope: "replicated" },
+      );
+      expect(comparison).toMatchObject({ isEqual: true, first: [], libraries: [] });
+      expect(comparison.keys[0]).toBeGreaterThan(500);
+      const last = set.increments.at(-1)?.instants.at(-1)?.[0] ?? 0;
+      const end = freshDirectory();
+      await materialize(archive.store, set, restorePoint(set, last), end);
+      expect([...(await load(programs, end)).keys.keys()]).toEqual(["after"]);
+      await server.kill();
+    },
+  );
+});
+
+it("never restores a part of a transaction, at any instant", async () => {
+  const programs = await realPrograms();
+  const server = await startServer(sandbox, programs, freshDirectory());
+  const archive = followServer(freshDirectory(), () => sourceOf(server));
+  await waitForReplicas(server, 1);
+  // Long enough to arrive in several pieces.
+  const long = "x".repeat(500_000);
+  for (let value = 1; value <= 200; value++) {
+    await server.connection.multi().set("a", value).set("long", long).set("b", value).exec();
+    await sleep(5);
+  }
+  await archive.reached(await offsetOf(server));
+  await archive.stop();
+  const set = await archive.newestSet();
+  const instants = set.increments.flatMap((increment) => increment.instants);
+  expect(instants.length).toBeGreaterThan(5);
+  const target = freshDirectory();
+  const [end] = instants.at(-1) ?? [];
+  await materialize(archive.store, set, restorePoint(set, end ?? 0), target);
+  const stream = readFileSync(join(target, "appendonlydir", "appendonly.aof.1.incr.aof"));
+  for (const [, offset] of instants) {
+    const names = new CommandParser().push(stream.subarray(0, offset - set.base.offset)).map(({ name }) => name);
+    expect(names.filter((name) => name === "MULTI").length).toBe(names.filter((name) => name === "EXEC").length);
+  }
+  const loaded = await startServer(sandbox, programs, target, LOADED);
+  expect(await loaded.connection.mget("a", "b")).toEqual(["200", "200"]);
+  await loaded.kill();
+  await server.kill();
+});
+
+it("continues after a failover without a new base, and after its own end where it stopped", async () => {
+  const programs = await realPrograms();
+  const primary = await startServer(sandbox, programs, freshDirectory());
+  const replica = await startServer(sandbox, programs, freshDirectory());
+  await replica.connection.call("REPLICAOF", ["127.0.0.1", String(primary.endpoint.port)]);
+  await waitForReplicas(primary, 1);
+  const directory = freshDirectory();
+  let followed = primary;
+  const archive = followServer(directory, () => sourceOf(followed));
+  await waitForReplicas(primary, 2);
+  await primary.connection.select(2);
+  await primary.connection.set("before", "1");
+  await archive.reached(await offsetOf(primary));
+  await eventually("the replica has everything", async () => (await offsetOf(replica)) === (await offsetOf(primary)));
+  await primary.kill();
+  followed = replica;
+  await replica.connection.call("REPLICAOF", ["NO", "ONE"]);
+  await replica.connection.select(2);
+  await replica.connection.set("after", "2");
+  await archive.reached(await offsetOf(replica));
+  expect(archive.kinds).toEqual(["base", "base-end", "continued"]);
+  await archive.stop();
+  await replica.connection.set("meanwhile", "3");
+  const resumed = followServer(directory, () => sourceOf(replica), await archive.newestSet());
+  await resumed.reached(await offsetOf(replica));
+  await resumed.stop();
+  expect(resumed.kinds).toEqual(["continued"]);
+  const set = await resumed.newestSet();
+  const target = freshDirectory();
+  const last = set.increments.at(-1)?.instants.at(-1)?.[0] ?? 0;
+  await materialize(resumed.store, set, restorePoint(set, last), target);
+  const loaded = await startServer(sandbox, programs, target, LOADED);
+  expect(await digests(loaded, 2)).toEqual(await digests(replica, 2));
+  expect((await digests(loaded, 2)).size).toBe(3);
+  await Promise.all([loaded.kill(), replica.kill()]);
+});
+
+it("refuses damaged files and directories that have data", async () => {
+  const programs = await realPrograms();
+  const server = await startServer(sandbox, programs, freshDirectory());
+  const archive = followServer(freshDirectory(), () => sourceOf(server));
+  await waitForReplicas(server, 1);
+  await server.connection.set("key", "value");
+  await archive.reached(await offsetOf(server));
+  await archive.stop();
+  await server.kill();
+  const set = await archive.newestSet();
+  const point = restorePoint(set, set.increments.at(-1)?.instants.at(-1)?.[0] ?? 0);
+  expect(() => restorePoint(set, 0)).toThrow(/is before its first instant/);
+  expect(() => restorePoint(set, Date.now() + 10 ** 6)).toThrow(/is after its last instant/);
+  const occupied = freshDirectory();
+  mkdirSync(join(occupied, "appendonlydir"));
+  await expect(materialize(archive.store, set, point, occupied)).rejects.toThrow(/exists already/);
+  const { path } = archive.store as unknown as { path: string };
+  appendFileSync(join(path, set.name, "base.rdb"), "x");
+  const target = freshDirectory();
+  await expect(materialize(archive.store, set, point, target)).rejects.toThrow(/base.rdb is damaged/);
+  expect(readdirSync(join(target, "appendonlydir"))).toEqual([]);
+});
+
+it("ends with an error when the spool is full, and the server keeps nothing for it", async () => {
+  const programs = await realPrograms();
+  const server = await startServer(sandbox, programs, freshDirectory());
+  const spoolDirectory = freshDirectory();
+  const options = { spoolDirectory, spoolLimit: 10 ** 6, signal: new AbortController().signal };
+  const stream = followStream({ ...options, source: () => sourceOf(server) });
+  expect((await stream.next()).value).toMatchObject({ event: { kind: "base" } });
+  await waitForReplicas(server, 1);
+  for (let value = 0; value < 40; value++) await server.connection.set("key", "x".repeat(100_000));
+  await eventually("the server has no replica", async () =>
+    (await server.connection.info("replication")).includes("connected_slaves:0"),
+  );
+  const drain = async (): Promise<void> => {
+    for await (const item of stream) expect(item.bytes.length).toBeLessThan(10 ** 6);
+  };
+  await expect(drain()).rejects.toThrow(/the spool is full: 1000000 bytes/);
+  expect(readdirSync(spoolDirectory)).toEqual([]);
+  await server.kill();
+});
+
+it("speaks TLS, logs in as a user, and says what the user lacks", async () => {
+  const directory = freshDirectory();
+  const users = join(directory, "users.acl");
+  writeFileSync(
+    users,
+    "user default on >secret ~* &* +@all\nuser archive on >word +psync +replconf +ping +info\nuser weak on >word +replconf +ping +info\n",
+  );
+  const server = await startTlsServer(sandbox, join(directory, "tls"), {
+    aclfile: users,
+    requirepass: "secret",
+    "repl-diskless-sync-delay": "0",
+  });
+  const endpoint = { host: "127.0.0.1", port: server.port };
+  const tls = { cacert: server.certificate, insecure: false };
+  const admin = await connect("admin", endpoint, { password: "secret", tls });
+  await admin.set("key", "value");
+  const first = async (username: string, password = "word"): Promise<string[]> => {
+    const stop = new AbortController();
+    const kinds: string[] = [];
+    const source = (): StreamSource => ({ name: "shop-0", endpoint, access: { username, password, tls } });
+    try {
+      for await (const { event } of followStream({
+        source,
+        spoolDirectory: directory,
+        spoolLimit: 10 ** 7,
+        signal: stop.signal,
+      })) {
+        kinds.push(event.kind);
+        if (event.kind === "base-end") break;
+      }
+    } finally {
+      stop.abort();
+    }
+    return kinds;
+  };
+  expect((await first("archive")).at(-1)).toBe("base-end");
+  await expect(first("weak")).rejects.toThrow(/shop-0 .*NOPERM.*psync/);
+  await expect(first("archive", "wrong")).rejects.toThrow(/shop-0 .*refuses the password/);
+  admin.disconnect();
+  server.stop();
+});

@@ -1,0 +1,231 @@
+/** Writes what a replica receives as sets of an archive: an RDB file, then increments with commands. */
+import { createHash } from "node:crypto";
+import { RdbWalker } from "../rdb/walker";
+import type { ResumePoint, StreamItem } from "../replication-stream/follow";
+import type { StreamPosition } from "../replication-stream/replica-link";
+import { CheckedFile, writeManifest } from "./checked-file";
+import type { ArchiveSet, BaseManifest, IncrementManifest } from "./manifests";
+import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION, incrementFile, incrementManifestFile } from "./manifests";
+import type { ArchiveStore } from "./store";
+
+export interface ArchiveWriterOptions {
+  /** Time after which an increment is closed, milliseconds. Commands are safe when their increment is closed. */
+  readonly incrementMs?: number;
+  /** Size from which an increment is closed, bytes. */
+  readonly incrementBytes?: number;
+}
+
+const INCREMENT_MS = 1_000;
+const INCREMENT_BYTES = 64 * 1024 ** 2;
+/** Smallest distance of two instants, milliseconds. */
+const INSTANT_MS = 100;
+
+/** Interval at which manifests say that there are no commands, milliseconds. */
+const QUIET_MS = 10_000;
+const EMPTY = { size: 0, sha256: createHash("sha256").digest("hex") };
+
+type Instant = [time: number, offset: number];
+
+interface OpenBase {
+  readonly set: string;
+  readonly file: CheckedFile;
+  readonly walker: RdbWalker;
+  readonly manifest: Pick<BaseManifest, "replid" | "offset" | "serverVersion" | "startedAt">;
+}
+
+interface OpenIncrement {
+  readonly file: CheckedFile;
+  readonly from: ResumePoint;
+  readonly openedAt: number;
+  readonly instants: Instant[];
+  /** Time of the first of the commands that the last instant includes. */
+  lastBegan: number;
+}
+
+interface PresentSet {
+  readonly set: string;
+  point: ResumePoint;
+}
+
+/** Takes the items of a stream, in order and one at a time. */
+export class ArchiveWriter {
+  #base: OpenBase | undefined;
+  #increment: OpenIncrement | undefined;
+  /** The present set and the place up to which it has commands. Undefined before the first base. */
+  #present: PresentSet | undefined;
+  /** First and last time without commands since the last increment. */
+  #quiet: Instant[] = [];
+  #quietWritten = -Infinity;
+
+  /** @param resume the set that a former process has written. The stream has to continue at its `resumePoint` */
+  constructor(
+    private readonly store: ArchiveStore,
+    private readonly options: ArchiveWriterOptions = {},
+    resume?: ArchiveSet,
+  ) {
+    if (resume !== undefined) this.#present = { set: resume.name, point: resumePoint(resume) };
+  }
+
+  /**
+   * Writes an item.
+   * @throws RdbCorrupt for a damaged RDB file, and the store's error. Then the set ends after its last whole increment
+   */
+  async write({ event, bytes }: StreamItem): Promise<void> {
+    switch (event.kind) {
+      case "base":
+        await this.close();
+        await this.#beginBase(event.position, event.serverVersion, event.at);
+        return;
+      case "base-bytes":
+        this.#base?.walker.push(bytes);
+        await this.#base?.file.write(bytes);
+        return;
+      case "base-end":
+        await this.#endBase();
+        return;
+      case "continued": {
+        await this.#closeIncrement();
+        const present = this.#present;
+        if (present !== undefined)
+          present.point = { ...present.point, position: { ...present.point.position, replid: event.replid } };
+        return;
+      }
+      case "commands":
+        await this.#append(event, bytes);
+        return;
+      case "quiet":
+        await this.#noteQuiet(event.at);
+    }
+  }
+
+  /** Closes the present increment. A base that is incomplete is discarded. */
+  async close(): Promise<void> {
+    const base = this.#base;
+    this.#base = undefined;
+    await base?.file.discard();
+    await this.#closeIncrement();
+  }
+
+  async #beginBase(position: StreamPosition, serverVersion: string, startedAt: number): Promise<void> {
+    this.#present = undefined;
+    this.#takeQuiet();
+    const set = `${new Date(startedAt).toISOString().replaceAll(/[-:.]/g, "")}-${position.offset}`;
+    this.#base = {
+      set,
+      file: await CheckedFile.create(this.store, `${set}/${BASE_FILE}`),
+      walker: new RdbWalker({}),
+      manifest: { ...position, serverVersion, startedAt },
+    };
+  }
+
+  async #endBase(): Promise<void> {
+    const base = this.#base;
+    if (base === undefined) throw new Error("a base ends that has not begun");
+    const { keys } = base.walker.finish();
+    this.#base = undefined;
+    const manifest: BaseManifest = { version: MANIFEST_VERSION, ...base.manifest, ...(await base.file.commit()), keys };
+    await writeManifest(this.store, `${base.set}/${BASE_MANIFEST}`, manifest);
+    const { replid, offset } = manifest;
+    this.#present = { set: base.set, point: { position: { replid, offset }, database: 0 } };
+  }
+
+  async #append(event: Extract<StreamItem["event"], { kind: "commands" }>, bytes: Buffer): Promise<void> {
+    const present = this.#present;
+    if (present === undefined) throw new Error("commands arrive without a base");
+    if (present.point.position.offset + bytes.length !== event.offset) throw new Error("the stream has a gap");
+    const { set, point } = present;
+    const { incrementBytes = INCREMENT_BYTES } = this.options;
+    this.#increment ??= {
+      file: await CheckedFile.create(this.store, `${set}/${incrementFile(point.position.offset)}`),
+      from: point,
+      openedAt: performance.now(),
+      instants: this.#takeQuiet(),
+      lastBegan: -Infinity,
+    };
+    await this.#increment.file.write(bytes);
+    present.point = { position: { ...point.position, offset: event.offset }, database: event.database };
+    if (event.at !== undefined) addInstant(this.#increment, event.at, event.offset);
+    if (this.#increment.file.size >= incrementBytes) await this.#closeIncrement();
+    else await this.#closeIfDue();
+  }
+
+  /**
+   * Notes that there were no commands until this time. Without an open increment, a manifest without a file says so. The
+   * next increment has the same name and the same instants, and replaces it.
+   */
+  async #noteQuiet(at: number): Promise<void> {
+    const present = this.#present;
+    if (present === undefined) return;
+    const { offset } = present.point.position;
+    if (this.#increment !== undefined) {
+      addInstant(this.#increment, at, offset);
+      await this.#closeIfDue();
+      return;
+    }
+    const [first] = this.#quiet;
+    this.#quiet = first === undefined ? [[at, offset]] : [first, [at, offset]];
+    if (performance.now() - this.#quietWritten < QUIET_MS) return;
+    this.#quietWritten = performance.now();
+    await this.#writeIncrement(present, present.point, this.#quiet, EMPTY);
+  }
+
+  async #closeIfDue(): Promise<void> {
+    const { incrementMs = INCREMENT_MS } = this.options;
+    const openedAt = this.#increment?.openedAt;
+    if (openedAt !== undefined && performance.now() - openedAt >= incrementMs) await this.#closeIncrement();
+  }
+
+  async #closeIncrement(): Promise<void> {
+    const [increment, present] = [this.#increment, this.#present];
+    this.#increment = undefined;
+    if (increment === undefined || present === undefined) return;
+    await this.#writeIncrement(present, increment.from, increment.instants, await increment.file.commit());
+  }
+
+  #takeQuiet(): Instant[] {
+    const quiet = this.#quiet;
+    this.#quiet = [];
+    this.#quietWritten = -Infinity;
+    return quiet;
+  }
+
+  async #writeIncrement(
+    { set, point }: PresentSet,
+    from: ResumePoint,
+    instants: readonly Instant[],
+    file: { readonly size: number; readonly sha256: string },
+  ): Promise<void> {
+    const manifest: IncrementManifest = {
+      version: MANIFEST_VERSION,
+      replid: from.position.replid,
+      from: from.position.offset,
+      to: from.position.offset + file.size,
+      databaseBefore: from.database,
+      database: point.database,
+      instants: [...instants],
+      ...file,
+    };
+    await writeManifest(this.store, `${set}/${incrementManifestFile(manifest.from)}`, manifest);
+  }
+}
+
+/** The place after the last command of a set, at which a stream can continue. */
+export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
+  const last = increments.at(-1);
+  return last === undefined
+    ? { position: { replid: base.replid, offset: base.offset }, database: 0 }
+    : { position: { replid: last.replid, offset: last.to }, database: last.database };
+}
+
+/** Adds an instant. Commands that arrive within 100 ms share one. */
+function addInstant(increment: OpenIncrement, time: number, offset: number): void {
+  const last = increment.instants.at(-1);
+  if (last !== undefined && time - increment.lastBegan < INSTANT_MS) {
+    last[0] = Math.max(last[0], time);
+    last[1] = offset;
+    return;
+  }
+  if (last !== undefined && time <= last[0]) return;
+  increment.lastBegan = time;
+  increment.instants.push([time, offset]);
+}

@@ -1,0 +1,96 @@
+/** Makes a data directory from a set, as it was at an instant. A server with `appendonly yes` loads it. */
+import { createHash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { BadInput, Failure } from "../../lib/errors";
+import type { ArchiveSet } from "./manifests";
+import { BASE_FILE, incrementFile } from "./manifests";
+import type { ArchiveStore, PendingFile } from "./store";
+import { DirectoryStore, pathExists } from "./store";
+
+/** Directory and file names with the servers' default settings `appenddirname` and `appendfilename`. */
+const APPEND_DIRECTORY = "appendonlydir";
+const APPEND_FILE = "appendonly.aof";
+
+/** The state that a restore makes. */
+export interface RestorePoint {
+  /** Time of the state, milliseconds since the epoch: the last known instant that is not after the wanted one. */
+  readonly at: number;
+  /** Offset in the stream up to which commands are executed. */
+  readonly offset: number;
+}
+
+/**
+ * Finds the last instant of a set that is not after `at`. Commands are never cut inside a transaction, because instants
+ * lie between transactions.
+ * @param at milliseconds since the epoch
+ * @throws BadInput if `at` is not within the set. The message has the nearest instant
+ */
+export function restorePoint({ name, increments }: Pick<ArchiveSet, "name" | "increments">, at: number): RestorePoint {
+  const instants = increments.flatMap((increment) => increment.instants);
+  const [first, last] = [instants[0], instants.at(-1)];
+  const subject = `set ${name}`;
+  if (first === undefined || last === undefined) throw new BadInput(subject, ["the set has no instant yet"]);
+  const text = (time: number): string => new Date(time).toISOString();
+  if (at < first[0]) throw new BadInput(subject, [`${text(at)} is before its first instant, ${text(first[0])}`]);
+  if (at > last[0]) throw new BadInput(subject, [`${text(at)} is after its last instant, ${text(last[0])}`]);
+  const [time, offset] = instants.findLast((instant) => instant[0] <= at) ?? first;
+  return { at: time, offset };
+}
+
+/**
+ * Writes the data directory.
+ * @param directory data directory of a server that does not run. It must not contain an append-only file
+ * @throws Failure if the directory has an append-only file, or if a file of the set is damaged. The server's manifest is
+ * written last, so a server does not load an incomplete directory
+ */
+export async function materialize(
+  store: ArchiveStore,
+  set: ArchiveSet,
+  point: RestorePoint,
+  directory: string,
+): Promise<void> {
+  const path = join(directory, APPEND_DIRECTORY);
+  if (await pathExists(path)) throw new Failure(`${path} exists already; restore into an empty directory`);
+  await mkdir(path, { recursive: true });
+  const target = new DirectoryStore(path);
+  const [base, increment] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
+  const baseFile = await target.create(base);
+  await copyChecked(store, `${set.name}/${BASE_FILE}`, set.base, baseFile);
+  await baseFile.commit();
+  const incrementOutput = await target.create(increment);
+  for (const each of set.increments.filter(({ from }) => from < point.offset))
+    await copyChecked(
+      store,
+      `${set.name}/${incrementFile(each.from)}`,
+      each,
+      incrementOutput,
+      point.offset - each.from,
+    );
+  await incrementOutput.commit();
+  const manifest = await target.create(`${APPEND_FILE}.manifest`);
+  await manifest.write(Buffer.from(`file ${base} seq 1 type b\nfile ${increment} seq 1 type i\n`));
+  await manifest.commit();
+}
+
+/** Copies a file of the set, or its beginning. The checksum is that of the whole file. */
+async function copyChecked(
+  store: ArchiveStore,
+  name: string,
+  expected: { readonly size: number; readonly sha256: string },
+  output: PendingFile,
+  limit = expected.size,
+): Promise<void> {
+  const hash = createHash("sha256");
+  let copied = 0;
+  for await (const piece of store.read(name)) {
+    hash.update(piece);
+    const wanted = piece.subarray(0, Math.max(0, limit - copied));
+    if (wanted.length > 0) await output.write(wanted);
+    copied += piece.length;
+  }
+  if (copied !== expected.size || hash.digest("hex") !== expected.sha256) {
+    await output.discard();
+    throw new Failure(`${name} is damaged: its checksum is not that of its manifest`);
+  }
+}

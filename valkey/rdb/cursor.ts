@@ -1,0 +1,94 @@
+/** Reads the parts of a value that is in memory as a whole, in order. */
+import { LengthReader, MISSING, ENCODING } from "./lengths";
+import { decompressLzf } from "./lzf";
+import { RdbCorrupt } from "./rdb-corrupt";
+
+const truncated = (): RdbCorrupt => new RdbCorrupt("a value ends too early");
+
+export class RdbCursor {
+  readonly #lengths = new LengthReader();
+
+  /** @param at position of the first part */
+  constructor(
+    readonly buffer: Buffer,
+    public at = 0,
+    readonly end = buffer.length,
+  ) {}
+
+  /** A number of items. @throws RdbCorrupt for a number that the rest of the value cannot contain */
+  count(): number {
+    this.#advance(this.#lengths.readPlain(this.buffer, this.at, this.end));
+    if (this.#lengths.length > this.end - this.at) throw truncated();
+    return this.#lengths.length;
+  }
+
+  /** A number of up to 64 bits. */
+  number(): bigint {
+    const start = this.at;
+    this.#advance(this.#lengths.readPlain(this.buffer, start, this.end));
+    // Above 2^53, the number is read again, with all its digits.
+    return this.#lengths.length > Number.MAX_SAFE_INTEGER
+      ? this.buffer.readBigUInt64BE(start + 1)
+      : BigInt(this.#lengths.length);
+  }
+
+  bytes(count: number): Buffer {
+    const from = this.at;
+    if (count > this.end - from) throw truncated();
+    this.at += count;
+    return this.buffer.subarray(from, this.at);
+  }
+
+  string(): Buffer {
+    this.#advance(this.#lengths.read(this.buffer, this.at, this.end));
+    const { length, isEncoded } = this.#lengths;
+    if (!isEncoded) return this.bytes(length);
+    switch (length) {
+      case ENCODING.int8:
+        return Buffer.from(String(this.bytes(1).readInt8()));
+      case ENCODING.int16:
+        return Buffer.from(String(this.bytes(2).readInt16LE()));
+      case ENCODING.int32:
+        return Buffer.from(String(this.bytes(4).readInt32LE()));
+      case ENCODING.lzf: {
+        const compressed = this.count();
+        const size = Number(this.number());
+        return decompressLzf(this.bytes(compressed), size);
+      }
+      default:
+        throw new RdbCorrupt(`unknown encoding ${length} of a string`);
+    }
+  }
+
+  /** A time in milliseconds since the epoch. */
+  time(): number {
+    return Number(this.bytes(8).readBigInt64LE());
+  }
+
+  double(): number {
+    return this.bytes(8).readDoubleLE();
+  }
+
+  /** A score as text, as RDB versions before 8 have it. */
+  score(): number {
+    const size = this.bytes(1)[0] ?? 0;
+    if (size === 255) return -Infinity;
+    if (size === 254) return Infinity;
+    if (size === 253) return Number.NaN;
+    return parseScore(this.bytes(size));
+  }
+
+  #advance(next: number): void {
+    if (next === MISSING) throw truncated();
+    this.at = next;
+  }
+}
+
+/** A score from its text. @throws RdbCorrupt for other text */
+export function parseScore(text: Buffer): number {
+  const word = text.toString("latin1");
+  if (/^[+-]?inf(inity)?$/i.test(word)) return word.startsWith("-") ? -Infinity : Infinity;
+  const score = word.trim() === "" ? Number.NaN : Number(word);
+  if (Number.isNaN(score)) throw new RdbCorrupt("a score is not a number");
+  return score;
+}

@@ -1,0 +1,91 @@
+/** Writes RDB files: a header, auxiliary fields, libraries of functions, keys as they are in a different file, a checksum. */
+import { Crc64 } from "./crc64";
+import { encodeLength, encodeString } from "./lengths";
+import type { RdbHeader } from "./rdb-format";
+import { CHECKSUM_SINCE, OPCODE, formatHeader } from "./rdb-format";
+
+/** Takes the bytes of one file, in order. */
+export interface ByteSink {
+  /** Writes bytes. The caller does not change them afterwards. */
+  write(bytes: Buffer): Promise<void>;
+}
+
+const BLOCK_BYTES = 1024 ** 2;
+
+export class RdbWriter {
+  readonly #sink: ByteSink;
+  readonly #crc = new Crc64();
+  #block = Buffer.allocUnsafe(BLOCK_BYTES);
+  #used = 0;
+  #full: Buffer[] = [];
+  #database: number | undefined;
+
+  constructor(sink: ByteSink, header: RdbHeader) {
+    this.#sink = sink;
+    this.#version = header.version;
+    this.#append(formatHeader(header));
+  }
+
+  readonly #version: number;
+
+  aux(name: Buffer, value: Buffer): void {
+    this.#append(Buffer.from([OPCODE.aux]));
+    this.#append(encodeString(name));
+    this.#append(encodeString(value));
+  }
+
+  functionLibrary(code: Buffer): void {
+    this.#append(Buffer.from([OPCODE.function]));
+    this.#append(encodeString(code));
+  }
+
+  /** Says to which database the next keys belong. */
+  selectDatabase(database: number): void {
+    if (database === this.#database) return;
+    this.#database = database;
+    this.#append(Buffer.from([OPCODE.selectDatabase]));
+    this.#append(encodeLength(database));
+  }
+
+  /** Copies bytes of a key from the buffer. */
+  copy(buffer: Buffer, from: number, to: number): void {
+    let at = from;
+    while (at < to) {
+      if (this.#used === BLOCK_BYTES) this.#close();
+      const count = Math.min(to - at, BLOCK_BYTES - this.#used);
+      buffer.copy(this.#block, this.#used, at, at + count);
+      this.#used += count;
+      at += count;
+    }
+  }
+
+  /** Writes the blocks that are full. Undefined if there are none. */
+  flush(): Promise<void> | undefined {
+    return this.#full.length === 0 ? undefined : this.#writeFull();
+  }
+
+  /** Ends the file with its checksum. */
+  async end(): Promise<void> {
+    this.#append(Buffer.from([OPCODE.end]));
+    this.#close();
+    if (this.#version >= CHECKSUM_SINCE) this.#full.push(this.#crc.digest());
+    await this.#writeFull();
+  }
+
+  #append(bytes: Buffer): void {
+    this.copy(bytes, 0, bytes.length);
+  }
+
+  #close(): void {
+    this.#crc.update(this.#block, 0, this.#used);
+    this.#full.push(this.#block.subarray(0, this.#used));
+    this.#block = Buffer.allocUnsafe(BLOCK_BYTES);
+    this.#used = 0;
+  }
+
+  async #writeFull(): Promise<void> {
+    const blocks = this.#full;
+    this.#full = [];
+    for (const block of blocks) await this.#sink.write(block);
+  }
+}

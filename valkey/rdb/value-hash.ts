@@ -1,0 +1,105 @@
+/** Hashes of values. Equal values have equal hashes, whatever their encoding and the order of their members. Pure. */
+import type { Hash } from "node:crypto";
+import { createHash } from "node:crypto";
+import type { StreamConsumer, StreamGroup, StreamId, Value } from "./value";
+
+/** Takes the parts of a value. Each part is preceded by its length, so that no two values have the same bytes. */
+class Parts {
+  readonly #hash: Hash = createHash("sha256");
+
+  bytes(value: Buffer): this {
+    const length = Buffer.allocUnsafe(4);
+    length.writeUInt32LE(value.length);
+    this.#hash.update(length).update(value);
+    return this;
+  }
+
+  text(value: string): this {
+    return this.bytes(Buffer.from(value));
+  }
+
+  number(value: number | bigint | undefined): this {
+    return this.text(value === undefined ? "none" : String(value));
+  }
+
+  score(value: number): this {
+    const bytes = Buffer.allocUnsafe(8);
+    // Servers do not distinguish -0 and 0.
+    bytes.writeDoubleLE(value === 0 ? 0 : value);
+    return this.bytes(bytes);
+  }
+
+  id({ ms, sequence }: StreamId): this {
+    return this.number(ms).number(sequence);
+  }
+
+  digest(): Buffer {
+    return this.#hash.digest();
+  }
+}
+
+/**
+ * What a hash includes. `all`: everything that a file has. `replicated`: without facts about consumer groups that servers
+ * do not replicate: consumers without a pending entry, times at which consumers were seen, and the number of entries that
+ * a group has read (Redis 7.0). Use it to compare data that a server made from a replication stream.
+ */
+export type HashScope = "all" | "replicated";
+
+/** SHA-256 of a value. Field TTLs, consumer groups and pending entries are part of it. */
+export function hashValue(value: Value, scope: HashScope = "all"): Buffer {
+  const parts = new Parts().text(value.kind);
+  switch (value.kind) {
+    case "string":
+      return parts.bytes(value.value).digest();
+    case "list":
+      return all(parts, value.elements, (element) => parts.bytes(element)).digest();
+    case "set":
+      return all(
+        parts,
+        sorted(value.members, (member) => member),
+        (member) => parts.bytes(member),
+      ).digest();
+    case "sorted set":
+      return all(
+        parts,
+        sorted(value.members, ({ member }) => member),
+        ({ member, score }) => parts.bytes(member).score(score),
+      ).digest();
+    case "hash":
+      return all(
+        parts,
+        sorted(value.fields, ({ field }) => field),
+        (field) => parts.bytes(field.field).bytes(field.value).number(field.expiresAt),
+      ).digest();
+    case "stream":
+      all(parts.id(value.lastId).id(value.maxDeletedId).number(value.entriesAdded), value.entries, ({ id, fields }) =>
+        fields.reduce((entry, each) => entry.bytes(each), parts.id(id).number(fields.length)),
+      );
+      for (const group of sorted(value.groups, ({ name }) => name)) parts.bytes(hashGroup(group, scope));
+      return parts.digest();
+    case "module":
+      return parts.bytes(value.bytes).digest();
+  }
+}
+
+function hashGroup({ name, lastId, entriesRead, pending, consumers }: StreamGroup, scope: HashScope): Buffer {
+  const parts = new Parts().bytes(name).id(lastId).number(pending.length);
+  for (const { id, consumer, deliveredAt, deliveries } of pending)
+    parts.id(id).bytes(consumer).number(deliveredAt).number(deliveries);
+  if (scope === "replicated") return parts.digest();
+  return all(
+    parts.number(entriesRead),
+    sorted(consumers, (consumer: StreamConsumer) => consumer.name),
+    (consumer) => parts.bytes(consumer.name).number(consumer.seenAt).number(consumer.activeAt),
+  ).digest();
+}
+
+function all<T>(parts: Parts, items: readonly T[], add: (item: T) => unknown): Parts {
+  parts.number(items.length);
+  for (const item of items) add(item);
+  return parts;
+}
+
+function sorted<T>(items: readonly T[], nameOf: (item: T) => Buffer): T[] {
+  return [...items].sort((a, b) => Buffer.compare(nameOf(a), nameOf(b)));
+}

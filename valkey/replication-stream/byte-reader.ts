@@ -1,0 +1,49 @@
+/** Reads lines and pieces from a stream of bytes. */
+import type { Readable } from "node:stream";
+import { Failure } from "../../lib/errors";
+
+const LF = 10;
+/** Longest line of a reply, bytes. */
+const MAX_LINE_BYTES = 64 * 1024;
+
+export class ByteReader {
+  readonly #pieces: AsyncIterator<Buffer>;
+  #buffer: Buffer = Buffer.alloc(0);
+
+  constructor(stream: Readable) {
+    this.#pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  }
+
+  /** The next line without its end. @throws Failure if the stream ends before, and errors of the stream */
+  async line(): Promise<string> {
+    for (;;) {
+      const end = this.#buffer.indexOf(LF);
+      if (end >= 0) {
+        const line = this.#buffer.toString("latin1", 0, end);
+        this.#buffer = this.#buffer.subarray(end + 1);
+        return line.replace(/\r$/, "");
+      }
+      if (this.#buffer.length > MAX_LINE_BYTES) throw new Failure("the server sent a line that is too long");
+      this.#buffer = Buffer.concat([this.#buffer, await this.#next()]);
+    }
+  }
+
+  /** The next bytes, as many as have arrived. @throws the errors of `line` */
+  async piece(): Promise<Buffer> {
+    if (this.#buffer.length === 0) return this.#next();
+    const piece = this.#buffer;
+    this.#buffer = Buffer.alloc(0);
+    return piece;
+  }
+
+  /** Gives back bytes that were read too far. */
+  unread(bytes: Buffer): void {
+    this.#buffer = this.#buffer.length === 0 ? bytes : Buffer.concat([bytes, this.#buffer]);
+  }
+
+  async #next(): Promise<Buffer> {
+    const next = await this.#pieces.next();
+    if (next.done === true) throw new Failure("the server closed the connection");
+    return next.value;
+  }
+}

@@ -1,0 +1,106 @@
+/** Splits the stream that a replica receives into commands. The stream arrives in pieces of any size. Pure. */
+import { Failure } from "../../lib/errors";
+
+/** One command of the stream. */
+export interface StreamCommand {
+  /** Name of the command in capital letters. */
+  readonly name: string;
+  /** Name and arguments, as the primary sent them. */
+  readonly words: readonly Buffer[];
+  /** The command as it is in the stream. */
+  readonly bytes: Buffer;
+}
+
+/** The stream does not have the form of a replication stream. What was received after the last command is lost. */
+export class StreamCorrupt extends Failure {
+  constructor(problem: string) {
+    super(`replication stream: ${problem}`);
+    this.name = "StreamCorrupt";
+  }
+}
+
+const CR = 13;
+const LF = 10;
+const [ARRAY, BULK] = [42, 36];
+/** Digits of the largest number of arguments or bytes that a server accepts. */
+const MAX_DIGITS = 12;
+const MAX_WORDS = 1024 ** 2 * 64;
+const MAX_WORD_BYTES = 1024 ** 3 * 4;
+/** Results of `#number` and `#parse` when bytes are missing. */
+const MISSING = undefined;
+
+export class CommandParser {
+  #pieces: Buffer[] = [];
+  #waiting = 0;
+  #wanted = 0;
+
+  /** Number of bytes that belong to a command that has not arrived as a whole. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Reads the next piece. The parser keeps a part of the piece, so its bytes must not change later.
+   * @returns the commands that are now complete
+   * @throws StreamCorrupt
+   */
+  push(piece: Buffer): StreamCommand[] {
+    this.#pieces.push(piece);
+    this.#waiting += piece.length;
+    if (this.#waiting < this.#wanted) return [];
+    const buffer = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
+    const commands: StreamCommand[] = [];
+    let at = 0;
+    for (;;) {
+      const command = this.#parse(buffer, at);
+      if (command === MISSING) break;
+      commands.push(command);
+      at += command.bytes.length;
+    }
+    this.#waiting = buffer.length - at;
+    this.#pieces = this.#waiting === 0 ? [] : [buffer.subarray(at)];
+    return commands;
+  }
+
+  #parse(buffer: Buffer, from: number): StreamCommand | undefined {
+    this.#wanted = 0;
+    const head = readNumber(buffer, from, ARRAY);
+    if (head === MISSING) return MISSING;
+    if (head.value < 1 || head.value > MAX_WORDS) throw new StreamCorrupt(`a command has ${head.value} words`);
+    const words: Buffer[] = [];
+    let at = head.next;
+    while (words.length < head.value) {
+      const size = readNumber(buffer, at, BULK);
+      if (size === MISSING) return MISSING;
+      if (size.value > MAX_WORD_BYTES) throw new StreamCorrupt(`an argument has ${size.value} bytes`);
+      const end = size.next + size.value;
+      if (end + 2 > buffer.length) {
+        this.#wanted = end + 2 - from;
+        return MISSING;
+      }
+      if (buffer[end] !== CR || buffer[end + 1] !== LF)
+        throw new StreamCorrupt("an argument is longer than its length");
+      words.push(buffer.subarray(size.next, end));
+      at = end + 2;
+    }
+    return { name: (words[0] ?? buffer).toString("latin1").toUpperCase(), words, bytes: buffer.subarray(from, at) };
+  }
+}
+
+/** Reads a line such as `*3` or `$12`. @returns undefined if the line is incomplete */
+function readNumber(buffer: Buffer, at: number, kind: number): { value: number; next: number } | undefined {
+  if (at >= buffer.length) return MISSING;
+  if (buffer[at] !== kind) throw new StreamCorrupt(`byte ${buffer[at] ?? 0} does not begin a command or an argument`);
+  let value = 0;
+  let index = at + 1;
+  for (; index < buffer.length && index <= at + 1 + MAX_DIGITS; index++) {
+    const digit = (buffer[index] ?? 0) - 48;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  if (index >= buffer.length) return MISSING;
+  if (index === at + 1 || buffer[index] !== CR) throw new StreamCorrupt("a length is not a number");
+  if (index + 1 >= buffer.length) return MISSING;
+  if (buffer[index + 1] !== LF) throw new StreamCorrupt("a line does not end with CR and LF");
+  return { value, next: index + 2 };
+}

@@ -1,0 +1,312 @@
+/**
+ * Follows the replication stream of a server, over lost connections and failovers. The program takes the part of a
+ * replica: the server sends an RDB file and then all commands that change data.
+ *
+ * Follow a replica rather than a primary. A primary lists everyone who follows it as a replica, and so Sentinels and
+ * clients would learn of this program; WAIT and `min-replicas-to-write` of the primary would count it.
+ */
+import { Failure, isCausedBy, messageOf } from "../../lib/errors";
+import { epochMs } from "../../lib/clock";
+import { pause } from "../../lib/polling";
+import { PasswordRefused, connect } from "../connection";
+import { infoNumber, parseInfo } from "../topology/info";
+import type { StreamCommand } from "./command-parser";
+import { CommandParser, StreamCorrupt } from "./command-parser";
+import type { StreamPosition, StreamSource } from "./replica-link";
+import { ReplicaLink, StreamRefused } from "./replica-link";
+import { readSnapshot } from "./snapshot";
+import { Spool, SpoolFull } from "./spool";
+import type { StreamUnit } from "./stream-units";
+import { StreamUnits } from "./stream-units";
+
+/** Where to continue: the position, and the database that is selected there. */
+export interface ResumePoint {
+  readonly position: StreamPosition;
+  readonly database: number;
+}
+
+/** What the stream brings, in order. */
+export type StreamEvent =
+  /** An RDB file begins. What came before it belongs to an earlier history, which ends there. */
+  | { readonly kind: "base"; readonly position: StreamPosition; readonly serverVersion: string; readonly at: number }
+  | { readonly kind: "base-bytes" }
+  | { readonly kind: "base-end" }
+  /**
+   * Whole commands and whole transactions, from the present offset up to `offset`.
+   * `at`: the time at which the server had sent exactly this much, milliseconds since the epoch. Undefined for commands
+   * that the server executed at an unknown earlier time: during the transfer of the RDB file or without a connection.
+   */
+  | { readonly kind: "commands"; readonly offset: number; readonly database: number; readonly at: number | undefined }
+  /** The stream goes on without a gap. The replication ID is new after a failover. */
+  | { readonly kind: "continued"; readonly replid: string }
+  /** Up to this time, the server had sent nothing more than what was received. Sent about once in a second. */
+  | { readonly kind: "quiet"; readonly at: number };
+
+export interface StreamItem {
+  readonly event: StreamEvent;
+  /** Bytes of `base-bytes` and `commands`. Empty for other events. */
+  readonly bytes: Buffer;
+}
+
+export interface FollowOptions {
+  /** The server to follow now. It is asked before each connection, because a failover moves the primary. */
+  readonly source: () => StreamSource | Promise<StreamSource>;
+  /** Place to continue at. @default an RDB file is requested */
+  readonly resume?: ResumePoint | undefined;
+  /** Existing directory for the spool. */
+  readonly spoolDirectory: string;
+  /** Highest number of bytes on disk that may wait for the consumer. */
+  readonly spoolLimit: number;
+  /** Time without a sign of the server after which following ends with the last error, milliseconds. @default 60,000 */
+  readonly patienceMs?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Highest size of the commands that one item carries, unless a command or a transaction is larger, bytes. */
+const ITEM_BYTES = 1024 ** 2;
+const ACKNOWLEDGE_MS = 1_000;
+const TICK_MS = 100;
+const RETRY_MS = 200;
+const MAX_RETRY_MS = 10_000;
+/** Longest time from the execution of a command to its arrival that is assumed, milliseconds. */
+const TRAVEL_MS = 100;
+const PATIENCE_MS = 60_000;
+const NONE = Buffer.alloc(0);
+
+/**
+ * The items of the stream. The server is never slowed down by a slow consumer: items wait on disk.
+ * @throws SpoolFull after the items that fit, the error of the connection when no server could be reached in time, and
+ * the signal's reason
+ */
+export async function* followStream(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
+  const spool = new Spool<StreamEvent>(options.spoolDirectory, options.spoolLimit);
+  const stop = new AbortController();
+  const follower = new Follower(options, spool, AbortSignal.any([options.signal, stop.signal]));
+  const receiving = follower.run().then(
+    () => {
+      spool.end();
+    },
+    (error: unknown) => {
+      spool.end(error instanceof Error ? error : new Failure(String(error)));
+    },
+  );
+  try {
+    for (;;) {
+      const next = await spool.take();
+      if (next === undefined) return;
+      yield { event: next.frame, bytes: next.bytes };
+    }
+  } finally {
+    stop.abort();
+    await receiving;
+    await spool.close();
+  }
+}
+
+/** One connection to a server. */
+interface Session {
+  readonly link: ReplicaLink;
+  readonly source: StreamSource;
+  /** Offset from which times of arrival are times of execution. Undefined if it is not known yet. */
+  knownFrom: number | undefined;
+  /** Number of bytes of the stream that have been received and belong to whole commands and transactions. */
+  offset: number;
+  /** Whether the server has begun to send commands. */
+  hasBegun: boolean;
+  /** Time of the last regular acknowledgement, by `performance.now`. */
+  tickedAt: number;
+}
+
+class Follower {
+  #point: ResumePoint | undefined;
+  /** The last time at which the server sent something, by `performance.now`. */
+  #lastContact = performance.now();
+  /** Connections in a row that brought no commands. */
+  #failures = 0;
+
+  constructor(
+    private readonly options: FollowOptions,
+    private readonly spool: Spool<StreamEvent>,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#point = options.resume;
+  }
+
+  async run(): Promise<void> {
+    const { patienceMs = PATIENCE_MS } = this.options;
+    for (;;) {
+      this.signal.throwIfAborted();
+      try {
+        await this.#connect();
+      } catch (error) {
+        this.signal.throwIfAborted();
+        const isFinal = [SpoolFull, StreamRefused, StreamCorrupt, PasswordRefused].some((kind) =>
+          isCausedBy(error, kind),
+        );
+        if (isFinal || !(error instanceof Failure || isSocketError(error))) throw error;
+        if (performance.now() - this.#lastContact > patienceMs)
+          throw new Failure(`the replication stream was lost: ${messageOf(error)}`, { cause: error });
+      }
+      // Each request for an RDB file makes the server fork, so tries that fail become rarer.
+      await pause(Math.min(RETRY_MS * 2 ** this.#failures, MAX_RETRY_MS), this.signal);
+      this.#failures++;
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const source = await this.options.source();
+    const serverVersion = await versionOf(source);
+    const link = await ReplicaLink.open(source);
+    const onAbort = (): void => {
+      link.close();
+    };
+    this.signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      const point = this.#point;
+      const reply = await link.sync(point?.position);
+      this.#lastContact = performance.now();
+      if (reply.kind === "full") {
+        // Until the file has arrived as a whole, a lost connection needs a new file.
+        this.#point = undefined;
+        await this.#receiveBase(link, reply.position, serverVersion);
+        this.#point = { position: reply.position, database: 0 };
+      } else if (point === undefined) throw new Failure(`${link.where} continued a stream that was not requested`);
+      else {
+        this.#point = { ...point, position: { ...point.position, replid: reply.replid } };
+        await this.spool.push({ kind: "continued", replid: reply.replid }, NONE);
+      }
+      const { offset } = this.#point.position;
+      const session = { link, source, offset, knownFrom: undefined, hasBegun: false, tickedAt: -Infinity };
+      await this.#receive(session, this.#point);
+    } finally {
+      this.signal.removeEventListener("abort", onAbort);
+      link.close();
+    }
+  }
+
+  async #receiveBase(link: ReplicaLink, position: StreamPosition, serverVersion: string): Promise<void> {
+    await this.spool.push({ kind: "base", position, serverVersion, at: epochMs() }, NONE);
+    for await (const piece of readSnapshot(link.reader)) {
+      this.#lastContact = performance.now();
+      await this.spool.push({ kind: "base-bytes" }, piece);
+    }
+    await this.spool.push({ kind: "base-end" }, NONE);
+  }
+
+  /** Receives commands until the connection ends. */
+  async #receive(session: Session, from: ResumePoint): Promise<never> {
+    let failed: unknown;
+    const timer = setInterval(() => {
+      this.#tick(session).catch((error: unknown) => {
+        failed ??= error;
+        session.link.close();
+      });
+    }, TICK_MS);
+    try {
+      return await this.#receiveCommands(session, from);
+    } catch (error) {
+      throw failed ?? error;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  async #receiveCommands(session: Session, from: ResumePoint): Promise<never> {
+    const parser = new CommandParser();
+    const units = new StreamUnits(from.database);
+    for (;;) {
+      const piece = await session.link.reader.piece();
+      this.#lastContact = performance.now();
+      const at = epochMs();
+      if (!session.hasBegun) {
+        session.hasBegun = true;
+        learnOffset(session);
+      }
+      let ready: StreamUnit[] = [];
+      let size = 0;
+      let isAsked = false;
+      for (const command of parser.push(piece)) {
+        isAsked ||= isGetAck(command);
+        const unit = units.add(command);
+        if (unit === undefined) continue;
+        ready.push(unit);
+        size += unit.length;
+        if (size < ITEM_BYTES) continue;
+        await this.#deliver(session, ready, at);
+        [ready, size] = [[], 0];
+      }
+      await this.#deliver(session, ready, at);
+      if (isAsked) session.link.acknowledge(session.offset);
+    }
+  }
+
+  async #deliver(session: Session, units: readonly StreamUnit[], arrived: number): Promise<void> {
+    const last = units.at(-1);
+    if (last === undefined) return;
+    const bytes = Buffer.concat(units.flatMap(({ commands }) => commands.map((command) => command.bytes)));
+    const offset = session.offset + bytes.length;
+    const at = isKnown(session, offset) ? arrived : undefined;
+    await this.spool.push({ kind: "commands", offset, database: last.database, at }, bytes);
+    session.offset = offset;
+    if (this.#point !== undefined)
+      this.#point = { position: { ...this.#point.position, offset }, database: last.database };
+    this.#failures = 0;
+  }
+
+  /** Acknowledges, says that all is quiet, and closes a connection on which nothing arrives. */
+  async #tick(session: Session): Promise<void> {
+    // After a diskless RDB file, a server sends nothing until an acknowledgement arrives after the end of its child
+    // process, which a replica does not see.
+    const isDue = performance.now() - session.tickedAt >= ACKNOWLEDGE_MS;
+    if (isDue || !session.hasBegun) session.link.acknowledge(session.offset);
+    if (!isDue) return;
+    session.tickedAt = performance.now();
+    if (session.knownFrom === undefined) learnOffset(session);
+    const silence = performance.now() - this.#lastContact;
+    const { patienceMs = PATIENCE_MS } = this.options;
+    if (silence > patienceMs) throw new Failure(`${session.link.where} has sent nothing for ${patienceMs / 1000} s`);
+    if (silence > TRAVEL_MS && isKnown(session, session.offset))
+      await this.spool.push({ kind: "quiet", at: epochMs() - TRAVEL_MS }, NONE);
+  }
+}
+
+const isKnown = ({ knownFrom }: Session, offset: number): boolean => knownFrom !== undefined && offset >= knownFrom;
+
+function isGetAck({ name, words }: StreamCommand): boolean {
+  return name === "REPLCONF" && words[1]?.toString("latin1").toUpperCase() === "GETACK";
+}
+
+/**
+ * Learns how much the server had sent at this moment. Later commands are executed when they arrive, if the server has
+ * begun to send commands or has none to send.
+ */
+function learnOffset(session: Session): void {
+  offsetOf(session.source).then(
+    (offset) => {
+      if (session.hasBegun || offset === session.offset) session.knownFrom ??= offset;
+    },
+    // A later tick tries again.
+    () => undefined,
+  );
+}
+
+async function infoOf(source: StreamSource, section: string): Promise<Map<string, string>> {
+  const connection = await connect(source.name, source.endpoint, source.access, undefined, source.dial);
+  try {
+    return parseInfo(await connection.info(section));
+  } finally {
+    connection.disconnect();
+  }
+}
+
+async function versionOf(source: StreamSource): Promise<string> {
+  const info = await infoOf(source, "server");
+  return info.get("valkey_version") ?? info.get("redis_version") ?? "unknown";
+}
+
+/** Number of bytes of the stream that the server has. */
+async function offsetOf(source: StreamSource): Promise<number | undefined> {
+  return infoNumber(await infoOf(source, "replication"), "master_repl_offset");
+}
+
+const isSocketError = (error: unknown): boolean => error instanceof Error && "code" in error && "syscall" in error;

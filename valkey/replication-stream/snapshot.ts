@@ -1,0 +1,55 @@
+/** The RDB file that a primary sends before the stream of commands. */
+import { Failure } from "../../lib/errors";
+import type { ByteReader } from "./byte-reader";
+
+const MARK_BYTES = 40;
+
+/**
+ * The bytes of the file, in pieces. A server announces either the size of the file, or a random mark that follows the
+ * file (`repl-diskless-sync yes`).
+ * @throws Failure if the connection ends before the file
+ */
+export async function* readSnapshot(reader: ByteReader): AsyncGenerator<Buffer, void, undefined> {
+  const line = await announcement(reader);
+  const mark = /^\$EOF:(.{40})$/.exec(line)?.[1];
+  if (mark !== undefined) return yield* untilMark(reader, Buffer.from(mark, "latin1"));
+  const size = /^\$(\d{1,15})$/.exec(line)?.[1];
+  if (size === undefined) throw new Failure(`the server sent "${line.slice(0, 100)}" in place of an RDB file`);
+  return yield* untilSize(reader, Number(size));
+}
+
+/** The line before the file. While a server prepares the file, it sends empty lines so that the connection stays open. */
+async function announcement(reader: ByteReader): Promise<string> {
+  for (;;) {
+    const line = await reader.line();
+    if (line !== "") return line;
+  }
+}
+
+async function* untilSize(reader: ByteReader, size: number): AsyncGenerator<Buffer, void, undefined> {
+  for (let rest = size; rest > 0;) {
+    const piece = await reader.piece();
+    if (piece.length > rest) reader.unread(piece.subarray(rest));
+    yield piece.subarray(0, rest);
+    rest -= Math.min(rest, piece.length);
+  }
+}
+
+async function* untilMark(reader: ByteReader, mark: Buffer): AsyncGenerator<Buffer, void, undefined> {
+  // The mark may be spread over several pieces, so the last bytes are held back until more have arrived.
+  let held: Buffer = Buffer.alloc(0);
+  for (;;) {
+    const piece = await reader.piece();
+    const bytes = held.length === 0 ? piece : Buffer.concat([held, piece]);
+    const found = bytes.indexOf(mark);
+    if (found >= 0) {
+      if (found > 0) yield bytes.subarray(0, found);
+      const after = bytes.subarray(found + MARK_BYTES);
+      if (after.length > 0) reader.unread(after);
+      return;
+    }
+    const ready = Math.max(0, bytes.length - MARK_BYTES + 1);
+    if (ready > 0) yield bytes.subarray(0, ready);
+    held = bytes.subarray(ready);
+  }
+}

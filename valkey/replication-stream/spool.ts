@@ -1,0 +1,150 @@
+/**
+ * A queue of frames between a server that must not wait and a consumer that may be slow. Frames that the consumer has
+ * not taken lie on disk, in files of limited size that are removed when they have been read.
+ */
+import type { FileHandle } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Failure } from "../../lib/errors";
+
+/** The consumer is so slow that the frames on disk exceed the limit. */
+export class SpoolFull extends Failure {
+  constructor(limit: number) {
+    super(
+      `the spool is full: ${limit} bytes of the replication stream wait for a consumer that is too slow; ` +
+        "raise the limit, or make the consumer faster, and begin a new base",
+    );
+    this.name = "SpoolFull";
+  }
+}
+
+interface Place<T> {
+  readonly frame: T;
+  readonly segment: Segment;
+  readonly from: number;
+  readonly length: number;
+}
+
+interface Segment {
+  readonly path: string;
+  readonly file: FileHandle;
+  written: number;
+  /** Frames of the segment that have not been read. */
+  unread: number;
+}
+
+/** Size from which a file of the spool is followed by a new one, bytes. */
+const SEGMENT_BYTES = 64 * 1024 ** 2;
+
+export class Spool<T> {
+  #number = 0;
+  #segment: Segment | undefined;
+  #places: Place<T>[] = [];
+  #bytes = 0;
+  /** Set when no further frames come. `error` is thrown after the last frame. */
+  #end: { readonly error: Error | undefined } | undefined;
+  #wake: (() => void) | undefined;
+  /** The last call of `push`. */
+  #pushed: Promise<void> = Promise.resolve();
+
+  /**
+   * @param directory an existing directory, in which the spool makes files `spool-N`
+   * @param limit highest number of bytes that may wait
+   */
+  constructor(
+    private readonly directory: string,
+    private readonly limit: number,
+  ) {}
+
+  /** Number of bytes that wait for the consumer. */
+  get waiting(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Adds a frame after those of earlier calls.
+   * @throws SpoolFull if the frame does not fit, and the operating system's error if the disk is full
+   */
+  push(frame: T, bytes: Buffer): Promise<void> {
+    const pushed = this.#pushed.then(() => this.#append(frame, bytes));
+    this.#pushed = pushed.catch(() => undefined);
+    return pushed;
+  }
+
+  async #append(frame: T, bytes: Buffer): Promise<void> {
+    if (this.#bytes + bytes.length > this.limit) throw new SpoolFull(this.limit);
+    const segment = await this.#segmentForWriting();
+    const from = segment.written;
+    segment.written += bytes.length;
+    segment.unread++;
+    this.#bytes += bytes.length;
+    for (let written = 0; written < bytes.length;) {
+      const { bytesWritten } = await segment.file.write(bytes, written, bytes.length - written, from + written);
+      written += bytesWritten;
+    }
+    this.#places.push({ frame, segment, from, length: bytes.length });
+    this.#wake?.();
+  }
+
+  /** Says that no further frames come. @param error the reason, if it is an error */
+  end(error?: Error): void {
+    this.#end ??= { error };
+    this.#wake?.();
+  }
+
+  /**
+   * Takes the oldest frame. One call at a time.
+   * @returns undefined when all frames have been read and no further frames come
+   * @throws the reason of the end, after the last frame
+   */
+  async take(): Promise<{ readonly frame: T; readonly bytes: Buffer } | undefined> {
+    while (this.#places.length === 0 && this.#end === undefined)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    const place = this.#places.shift();
+    if (place === undefined) {
+      if (this.#end?.error !== undefined) throw this.#end.error;
+      return undefined;
+    }
+    const bytes = Buffer.allocUnsafe(place.length);
+    for (let read = 0; read < place.length;) {
+      const { bytesRead } = await place.segment.file.read(bytes, read, place.length - read, place.from + read);
+      if (bytesRead === 0) throw new Failure(`${place.segment.path} has become shorter`);
+      read += bytesRead;
+    }
+    this.#bytes -= place.length;
+    place.segment.unread--;
+    await this.#removeIfRead(place.segment);
+    return { frame: place.frame, bytes };
+  }
+
+  /** Removes the files. Frames that wait are lost. */
+  async close(): Promise<void> {
+    this.end();
+    await this.#pushed;
+    const segments = new Set(this.#places.map(({ segment }) => segment));
+    if (this.#segment !== undefined) segments.add(this.#segment);
+    this.#places = [];
+    this.#segment = undefined;
+    for (const segment of segments) await remove(segment);
+  }
+
+  async #segmentForWriting(): Promise<Segment> {
+    const present = this.#segment;
+    if (present !== undefined && present.written < SEGMENT_BYTES) return present;
+    const path = join(this.directory, `spool-${this.#number++}`);
+    this.#segment = { path, file: await open(path, "w+"), written: 0, unread: 0 };
+    if (present !== undefined) await this.#removeIfRead(present);
+    return this.#segment;
+  }
+
+  async #removeIfRead(segment: Segment): Promise<void> {
+    if (segment !== this.#segment && segment.unread === 0) await remove(segment);
+  }
+}
+
+async function remove({ path, file }: Segment): Promise<void> {
+  await file.close();
+  await rm(path, { force: true });
+}

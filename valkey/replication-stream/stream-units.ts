@@ -1,0 +1,55 @@
+/**
+ * Groups commands of the replication stream into units that must not be split: a command, or a transaction from MULTI
+ * to EXEC. After each unit, the data are as clients saw them. Pure.
+ */
+import type { StreamCommand } from "./command-parser";
+import { StreamCorrupt } from "./command-parser";
+
+/** A command outside a transaction, or a transaction. */
+export interface StreamUnit {
+  readonly commands: readonly StreamCommand[];
+  /** Number of bytes in the stream. */
+  readonly length: number;
+  /** The database that is selected after the unit. */
+  readonly database: number;
+}
+
+export class StreamUnits {
+  #transaction: StreamCommand[] | undefined;
+  #database: number;
+
+  /** @param database the database that is selected before the first command */
+  constructor(database: number) {
+    this.#database = database;
+  }
+
+  /**
+   * Takes the next command.
+   * @returns the unit that ends with this command. Undefined inside a transaction
+   * @throws StreamCorrupt
+   */
+  add(command: StreamCommand): StreamUnit | undefined {
+    if (command.name === "SELECT") this.#select(command);
+    if (command.name === "MULTI" && this.#transaction === undefined) {
+      this.#transaction = [command];
+      return undefined;
+    }
+    if (this.#transaction === undefined) return this.#unit([command]);
+    this.#transaction.push(command);
+    if (command.name !== "EXEC") return undefined;
+    const commands = this.#transaction;
+    this.#transaction = undefined;
+    return this.#unit(commands);
+  }
+
+  #unit(commands: readonly StreamCommand[]): StreamUnit {
+    const length = commands.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    return { commands, length, database: this.#database };
+  }
+
+  #select({ words }: StreamCommand): void {
+    const text = words[1]?.toString("latin1") ?? "";
+    if (!/^\d{1,9}$/.test(text)) throw new StreamCorrupt("SELECT does not name a database");
+    this.#database = Number(text);
+  }
+}
