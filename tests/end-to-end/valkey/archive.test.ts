@@ -63,7 +63,8 @@ async function load(
 }
 
 describe.each(VERSIONS)("%s", (version) => {
-  it.for(["no", "yes"])(
+  // Both ways of sending the RDB file are tested with the newest version. Older ones send it in the same forms.
+  it.for(version === "Valkey 9.1" ? ["no", "yes"] : ["yes"])(
     "undoes a FLUSHALL to the instant before (diskless: %s)",
     async (diskless, context: TestContext) => {
       const programs = (await programsOf(version)) ?? context.skip(`${version} cannot be had here`);
@@ -72,10 +73,10 @@ describe.each(VERSIONS)("%s", (version) => {
         "repl-backlog-size": "16mb",
       });
       const { connection } = server;
-      await writeDataSet(connection, 11, 300);
+      await writeDataSet(connection, 11, 150);
       const archive = followServer(freshDirectory(), () => sourceOf(server));
       await waitForReplicas(server, 1);
-      await writeDataSet(connection, 12, 300);
+      await writeDataSet(connection, 12, 150);
       for (let value = 0; value < 50; value++) {
         await connection.multi().incr("counter").rpush("log", `${value}`).exec();
         if (value === 25) await connection.call("CLIENT", ["KILL", "TYPE", "replica"]);
@@ -107,7 +108,7 @@ describe.each(VERSIONS)("%s", (version) => {
         { scope: "replicated" },
       );
       expect(comparison).toMatchObject({ isEqual: true, first: [], libraries: [] });
-      expect(comparison.keys[0]).toBeGreaterThan(500);
+      expect(comparison.keys[0]).toBeGreaterThan(200);
       const last = set.increments.at(-1)?.instants.at(-1)?.[0] ?? 0;
       const end = freshDirectory();
       await materialize(archive.store, set, restorePoint(set, last), end);

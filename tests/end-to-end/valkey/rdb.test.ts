@@ -195,7 +195,7 @@ describe.each(VERSIONS)("%s", (version) => {
     async (encodings, context) => {
       const programs = await programsOrSkip(context);
       const server = await startServer(sandbox, programs, freshDirectory(), ENCODINGS[encodings]);
-      expect(await writeDataSet(server.connection, 7, 600)).toEqual(
+      expect(await writeDataSet(server.connection, 7, 350)).toEqual(
         expect.not.arrayContaining(["SET", "XGROUP", "FUNCTION"]),
       );
       const file = await save(server);
@@ -240,7 +240,7 @@ describe.each(VERSIONS)("%s", (version) => {
   it("loads the three files into which its file is split, and their keys are equal", async (context) => {
     const programs = await programsOrSkip(context);
     const server = await startServer(sandbox, programs, freshDirectory());
-    await writeDataSet(server.connection, 8, 400);
+    await writeDataSet(server.connection, 8, 250);
     const file = await save(server);
     const slots = distributeSlots(3);
     const files = slots.map(() => join(freshDirectory(), "dump.rdb"));
