@@ -1,6 +1,7 @@
 /** The commands with their arguments and options. The module of a command is loaded only when the command runs. */
 import type { CommandOptions } from "commander";
 import { Command } from "commander";
+import { addArchiveCommands } from "./archive-commands";
 import { addBreakOptions, breakOptions } from "./options/break-options";
 import {
   addBenchmarkOptions,
@@ -35,7 +36,7 @@ export function buildProgram(signal: AbortSignal, finish: (status: number) => vo
     .exitOverride();
   const context: Context = { program, signal, finish };
   const add = [addRun, addPlan, addVerify, addStatus, addWatch, addMeasure, addCapacity, addStudy, addBreak, addSoak];
-  for (const addCommand of [...add, addCompare, addRecommend, addStop]) addCommand(context);
+  for (const addCommand of [...add, addArchiveCommands, addCompare, addRecommend, addStop]) addCommand(context);
   return program;
 }
 

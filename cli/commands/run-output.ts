@@ -8,6 +8,9 @@ import { shortPath } from "../../benchmarks/run/artifacts";
 import { counted, formatDuration } from "../../lib/units";
 import type { Verification } from "../../valkey/verification/verify";
 import { formatVerification, verdictLine } from "../../valkey/verification/format";
+import type { Host } from "../../platforms/host/host";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
 import { print } from "../terminal/terminal";
 
 /** Title of the finished step, such as `Measured 18 times in 1m 2s`. */
@@ -63,4 +66,18 @@ export function printFailures(verifications: readonly Verification[]): void {
   const failed = verifications.filter(({ verdict }) => !verdict.pass);
   for (const verification of failed) print("", ...formatVerification(verification));
   if (failed.length > 0) print("", "Verification failed; nothing was measured.");
+}
+
+/** Command line that connects to a deployment on this machine. The list is empty if the deployment has no nodes. */
+export function connectCommand(
+  host: Pick<Host, "passwordFile" | "programs">,
+  { name, mode, nodes }: Pick<Deployment, "name" | "mode" | "nodes">,
+): string[] {
+  const [first] = nodes;
+  if (first === undefined) return [];
+  const cluster = mode === "cluster" ? "-c " : "";
+  const addresses = nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ");
+  return [
+    `  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${addresses}`,
+  ];
 }

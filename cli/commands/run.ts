@@ -3,7 +3,6 @@ import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import { formatEndpoint } from "../../valkey/node";
 import { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
@@ -40,7 +39,15 @@ import { runSteps, StepFailure } from "../terminal/steps";
 import type { Step } from "../terminal/steps";
 import type { CapacityOptions } from "./capacity";
 import { requestedCapacitySearch, capacityStep } from "./capacity";
-import { stopAndWrite, measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
+import {
+  connectCommand,
+  stopAndWrite,
+  measuredNames,
+  measuredTitle,
+  printFailures,
+  printResults,
+  formatRounds,
+} from "./run-output";
 import { COMMAND, IS_PACKAGE } from "../../lib/system/package";
 
 /** Options of `run` and `capacity`. */
@@ -169,14 +176,7 @@ class StackRun {
     const host = this.#host;
     if (host?.run.kept !== true) return;
     print("", "The deployments keep running. To connect:");
-    for (const { name, mode, nodes } of this.#deployments) {
-      const [first] = nodes;
-      if (first === undefined) continue;
-      const cluster = mode === "cluster" ? "-c " : "";
-      print(
-        `  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ")}`,
-      );
-    }
+    print(...this.#deployments.flatMap((deployment) => connectCommand(host, deployment)));
     print("To stop them:", `  ${COMMAND} stop ${host.run.id}`);
   }
 

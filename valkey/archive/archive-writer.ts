@@ -1,5 +1,6 @@
 /** Writes what a replica receives as sets of an archive: an RDB file, then increments with commands. */
 import { createHash } from "node:crypto";
+import { epochMs } from "../../lib/clock";
 import { RdbWalker } from "../rdb/walker";
 import type { ResumePoint, StreamItem } from "../replication-stream/follow";
 import type { StreamPosition } from "../replication-stream/replica-link";
@@ -13,9 +14,19 @@ export interface ArchiveWriterOptions {
   readonly incrementMs?: number;
   /** Size from which an increment is closed, bytes. */
   readonly incrementBytes?: number;
+  /** Called when a base or an increment is in the store. */
+  readonly onWritten?: ((written: WrittenFile) => void) | undefined;
 }
 
-const INCREMENT_MS = 1_000;
+export interface WrittenFile {
+  readonly bytes: number;
+  /** Number of keys of a base. Undefined for an increment. */
+  readonly keys: number | undefined;
+  /** Time from the arrival of an increment's first command until the increment was in the store, milliseconds. */
+  readonly ageMs: number;
+}
+
+const INCREMENT_MS = 500;
 const INCREMENT_BYTES = 64 * 1024 ** 2;
 /** Smallest distance of two instants, milliseconds. */
 const INSTANT_MS = 100;
@@ -37,6 +48,8 @@ interface OpenIncrement {
   readonly file: CheckedFile;
   readonly from: ResumePoint;
   readonly openedAt: number;
+  /** Time at which the first command arrived, milliseconds since the epoch. */
+  readonly arrivedAt: number;
   readonly instants: Instant[];
   /** Time of the first of the commands that the last instant includes. */
   lastBegan: number;
@@ -121,10 +134,17 @@ export class ArchiveWriter {
   async #endBase(): Promise<void> {
     const base = this.#base;
     if (base === undefined) throw new Error("a base ends that has not begun");
-    const { keys } = base.walker.finish();
+    const { keys, header } = base.walker.finish();
     this.#base = undefined;
-    const manifest: BaseManifest = { version: MANIFEST_VERSION, ...base.manifest, ...(await base.file.commit()), keys };
+    const manifest: BaseManifest = {
+      version: MANIFEST_VERSION,
+      ...base.manifest,
+      ...(await base.file.commit()),
+      keys,
+      format: `${header.magic} ${header.version}`,
+    };
     await writeManifest(this.store, `${base.set}/${BASE_MANIFEST}`, manifest);
+    this.options.onWritten?.({ bytes: manifest.size, keys, ageMs: 0 });
     const { replid, offset } = manifest;
     this.#present = { set: base.set, point: { position: { replid, offset }, database: 0 } };
   }
@@ -139,6 +159,7 @@ export class ArchiveWriter {
       file: await CheckedFile.create(this.store, `${set}/${incrementFile(point.position.offset)}`),
       from: point,
       openedAt: performance.now(),
+      arrivedAt: event.at ?? epochMs(),
       instants: this.#takeQuiet(),
       lastBegan: -Infinity,
     };
@@ -179,7 +200,9 @@ export class ArchiveWriter {
     const [increment, present] = [this.#increment, this.#present];
     this.#increment = undefined;
     if (increment === undefined || present === undefined) return;
-    await this.#writeIncrement(present, increment.from, increment.instants, await increment.file.commit());
+    const file = await increment.file.commit();
+    await this.#writeIncrement(present, increment.from, increment.instants, file);
+    this.options.onWritten?.({ bytes: file.size, keys: undefined, ageMs: epochMs() - increment.arrivedAt });
   }
 
   #takeQuiet(): Instant[] {

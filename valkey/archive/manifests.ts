@@ -19,6 +19,8 @@ const baseManifest = z.object({
   /** Offset of the first command after the base. */
   offset,
   serverVersion: z.string(),
+  /** Format of the base, such as `VALKEY 80`. */
+  format: z.string(),
   /** Time at which the transfer of the base began, milliseconds since the epoch. */
   startedAt: z.number(),
   keys: z.int().min(0),
@@ -90,12 +92,32 @@ export async function readSet(store: ArchiveStore, name: string): Promise<Archiv
   return { name, base, increments };
 }
 
-async function readManifest<T>(store: ArchiveStore, path: string, schema: z.ZodType<T>): Promise<T> {
+/**
+ * Reads a manifest.
+ * @throws BadInput for a damaged manifest and for a manifest of a newer version of this program
+ */
+export async function readManifest<T>(store: ArchiveStore, path: string, schema: z.ZodType<T>): Promise<T> {
   const pieces: Buffer[] = [];
   for await (const piece of store.read(path)) pieces.push(piece);
+  const text = Buffer.concat(pieces).toString();
+  const version = versioned.safeParse(parseJson(text)).data?.version ?? MANIFEST_VERSION;
+  if (version > MANIFEST_VERSION)
+    throw new BadInput(path, [
+      `a newer version of this program wrote the manifest (format ${version}; this program knows ${MANIFEST_VERSION})`,
+    ]);
   try {
-    return schema.parse(JSON.parse(Buffer.concat(pieces).toString()));
+    return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw new BadInput(path, [`the manifest cannot be read: ${messageOf(error)}`]);
+    throw new BadInput(path, [`the manifest is damaged: ${messageOf(error)}`]);
+  }
+}
+
+const versioned = z.looseObject({ version: z.int() });
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -23,6 +23,16 @@ export interface ArchiveStore {
   read(name: string): AsyncIterable<Buffer>;
 }
 
+/** A folder of a store, as a store of its own. */
+export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
+  const inside = (name: string): string => (name === "" ? folder : `${folder}/${name}`);
+  return {
+    create: (name) => store.create(inside(name)),
+    list: (name) => store.list(inside(name)),
+    read: (name) => store.read(inside(name)),
+  };
+}
+
 /** End of the names of files that are being written. */
 const PENDING = ".part";
 

@@ -4,6 +4,7 @@ import { SLOT_COUNT } from "../topology/slots";
 import { decodeValue } from "./decode";
 import type { RdbKey } from "./rdb-key";
 import type { HashScope } from "./value-hash";
+import type { Value } from "./value";
 import { hashValue } from "./value-hash";
 import type { ByteSource } from "./walk";
 import { walkRdb } from "./walk";
@@ -16,8 +17,10 @@ export interface Difference {
 }
 
 export interface Comparison {
-  /** Number of keys of the first and of the second file. */
+  /** Number of keys of the first and of the second file, without expired keys. */
   readonly keys: readonly [wanted: number, found: number];
+  /** Number of keys of the first file that have expired. They are not compared. */
+  readonly expired: number;
   /** Number of keys that differ. */
   readonly differing: number;
   /** The first differences, by slot, at most as many as requested. */
@@ -30,6 +33,12 @@ export interface Comparison {
 export interface CompareOptions {
   /** @default "all" */
   readonly scope?: HashScope | undefined;
+  /**
+   * Time until which keys and fields of hashes have expired, milliseconds since the epoch. Servers remove them at any
+   * time, so they are left out of both files.
+   * @default nothing has expired
+   */
+  readonly expiredBy?: number | undefined;
   /** Highest number of differences that are named. @default 10 */
   readonly limit?: number | undefined;
 }
@@ -37,6 +46,7 @@ export interface CompareOptions {
 /** Digests of keys: one for each slot while reading a first time, one for each key of differing slots after that. */
 interface Digests {
   readonly keys: number;
+  readonly expired: number;
   readonly slots: Buffer[];
   readonly libraries: ReadonlySet<string>;
 }
@@ -60,17 +70,19 @@ const DIGEST_BYTES = 32;
 export async function compareRdb(
   wanted: () => ByteSource,
   found: () => ByteSource,
-  { limit = 10, scope = "all" }: CompareOptions = {},
+  { limit = 10, scope = "all", expiredBy = -Infinity }: CompareOptions = {},
 ): Promise<Comparison> {
-  const [a, b] = [await digestSlots(wanted(), scope), await digestSlots(found(), scope)];
+  const rules = { scope, expiredBy };
+  const [a, b] = [await digestSlots(wanted(), rules), await digestSlots(found(), rules)];
   const libraries = [...a.libraries, ...b.libraries].filter(
     (code) => !(a.libraries.has(code) && b.libraries.has(code)),
   );
   const slots = new Set<number>();
   for (let slot = 0; slot < SLOT_COUNT; slot++) if (!sameDigest(a.slots[slot], b.slots[slot])) slots.add(slot);
-  const differences = slots.size === 0 ? [] : await compareKeys(wanted(), found(), slots, scope);
+  const differences = slots.size === 0 ? [] : await compareKeys(wanted(), found(), slots, rules);
   return {
     keys: [a.keys, b.keys],
+    expired: a.expired,
     differing: differences.length,
     first: differences.slice(0, limit),
     libraries: libraries.map((code) => code.split("\n")[0] ?? ""),
@@ -78,10 +90,10 @@ export async function compareRdb(
   };
 }
 
-async function digestSlots(source: ByteSource, scope: HashScope): Promise<Digests> {
+async function digestSlots(source: ByteSource, rules: Rules): Promise<Digests> {
   const slots: Buffer[] = [];
   const libraries = new Set<string>();
-  const { keys } = await walkValues(source, scope, {
+  const counts = await walkValues(source, rules, {
     functionLibrary: (code) => libraries.add(code.toString()),
     value: (key, value) => {
       const identity = Buffer.from(`${key.database} ${key.expiresAt ?? "none"} ${key.key.length} `);
@@ -89,16 +101,16 @@ async function digestSlots(source: ByteSource, scope: HashScope): Promise<Digest
       addDigest((slots[key.slot] ??= Buffer.alloc(DIGEST_BYTES)), digest);
     },
   });
-  return { keys, slots, libraries };
+  return { ...counts, slots, libraries };
 }
 
 async function compareKeys(
   wanted: ByteSource,
   found: ByteSource,
   slots: ReadonlySet<number>,
-  scope: HashScope,
+  rules: Rules,
 ): Promise<Difference[]> {
-  const [a, b] = [await digestKeys(wanted, slots, scope), await digestKeys(found, slots, scope)];
+  const [a, b] = [await digestKeys(wanted, slots, rules), await digestKeys(found, slots, rules)];
   const differences: Difference[] = [];
   for (const [id, { database, key, expiresAt, value }] of a) {
     const other = b.get(id);
@@ -114,10 +126,10 @@ async function compareKeys(
 async function digestKeys(
   source: ByteSource,
   slots: ReadonlySet<number>,
-  scope: HashScope,
+  rules: Rules,
 ): Promise<Map<string, KeyDigest>> {
   const digests = new Map<string, KeyDigest>();
-  await walkValues(source, scope, {
+  await walkValues(source, rules, {
     isWanted: ({ slot }) => slots.has(slot),
     value: ({ database, key, expiresAt }, value) => {
       // The key is copied, because it is a part of a large piece of the file.
@@ -126,6 +138,12 @@ async function digestKeys(
     },
   });
   return digests;
+}
+
+/** What is compared. */
+interface Rules {
+  readonly scope: HashScope;
+  readonly expiredBy: number;
 }
 
 interface ValueVisitor {
@@ -137,17 +155,20 @@ interface ValueVisitor {
 /** Walks over a file and decodes its values. One value at a time is in memory. */
 async function walkValues(
   source: ByteSource,
-  scope: HashScope,
+  { scope, expiredBy }: Rules,
   visitor: ValueVisitor,
-): Promise<{ readonly keys: number }> {
+): Promise<{ readonly keys: number; readonly expired: number }> {
   let current: RdbKey | undefined;
   let pieces: Buffer[] = [];
+  let [keys, expired] = [0, 0];
   /** Bytes of TTL, type and key, which precede the value. */
   let before = 0;
-  return walkRdb(source, {
+  await walkRdb(source, {
     functionLibrary: (code) => visitor.functionLibrary?.(code),
     key: (key) => {
-      current = visitor.isWanted?.(key) === false ? undefined : key;
+      const isExpired = key.expiresAt !== undefined && key.expiresAt <= expiredBy;
+      if (isExpired) expired++;
+      current = isExpired || visitor.isWanted?.(key) === false ? undefined : key;
       pieces = [];
       before = key.valueOffset - key.offset;
     },
@@ -160,9 +181,23 @@ async function walkValues(
     keyEnd: () => {
       if (current === undefined) return;
       const bytes = pieces.length === 1 ? (pieces[0] ?? EMPTY) : Buffer.concat(pieces);
-      visitor.value(current, hashValue(decodeValue(current.type, bytes), scope));
+      const value = unexpiredPart(decodeValue(current.type, bytes), expiredBy);
+      if (value === undefined) {
+        expired++;
+        return;
+      }
+      keys++;
+      visitor.value(current, hashValue(value, scope));
     },
   });
+  return { keys, expired };
+}
+
+/** A value without expired fields. Undefined for a hash whose fields have all expired: a server removes such a key. */
+function unexpiredPart(value: Value, expiredBy: number): Value | undefined {
+  if (value.kind !== "hash") return value;
+  const fields = value.fields.filter(({ expiresAt = Infinity }) => expiresAt > expiredBy);
+  return fields.length === 0 && value.fields.length > 0 ? undefined : { ...value, fields };
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -39,7 +39,7 @@ export type StreamEvent =
   | { readonly kind: "commands"; readonly offset: number; readonly database: number; readonly at: number | undefined }
   /** The stream goes on without a gap. The replication ID is new after a failover. */
   | { readonly kind: "continued"; readonly replid: string }
-  /** Up to this time, the server had sent nothing more than what was received. Sent about once in a second. */
+  /** Up to this time, the server had sent nothing more than what was received. Sent several times a second. */
   | { readonly kind: "quiet"; readonly at: number };
 
 export interface StreamItem {
@@ -259,14 +259,14 @@ class Follower {
     // process, which a replica does not see.
     const isDue = performance.now() - session.tickedAt >= ACKNOWLEDGE_MS;
     if (isDue || !session.hasBegun) session.link.acknowledge(session.offset);
+    const silence = performance.now() - this.#lastContact;
+    if (silence > TRAVEL_MS && isKnown(session, session.offset))
+      await this.spool.push({ kind: "quiet", at: epochMs() - TRAVEL_MS }, NONE);
     if (!isDue) return;
     session.tickedAt = performance.now();
     if (session.knownFrom === undefined) learnOffset(session);
-    const silence = performance.now() - this.#lastContact;
     const { patienceMs = PATIENCE_MS } = this.options;
     if (silence > patienceMs) throw new Failure(`${session.link.where} has sent nothing for ${patienceMs / 1000} s`);
-    if (silence > TRAVEL_MS && isKnown(session, session.offset))
-      await this.spool.push({ kind: "quiet", at: epochMs() - TRAVEL_MS }, NONE);
   }
 }
 

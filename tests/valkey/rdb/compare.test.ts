@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import type { Comparison } from "../../../valkey/rdb/compare";
+import type { Comparison, CompareOptions } from "../../../valkey/rdb/compare";
 import { compareRdb } from "../../../valkey/rdb/compare";
 import { encodeString } from "../../../valkey/rdb/lengths";
 import { OPCODE, TYPE } from "../../../valkey/rdb/rdb-format";
@@ -20,7 +20,12 @@ const RECORDS = [
 ];
 
 /** @param size size of the pieces in which the files arrive */
-function compare(first: readonly Buffer[], second: readonly Buffer[], size = 7): Promise<Comparison> {
+function compare(
+  first: readonly Buffer[],
+  second: readonly Buffer[],
+  size = 7,
+  { header = "REDIS0010", ...options }: CompareOptions & { readonly header?: string } = {},
+): Promise<Comparison> {
   const open = (header: string, records: readonly Buffer[]) => () => {
     const file = rdbFile(header, ...records);
     const pieces = Array.from({ length: Math.ceil(file.length / size) }, (_, index) =>
@@ -28,7 +33,7 @@ function compare(first: readonly Buffer[], second: readonly Buffer[], size = 7):
     );
     return Readable.from(pieces) as AsyncIterable<Buffer>;
   };
-  return compareRdb(open("REDIS0010", first), open("VALKEY080", second));
+  return compareRdb(open(header, first), open("VALKEY080", second), options);
 }
 
 const named = ({ first }: Comparison): string[] =>
@@ -51,6 +56,7 @@ it("finds files equal whose keys have a different order and encoding", async () 
       ),
     ).toEqual({
       keys: [4, 4],
+      expired: 0,
       differing: 0,
       first: [],
       libraries: [],
@@ -76,4 +82,30 @@ it("counts all differences, and names as many as requested", async () => {
   const many = Array.from({ length: 30 }, (_, index) => string(`key-${index}`, "x"));
   const result = await compare([], many);
   expect([result.differing, result.first.length, result.isEqual]).toEqual([30, 10, false]);
+});
+
+it("leaves out keys and fields that have expired, in both files", async () => {
+  const hash = (
+    key: string,
+    ...fields: readonly (readonly [name: string, value: string, expiresAt: number])[]
+  ): Buffer =>
+    entry(
+      TYPE.hashFieldTtls,
+      key,
+      Buffer.concat([
+        length(fields.length),
+        ...fields.flatMap(([name, value, expiresAt]) => [text(name), text(value), eight(expiresAt)]),
+      ]),
+    );
+  const wanted = [expiring(100, string("old", "1")), expiring(101, string("new", "2")), string("stays", "3")];
+  const hashes = [hash("part", ["f", "1", 100], ["g", "2", 200]), hash("gone", ["f", "1", 50])];
+  const found = [expiring(101, string("new", "2")), string("stays", "3"), hash("part", ["g", "2", 200])];
+  const result = await compare([...wanted, ...hashes], found, 7, { expiredBy: 100, header: "VALKEY080" });
+  expect(result).toMatchObject({ isEqual: true, keys: [3, 3], expired: 2 });
+  const later = [...found, expiring(99, string("late", "x"))];
+  expect(await compare([...wanted, ...hashes], later, 7, { expiredBy: 100, header: "VALKEY080" })).toMatchObject({
+    isEqual: true,
+  });
+  const missing = await compare([...wanted, ...hashes], found, 7, { expiredBy: 99, header: "VALKEY080" });
+  expect(named(missing)).toEqual(["0 old: missing", "0 part: different value"]);
 });

@@ -1,0 +1,67 @@
+/** The commands for archives: `archive`, `backups` and `restore`. */
+import type { Command } from "commander";
+import { addServerOptions } from "./options/options";
+
+interface Context {
+  readonly program: Command;
+  readonly signal: AbortSignal;
+  /** Receives the exit status. */
+  readonly finish: (status: number) => void;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Adds the commands to the command line. */
+export function addArchiveCommands(context: Context): void {
+  addArchive(context);
+  addBackups(context);
+  addRestore(context);
+}
+
+function addArchive({ program, signal, finish }: Context): void {
+  const command = program
+    .command("archive")
+    .description(
+      "Follow a replica of each shard, and write its data and every later change into a folder, until Ctrl-C. The " +
+        "command restore restores any time between",
+    )
+    .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
+  addServerOptions(command)
+    .option("--into <folder>", "folder of the archive; made if it does not exist (required)")
+    .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: Ctrl-C ends it)")
+    .option("--deployment <name>", "deployment of the stack (default: the stack's only deployment)")
+    .action(async (stack: string | undefined, values: Values) => {
+      const { archive } = await import("./commands/archive.js");
+      finish(await archive(stack, values, signal));
+    });
+}
+
+function addBackups({ program, finish }: Context): void {
+  program
+    .command("backups")
+    .description("List the sets of an archive: the times that can be restored, sizes and keys")
+    .argument("<folder>", "folder of the archive")
+    .option("--json", "sets as JSON")
+    .action(async (folder: string, values: Values) => {
+      const { printBackups } = await import("./commands/backups.js");
+      finish(await printBackups(folder, values["json"] === true));
+    });
+}
+
+function addRestore({ program, signal, finish }: Context): void {
+  program
+    .command("restore")
+    .description(
+      "Restore an archive as it was at a time, verify the servers, and compare every key, value and TTL with the sets. " +
+        "Then the servers run until Ctrl-C. The exit status is 0 if everything is equal, else 1",
+    )
+    .argument("<folder>", "folder of the archive")
+    .option("--into <place>", "place of the servers: local, which is this machine (required)")
+    .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z (default: the last time of the archive)")
+    .option("--replicas <n>", "replicas of each primary, 0 to 5 (default: 0)")
+    .option("--check", "end after the comparison")
+    .action(async (folder: string, values: Values) => {
+      const { restore } = await import("./commands/restore.js");
+      finish(await restore(folder, values, signal));
+    });
+}

@@ -1,0 +1,192 @@
+/** `npm start -- archive`: follows a deployment and writes what it receives into a folder. */
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { acquireProcessLock } from "../../lib/system/process-lock";
+import { counted, formatBytes } from "../../lib/units";
+import { openDeployment } from "../../platforms/deployment-reference";
+import type { ArchiveEvent } from "../../valkey/archive/archive-deployment";
+import { archiveDeployment } from "../../valkey/archive/archive-deployment";
+import { formatTime } from "../../valkey/archive/catalog";
+import { claimArchive, ownerProblem, readOwner } from "../../valkey/archive/periods";
+import type { ArchiveOwner } from "../../valkey/archive/periods";
+import { readLayout } from "../../valkey/archive/shard-layout";
+import { DirectoryStore } from "../../valkey/archive/store";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { parseDuration } from "../options/soak-options";
+import { deployedTargets } from "../targets/deployed-stack";
+import { externalDeployment } from "../targets/external";
+import { print } from "../terminal/terminal";
+import { refuseServerOptions } from "./status";
+
+/** Interval of the lines about the RPO, milliseconds. */
+const REPORT_MS = 10_000;
+/** Names in the folder that this program needs while it archives. */
+const SPOOL = ".spool";
+const LOCK = ".archive-lock";
+
+/**
+ * Archives until Ctrl-C, or for the time of `--for`.
+ * @param stack undefined to follow the servers that the options name
+ * @returns 0
+ * @throws BadInput with every problem, before anything is written
+ * @throws Failure when the deployment can no longer be followed
+ */
+export async function archive(
+  stack: string | undefined,
+  { into, for: duration, deployment: name, ...servers }: Readonly<Record<string, unknown>>,
+  interruption: AbortSignal,
+): Promise<number> {
+  const problems: string[] = [];
+  const folder = typeof into === "string" && into !== "" ? resolve(into) : undefined;
+  if (folder === undefined) problems.push("--into: name the folder for the sets");
+  else if (existsSync(folder) && !statSync(folder).isDirectory()) problems.push(`--into: ${folder} is not a folder`);
+  const seconds = duration === undefined ? undefined : parseDuration(duration);
+  if (duration !== undefined && seconds === undefined)
+    problems.push(`--for is ${JSON.stringify(duration)}: expected a duration such as 90s, 10m or 2h`);
+  if (stack === undefined && name !== undefined) problems.push("--deployment applies to a stack only");
+  const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
+  if (stack !== undefined) refuseServerOptions("archive", servers, problems);
+  if (folder === undefined) throw new BadInput("archive", problems);
+  const deployment = open ?? (await stackDeployment(stack ?? "", name));
+  return archiveInto(folder, deployment, seconds, interruption);
+}
+
+async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
+  const targets = await deployedTargets(stack, process.cwd());
+  const names = targets.map(({ target }) => target.name);
+  const chosen =
+    name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
+  if (chosen === undefined)
+    throw new BadInput("archive", [
+      name === undefined
+        ? `--deployment: a folder has one deployment, and stack ${stack} has ${names.join(", ")}; name one`
+        : `--deployment: stack ${stack} has no deployment ${JSON.stringify(name)}; it has ${names.join(", ")}`,
+    ]);
+  return openDeployment(chosen.target, chosen.password);
+}
+
+async function archiveInto(
+  folder: string,
+  deployment: Deployment,
+  seconds: number | undefined,
+  interruption: AbortSignal,
+): Promise<number> {
+  const store = new DirectoryStore(folder);
+  const wanted = ownerOf(deployment);
+  const owner = await readOwner(store);
+  const problem = owner === undefined ? otherFiles(folder) : ownerProblem(owner, wanted);
+  if (problem !== undefined) throw new BadInput("archive", [`--into: ${folder}: ${problem}`]);
+  // Nothing is written for servers that do not answer.
+  await readLayout(deployment);
+  const release = takeFolder(folder);
+  const spoolDirectory = join(folder, SPOOL);
+  const stop =
+    seconds === undefined ? interruption : AbortSignal.any([interruption, AbortSignal.timeout(seconds * 1000)]);
+  const log = new ArchiveLog();
+  const timer = setInterval(() => {
+    log.report();
+  }, REPORT_MS);
+  try {
+    rmSync(spoolDirectory, { recursive: true, force: true });
+    await claimArchive(store, wanted, folder);
+    await archiveDeployment({
+      store,
+      deployment,
+      spoolDirectory,
+      signal: stop,
+      onEvent: (event) => {
+        log.add(event);
+      },
+    });
+  } finally {
+    clearInterval(timer);
+    rmSync(spoolDirectory, { recursive: true, force: true });
+    release();
+  }
+  log.finish();
+  return 0;
+}
+
+/** The reason why a folder without an archive must not become one. Undefined if the folder is empty or missing. */
+function otherFiles(folder: string): string | undefined {
+  const files = existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : [];
+  return files.length === 0 ? undefined : "the folder has other files and no archive; use a new folder";
+}
+
+/** Makes the folder and locks it. @throws BadInput if the folder cannot be written or another process writes it */
+function takeFolder(folder: string): () => void {
+  let release: (() => void) | undefined;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    release = acquireProcessLock(join(folder, LOCK));
+  } catch (error) {
+    throw new BadInput("archive", [`--into: ${messageOf(error)}`]);
+  }
+  if (release === undefined) throw new BadInput("archive", [`--into: a different process archives into ${folder}`]);
+  return release;
+}
+
+function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
+  return { deployment: name, mode, nodes: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) };
+}
+
+/** Prints what happens, and the RPO: the age of the oldest command at the moment when it was on the disk. */
+class ArchiveLog {
+  #bytes = 0;
+  #recentMs = 0;
+  #highestMs = 0;
+  /** Whether the archive follows a stream. */
+  #follows = false;
+
+  add(event: ArchiveEvent): void {
+    const at = formatTime(Date.now());
+    switch (event.kind) {
+      case "period": {
+        const shards = counted(event.period.shards.length, "shard");
+        print(`${at} ${event.isNew ? "new" : "continued"} period ${event.period.name} with ${shards}`);
+        return;
+      }
+      case "connect":
+        print(`${at} ${event.shard}: following ${event.node}`);
+        return;
+      case "continued":
+        this.#follows = true;
+        print(`${at} ${event.shard}: the stream goes on where the archive ended`);
+        return;
+      case "written":
+        this.#addFile(at, event);
+        return;
+      case "waiting":
+        print(`${at} waiting: ${event.why}`);
+        return;
+      case "moved":
+        print(`${at} slots have moved, so the period ends and every shard gets a new base`);
+    }
+  }
+
+  /** Prints a line about the time since the last line. */
+  report(): void {
+    if (!this.#follows) return;
+    print(`${formatTime(Date.now())} ${rpo(this.#recentMs)}; ${formatBytes(this.#bytes)} of commands in all`);
+    this.#recentMs = 0;
+  }
+
+  /** @throws Failure if no stream was followed */
+  finish(): void {
+    if (!this.#follows) throw new Failure("nothing was archived: the command ended before the first base was written");
+    print(`Stopped. Highest ${rpo(this.#highestMs)}; ${formatBytes(this.#bytes)} of commands`);
+  }
+
+  #addFile(at: string, { shard, file }: Extract<ArchiveEvent, { kind: "written" }>): void {
+    this.#follows = true;
+    if (file.keys === undefined) {
+      this.#bytes += file.bytes;
+      this.#recentMs = Math.max(this.#recentMs, file.ageMs);
+      this.#highestMs = Math.max(this.#highestMs, file.ageMs);
+    } else print(`${at} ${shard}: base with ${counted(file.keys, "key")}, ${formatBytes(file.bytes)}`);
+  }
+}
+
+const rpo = (milliseconds: number): string => `RPO ${(milliseconds / 1000).toFixed(2)} s`;

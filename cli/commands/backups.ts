@@ -1,0 +1,82 @@
+/** `npm start -- backups`: lists what an archive can restore. */
+import { resolve } from "node:path";
+import { textTable } from "../../lib/table";
+import { formatBytes, formatCount } from "../../lib/units";
+import type { Catalog, CatalogPeriod } from "../../valkey/archive/catalog";
+import { formatTime, readCatalog } from "../../valkey/archive/catalog";
+import { DirectoryStore } from "../../valkey/archive/store";
+import { print } from "../terminal/terminal";
+
+/**
+ * Prints the sets of an archive.
+ * @returns 0 if there is a time that can be restored and every set can be read, else 1
+ * @throws BadInput if the folder has no archive
+ */
+export async function printBackups(folder: string, asJson: boolean): Promise<number> {
+  const path = resolve(folder);
+  const catalog = await readCatalog(new DirectoryStore(path), path);
+  if (asJson) print(JSON.stringify(recordOf(catalog), null, 1));
+  else print(...formatCatalog(catalog));
+  const hasTime = catalog.periods.some(({ spans }) => spans.length > 0);
+  return hasTime && catalog.damaged.length === 0 ? 0 : 1;
+}
+
+/** A catalog as lines of text. Pure. */
+export function formatCatalog({ owner, periods, damaged }: Catalog): string[] {
+  return [
+    `Archive of ${owner.deployment}, ${owner.mode} mode, ${owner.nodes.join(" ")}`,
+    ...periods.flatMap(formatPeriod),
+    ...(periods.length === 0 ? ["There are no sets yet."] : []),
+    ...damaged.map((text) => `DAMAGED ${text}`),
+  ];
+}
+
+const COLUMNS = ["SHARD", "SLOTS", "FROM", "TO", "KEYS OF BASE", "SIZE", "SERVER"];
+
+function formatPeriod({ period, shards, spans }: CatalogPeriod): string[] {
+  const rows = shards.flatMap(({ name, slots = "-", sets }) =>
+    sets.map(({ set, span, bytes }) => [
+      name,
+      slots,
+      span === undefined ? "no instant yet" : formatTime(span.from),
+      span === undefined ? "" : formatTime(span.to),
+      formatCount(set.base.keys),
+      formatBytes(bytes),
+      set.base.serverVersion,
+    ]),
+  );
+  const end = period.endedAt === undefined ? "" : `, until slots moved at ${formatTime(period.endedAt)}`;
+  return [
+    "",
+    `=== Period ${period.name}${end} ===`,
+    ...textTable([COLUMNS, ...rows], "lllrrrl"),
+    ...spans.map(({ from, to }) => `Can be restored: any time from ${formatTime(from)} to ${formatTime(to)}`),
+    ...(spans.length === 0 ? ["Cannot be restored yet: no time has an instant of every shard"] : []),
+  ];
+}
+
+function recordOf({ owner, periods, damaged }: Catalog): object {
+  const times = (span: { from: number; to: number } | undefined): object | null =>
+    span === undefined ? null : { from: formatTime(span.from), to: formatTime(span.to) };
+  return {
+    owner,
+    periods: periods.map(({ period, shards, spans }) => ({
+      name: period.name,
+      endedAt: period.endedAt === undefined ? null : formatTime(period.endedAt),
+      restorable: spans.map(times),
+      shards: shards.map(({ name, slots = null, sets }) => ({
+        name,
+        slots,
+        sets: sets.map(({ set, span, bytes }) => ({
+          name: set.name,
+          restorable: times(span),
+          bytes,
+          keysOfBase: set.base.keys,
+          serverVersion: set.base.serverVersion,
+          format: set.base.format,
+        })),
+      })),
+    })),
+    damaged,
+  };
+}

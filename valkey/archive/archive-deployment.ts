@@ -1,0 +1,189 @@
+/** Archives a running deployment: follows one node of each shard until a signal, and begins anew when slots move. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { epochMs } from "../../lib/clock";
+import { Failure, messageOf } from "../../lib/errors";
+import { pause, poll } from "../../lib/polling";
+import type { Deployment } from "../deployment";
+import { followStream } from "../replication-stream/follow";
+import type { StreamSource } from "../replication-stream/replica-link";
+import type { WrittenFile } from "./archive-writer";
+import { ArchiveWriter, resumePoint } from "./archive-writer";
+import type { ArchiveSet } from "./manifests";
+import { listSets, readSet } from "./manifests";
+import type { Period } from "./periods";
+import { beginPeriod, endPeriod, listPeriods, shardStore } from "./periods";
+import type { Layout } from "./shard-layout";
+import { chooseSource, readDatabases, readLayout, readSlots, sourceAt } from "./shard-layout";
+import type { ArchiveStore } from "./store";
+
+export type ArchiveEvent =
+  /** A period begins or goes on. */
+  | { readonly kind: "period"; readonly period: Period; readonly isNew: boolean }
+  /** The program connects to a node. */
+  | { readonly kind: "connect"; readonly shard: string; readonly node: string }
+  /** The stream goes on where the archive ended. */
+  | { readonly kind: "continued"; readonly shard: string }
+  | { readonly kind: "written"; readonly shard: string; readonly file: WrittenFile }
+  /** The deployment cannot be archived at this moment. */
+  | { readonly kind: "waiting"; readonly why: string }
+  /** Slots have moved, so the period has ended. */
+  | { readonly kind: "moved" };
+
+export interface ArchiveOptions {
+  readonly store: ArchiveStore;
+  readonly deployment: Deployment;
+  /** Directory for what the store has not taken yet. It is created if it does not exist. */
+  readonly spoolDirectory: string;
+  /** Highest number of bytes of each shard that may wait for the store. @default 1 GiB */
+  readonly spoolLimit?: number | undefined;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: ArchiveEvent) => void;
+}
+
+const SPOOL_BYTES = 1024 ** 3;
+/** Interval at which the slots are compared, milliseconds. */
+const WATCH_MS = 1_000;
+/** Longest time after which a node is assumed to know that slots have moved, milliseconds. */
+const GOSSIP_MS = 2_000;
+/** Time limit for the slots of a deployment to be at rest, milliseconds. */
+const SETTLING_MS = 3_600_000;
+
+/**
+ * Archives until the signal is aborted. Then all commands that arrived are in the store.
+ * @throws Failure when the stream of a shard is lost for a minute, or when the spool is full; the store's error
+ */
+export async function archiveDeployment(options: ArchiveOptions): Promise<void> {
+  for (;;) {
+    try {
+      await archivePeriod(options, await openPeriod(options));
+    } catch (error) {
+      if (options.signal.aborted) return;
+      throw error;
+    }
+  }
+}
+
+/** Continues the last period if each shard has the same slots as then. If not, begins a new period. */
+async function openPeriod({ store, deployment, signal, onEvent }: ArchiveOptions): Promise<Period> {
+  const layout = await settledLayout(deployment, signal, onEvent);
+  const slots = layout.shards.map((shard) => shard.slots);
+  const last = (await listPeriods(store)).at(-1);
+  const isSame =
+    last?.endedAt === undefined &&
+    last?.shards.length === slots.length &&
+    last.shards.every((shard, index) => shard.slots === slots[index]);
+  const period = isSame
+    ? last
+    : await beginPeriod(store, {
+        startedAt: epochMs(),
+        shards: slots.map((each, index) => ({ name: `shard-${index}`, slots: each })),
+        databases: await readDatabases(deployment),
+      });
+  onEvent({ kind: "period", period, isNew: !isSame });
+  return period;
+}
+
+async function settledLayout(
+  deployment: Deployment,
+  signal: AbortSignal,
+  onEvent: ArchiveOptions["onEvent"],
+): Promise<Layout> {
+  let said: string | undefined;
+  const settled = await poll(
+    async () => {
+      const layout = await readLayout(deployment);
+      if (layout.unsettled === undefined) return layout;
+      if (layout.unsettled !== said) onEvent({ kind: "waiting", why: layout.unsettled });
+      said = layout.unsettled;
+      return undefined;
+    },
+    { intervalMs: WATCH_MS, timeoutMs: SETTLING_MS, signal },
+  );
+  if (settled === undefined) throw new Failure(`${deployment.name} cannot be archived: ${said ?? "no layout"}`);
+  return settled;
+}
+
+/** Archives until slots move. @throws the errors of `archiveDeployment`, and the signal's reason */
+async function archivePeriod(options: ArchiveOptions, period: Period): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const shards = period.shards.map(({ name }, index) => archiveShard({ ...options, signal }, period, name, index));
+  const watching = options.deployment.mode === "cluster" ? awaitMove(options.deployment, period, signal) : undefined;
+  const running = [...shards, ...(watching === undefined ? [] : [watching])];
+  try {
+    const unmovedAt = await Promise.race(running);
+    if (unmovedAt !== undefined) {
+      options.onEvent({ kind: "moved" });
+      await endPeriod(options.store, period, unmovedAt);
+    }
+  } finally {
+    stop.abort();
+    await Promise.allSettled(running);
+  }
+}
+
+/** Waits until slots move. @returns the last time at which the shards had the slots of the period */
+async function awaitMove(deployment: Deployment, { shards }: Period, signal: AbortSignal): Promise<number> {
+  const wanted = shards.flatMap(({ slots = "" }) => slots).sort();
+  let unmovedAt = epochMs() - GOSSIP_MS;
+  for (;;) {
+    await pause(WATCH_MS, signal);
+    const askedAt = epochMs() - GOSSIP_MS;
+    // While no node answers, the followers decide how long to wait.
+    const found = await readSlots(deployment).catch(() => undefined);
+    if (found === undefined) continue;
+    if (found.moves || found.slots.join() !== wanted.join()) return unmovedAt;
+    unmovedAt = askedAt;
+  }
+}
+
+/** Follows a shard until the signal. @throws the errors of `archiveDeployment` */
+async function archiveShard(
+  { store, deployment, spoolDirectory, spoolLimit = SPOOL_BYTES, signal, onEvent }: ArchiveOptions,
+  period: Period,
+  shard: string,
+  index: number,
+): Promise<undefined> {
+  const sets = shardStore(store, period, shard);
+  const resume = await lastSet(sets);
+  const writer = new ArchiveWriter(
+    sets,
+    {
+      onWritten: (file) => {
+        onEvent({ kind: "written", shard, file });
+      },
+    },
+    resume,
+  );
+  const own = join(spoolDirectory, shard);
+  await mkdir(own, { recursive: true });
+  const source = async (): Promise<StreamSource> => {
+    const { shards } = await readLayout(deployment);
+    const slots = period.shards[index]?.slots;
+    const live = shards.find((each) => each.slots === slots);
+    const node = live === undefined ? undefined : chooseSource(live);
+    if (node === undefined) throw new Failure(`no node of ${shard} can be followed: it has no primary that answers`);
+    onEvent({ kind: "connect", shard, node: node.name });
+    return sourceAt(deployment, node);
+  };
+  try {
+    const point = resume === undefined ? undefined : resumePoint(resume);
+    for await (const item of followStream({ source, spoolDirectory: own, spoolLimit, signal, resume: point })) {
+      if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
+      await writer.write(item);
+    }
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Failure(`${shard}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    await writer.close();
+  }
+}
+
+/** The newest set. Undefined if there is none, or if it is damaged: then a new set begins. */
+async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
+  const name = (await listSets(store)).at(-1);
+  return name === undefined ? undefined : readSet(store, name).catch(() => undefined);
+}

@@ -1,0 +1,154 @@
+/** What an archive can restore: the sets of each shard, and the times at which all shards have an instant. */
+import { BadInput, messageOf } from "../../lib/errors";
+import type { ArchiveSet } from "./manifests";
+import { listSets, readSet } from "./manifests";
+import type { RestorePoint } from "./materialize";
+import { restorePoint } from "./materialize";
+import type { ArchiveOwner, Period } from "./periods";
+import { listPeriods, readOwner, shardStore } from "./periods";
+import type { ArchiveStore } from "./store";
+
+/** First and last time that can be restored, milliseconds since the epoch. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface CatalogSet {
+  readonly set: ArchiveSet;
+  /** Undefined if the set has no instant. */
+  readonly span: Span | undefined;
+  /** Size of the base and of the increments, bytes. */
+  readonly bytes: number;
+}
+
+export interface CatalogShard {
+  readonly name: string;
+  readonly slots: string | undefined;
+  readonly store: ArchiveStore;
+  readonly sets: readonly CatalogSet[];
+}
+
+export interface CatalogPeriod {
+  readonly period: Period;
+  readonly shards: readonly CatalogShard[];
+  /** Times at which every shard can be restored, ascending. */
+  readonly spans: readonly Span[];
+}
+
+export interface Catalog {
+  readonly owner: ArchiveOwner;
+  readonly periods: readonly CatalogPeriod[];
+  /** Sets that cannot be read, with the reason. */
+  readonly damaged: readonly string[];
+}
+
+/** The sets from which a deployment is restored, in the order of the shards. */
+export interface Restore {
+  readonly owner: ArchiveOwner;
+  readonly period: Period;
+  readonly shards: readonly {
+    readonly name: string;
+    readonly slots: string | undefined;
+    readonly store: ArchiveStore;
+    readonly set: ArchiveSet;
+    readonly point: RestorePoint;
+  }[];
+}
+
+/**
+ * Reads the manifests of an archive.
+ * @param folder name of the archive, for messages
+ * @throws BadInput if there is no archive, and for damaged manifests of the archive and its periods
+ */
+export async function readCatalog(store: ArchiveStore, folder: string): Promise<Catalog> {
+  const owner = await readOwner(store);
+  if (owner === undefined) throw new BadInput(folder, ["there is no archive; the command `archive` makes one"]);
+  const damaged: string[] = [];
+  const periods: CatalogPeriod[] = [];
+  for (const period of await listPeriods(store)) {
+    const shards: CatalogShard[] = [];
+    for (const { name, slots } of period.shards) {
+      const sets = shardStore(store, period, name);
+      const found: CatalogSet[] = [];
+      for (const set of await listSets(sets)) {
+        try {
+          found.push(catalogSet(await readSet(sets, set), period.endedAt));
+        } catch (error) {
+          damaged.push(`${period.name}/${name}/${messageOf(error)}`);
+        }
+      }
+      shards.push({ name, slots, store: sets, sets: found });
+    }
+    periods.push({
+      period,
+      shards,
+      spans: commonSpans(shards.map((shard) => shard.sets.flatMap(({ span }) => span ?? []))),
+    });
+  }
+  return { owner, periods, damaged };
+}
+
+function catalogSet(set: ArchiveSet, endedAt = Infinity): CatalogSet {
+  const instants = set.increments.flatMap(({ instants: each }) => each).filter(([time]) => time <= endedAt);
+  const [first, last] = [instants[0], instants.at(-1)];
+  // Whole milliseconds, so that a time that was printed lies within the span.
+  const span = { from: Math.ceil(first?.[0] ?? 1), to: Math.floor(last?.[0] ?? 0) };
+  const bytes = set.increments.reduce((sum, { size }) => sum + size, set.base.size);
+  return { set, span: span.from > span.to ? undefined : span, bytes };
+}
+
+/** The times that are in a span of each list. Pure. */
+export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
+  const [first = [], ...others] = lists;
+  return others
+    .reduce<readonly Span[]>(
+      (common, list) =>
+        common.flatMap((a) =>
+          list.flatMap((b) => {
+            const span = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
+            return span.from > span.to ? [] : [span];
+          }),
+        ),
+      first,
+    )
+    .toSorted((a, b) => a.from - b.from);
+}
+
+/**
+ * Chooses the sets and instants for a time.
+ * @param at milliseconds since the epoch. Undefined for the last time that can be restored
+ * @returns a text with the nearest times if the archive cannot restore this time. Pure
+ */
+export function chooseRestore({ owner, periods }: Catalog, at: number | undefined): Restore | string {
+  const spans = periods.flatMap((each) => each.spans);
+  const latest = Math.max(...spans.map(({ to }) => to));
+  if (spans.length === 0) return "no set can be restored yet: no time has an instant of every shard";
+  const wanted = at ?? latest;
+  const chosen = periods.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
+  if (chosen === undefined) return outside(spans, wanted);
+  return {
+    owner,
+    period: chosen.period,
+    shards: chosen.shards.map(({ name, slots, store, sets }) => {
+      const found = sets.findLast(({ span }) => span !== undefined && span.from <= wanted && wanted <= span.to);
+      if (found === undefined) throw new Error(`${name} has no set for a time that all shards have`);
+      return { name, slots, store, set: found.set, point: restorePoint(found.set, wanted) };
+    }),
+  };
+}
+
+function outside(spans: readonly Span[], at: number): string {
+  const before = spans.map(({ to }) => to).filter((to) => to < at);
+  const after = spans.map(({ from }) => from).filter((from) => from > at);
+  const nearest = [
+    ...(before.length === 0 ? [] : [`${formatTime(Math.max(...before))} before it`]),
+    ...(after.length === 0 ? [] : [`${formatTime(Math.min(...after))} after it`]),
+  ];
+  return `${formatTime(at)} cannot be restored; the nearest times that can be restored are ${nearest.join(" and ")}`;
+}
+
+/** A time as text: ISO 8601 with milliseconds, UTC. */
+export function formatTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

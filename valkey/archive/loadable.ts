@@ -1,0 +1,22 @@
+/** Which servers can load a set. Pure. */
+import { cannotReadDataOf } from "../settings/version";
+import type { BaseManifest } from "./manifests";
+
+/** Newest format of RDB files of Redis that Valkey loads. */
+const NEWEST_OF_REDIS = 11;
+
+/**
+ * The reason why Valkey of a version cannot load a set. Undefined if it can.
+ * @param version version of the servers, such as `9.1.2`
+ */
+export function loadProblem(
+  { format, serverVersion }: Pick<BaseManifest, "format" | "serverVersion">,
+  version: string,
+): string | undefined {
+  const wrote = `a server of version ${serverVersion} wrote it in the RDB format ${format}`;
+  const [magic, number] = format.split(" ");
+  if (magic === "REDIS" && Number(number) > NEWEST_OF_REDIS)
+    return `${wrote}, which Valkey does not load; Valkey loads the formats of Redis up to ${NEWEST_OF_REDIS}`;
+  if (!cannotReadDataOf(serverVersion, version)) return undefined;
+  return `${wrote}, and Valkey ${version} on this machine cannot load it; set VALKEY_HOME to a newer version`;
+}

@@ -1,0 +1,124 @@
+/**
+ * The folder of an archive. It belongs to one deployment. A period is a time in which each shard kept its slots.
+ *
+ *   archive.json                  the deployment
+ *   PERIOD/period.json            the shards with their slots
+ *   PERIOD/ended.json             time until which the shards had these slots, if slots have moved
+ *   PERIOD/SHARD/SET/             sets of a shard, see manifests.ts
+ */
+import { z } from "zod";
+import { BadInput } from "../../lib/errors";
+import type { Mode } from "../node";
+import { writeManifest } from "./checked-file";
+import { MANIFEST_VERSION, readManifest } from "./manifests";
+import type { ArchiveStore } from "./store";
+import { folderOf } from "./store";
+
+const version = z.literal(MANIFEST_VERSION);
+
+const ownerSchema = z.object({
+  version,
+  deployment: z.string(),
+  mode: z.enum(["cluster", "replication"]),
+  /** Endpoints of the nodes when the archive began. */
+  nodes: z.array(z.string()),
+});
+
+const periodSchema = z.object({
+  version,
+  startedAt: z.number(),
+  shards: z.array(
+    z.object({
+      name: z.string().regex(/^[\w-]+$/),
+      /** Slots such as `0-5460`. Undefined in replication mode. */
+      slots: z.string().optional(),
+    }),
+  ),
+  /** Number of databases of the servers, if the user may read it. */
+  databases: z.int().min(1).optional(),
+});
+
+const endSchema = z.object({ version, at: z.number() });
+
+/** The deployment that an archive belongs to. */
+export type ArchiveOwner = Omit<z.infer<typeof ownerSchema>, "version">;
+export type PeriodManifest = z.infer<typeof periodSchema>;
+
+/** A period as the archive has it. */
+export interface Period extends PeriodManifest {
+  /** Name of the folder. */
+  readonly name: string;
+  /** Time until which the shards had their slots, milliseconds since the epoch. Undefined if no slots have moved. */
+  readonly endedAt: number | undefined;
+}
+
+const OWNER = "archive.json";
+const PERIOD = "period.json";
+const END = "ended.json";
+
+/** The owner. Undefined if the folder has no archive. @throws BadInput for a damaged manifest */
+export async function readOwner(store: ArchiveStore): Promise<ArchiveOwner | undefined> {
+  if (!(await store.list("")).includes(OWNER)) return undefined;
+  return readManifest(store, OWNER, ownerSchema);
+}
+
+/**
+ * The reason why a deployment must not use an archive. Undefined if the archive belongs to this deployment. A
+ * deployment is the same if its name, its mode and at least one of its nodes are the same. Pure.
+ */
+export function ownerProblem(owner: ArchiveOwner, { deployment, mode, nodes }: ArchiveOwner): string | undefined {
+  if (owner.mode === mode && owner.deployment === deployment && owner.nodes.some((each) => nodes.includes(each)))
+    return undefined;
+  return (
+    `the folder has sets of a different deployment: ${owner.deployment}, ${owner.mode} mode, with nodes ` +
+    `${owner.nodes.join(", ")}; use a different folder`
+  );
+}
+
+/** Makes the folder the archive of a deployment. @throws BadInput if it belongs to a different deployment */
+export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, folder: string): Promise<void> {
+  const owner = await readOwner(store);
+  const problem = owner === undefined ? undefined : ownerProblem(owner, wanted);
+  if (problem !== undefined) throw new BadInput(folder, [problem]);
+  // Nodes may come and go, and an archive that is used goes with them.
+  await writeManifest(store, OWNER, { version: MANIFEST_VERSION, ...wanted });
+}
+
+/** All periods, oldest first. @throws BadInput for damaged manifests */
+export async function listPeriods(store: ArchiveStore): Promise<Period[]> {
+  const periods: Period[] = [];
+  for (const name of await store.list("")) {
+    const files = await store.list(name);
+    if (!files.includes(PERIOD)) continue;
+    const manifest = await readManifest(store, `${name}/${PERIOD}`, periodSchema);
+    const end = files.includes(END) ? await readManifest(store, `${name}/${END}`, endSchema) : undefined;
+    periods.push({ ...manifest, name, endedAt: end?.at });
+  }
+  return periods;
+}
+
+/** Begins a period. */
+export async function beginPeriod(
+  store: ArchiveStore,
+  { startedAt, shards, databases }: Omit<PeriodManifest, "version">,
+): Promise<Period> {
+  const name = new Date(startedAt).toISOString().replaceAll(/[-:.]/g, "");
+  const manifest: PeriodManifest = { version: MANIFEST_VERSION, startedAt, shards, databases };
+  await writeManifest(store, `${name}/${PERIOD}`, manifest);
+  return { ...manifest, name, endedAt: undefined };
+}
+
+/** Says that slots have moved. @param at last time at which the shards had their slots */
+export async function endPeriod(store: ArchiveStore, { name }: Pick<Period, "name">, at: number): Promise<void> {
+  await writeManifest(store, `${name}/${END}`, { version: MANIFEST_VERSION, at });
+}
+
+/** The sets of a shard, as a store. */
+export function shardStore(store: ArchiveStore, { name }: Pick<Period, "name">, shard: string): ArchiveStore {
+  return folderOf(store, `${name}/${shard}`);
+}
+
+/** The mode of the deployment to which a period belongs. Pure. */
+export function modeOf({ shards }: Pick<Period, "shards">): Mode {
+  return shards.some(({ slots }) => slots !== undefined) ? "cluster" : "replication";
+}

@@ -1,0 +1,154 @@
+/** The shards of a running deployment, and the node of each shard whose stream an archive follows. */
+import { Failure } from "../../lib/errors";
+import type { Connection } from "../connection";
+import type { ConnectionAttempt } from "../connections";
+import { withEveryNode } from "../connections";
+import { readClusterDatabases } from "../databases";
+import type { Deployment } from "../deployment";
+import type { DeploymentNode } from "../node";
+import type { StreamSource } from "../replication-stream/replica-link";
+import { ViewParser } from "../topology/cluster-view";
+import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
+import type { SlotRange } from "../topology/slots";
+import { SLOT_COUNT, countSlots, formatRanges } from "../topology/slots";
+
+/** A node that answers. */
+interface ShardMember {
+  readonly node: DeploymentNode;
+  readonly isPrimary: boolean;
+  /** Whether a replica's link to its primary is up. */
+  readonly isLinked: boolean;
+}
+
+export interface LiveShard {
+  /** Slots as text, such as `0-5460`. Undefined in replication mode. */
+  readonly slots: string | undefined;
+  readonly members: readonly ShardMember[];
+}
+
+/** The shards in the order of their slots. */
+export interface Layout {
+  readonly shards: readonly LiveShard[];
+  /** Reason why the layout cannot be archived at this moment, such as slots that move. Undefined if there is none. */
+  readonly unsettled: string | undefined;
+}
+
+/** Reads the layout from all nodes that answer. @throws Failure if no node answers */
+export async function readLayout(deployment: Deployment): Promise<Layout> {
+  return withEveryNode(deployment, async (attempts) => {
+    refuseSilence(deployment, attempts);
+    return deployment.mode === "cluster" ? clusterLayout(attempts) : replicationLayout(attempts);
+  });
+}
+
+async function replicationLayout(attempts: readonly ConnectionAttempt[]): Promise<Layout> {
+  const members = await Promise.all(reached(attempts).map(readMember));
+  const primaries = members.filter(({ isPrimary }) => isPrimary);
+  const unsettled =
+    primaries.length > 1
+      ? `several nodes are primaries: ${primaries.map(({ node }) => node.name).join(", ")}`
+      : undefined;
+  return { shards: [{ slots: undefined, members }], unsettled };
+}
+
+async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<Layout> {
+  const parser = new ViewParser();
+  const found = await Promise.all(
+    reached(attempts).map(async (each) => {
+      const text = String(await each.connection.cluster("NODES"));
+      return { member: await readMember(each), view: parser.parse(text) };
+    }),
+  );
+  const shards = new Map<string, { slots: readonly SlotRange[]; members: ShardMember[] }>();
+  for (const { member, view } of found) {
+    const self = view.topology.nodes.get(view.selfId);
+    if (self === undefined) continue;
+    const primary = self.primaryId === undefined ? self : view.topology.nodes.get(self.primaryId);
+    if (primary === undefined || primary.slots.length === 0) continue;
+    const key = formatRanges(primary.slots);
+    const shard = shards.get(key) ?? { slots: primary.slots, members: [] };
+    shard.members.push(member);
+    shards.set(key, shard);
+  }
+  const sorted = [...shards].sort(([, a], [, b]) => (a.slots[0]?.from ?? 0) - (b.slots[0]?.from ?? 0));
+  const covered = countSlots(sorted.flatMap(([, { slots }]) => slots));
+  const isMoving = found.some(({ view }) => view.openSlots.length > 0);
+  return {
+    shards: sorted.map(([slots, { members }]) => ({ slots, members })),
+    unsettled: isMoving
+      ? "slots move between shards"
+      : covered === SLOT_COUNT
+        ? undefined
+        : `the shards that answer have ${covered} slots, not exactly ${SLOT_COUNT}`,
+  };
+}
+
+/**
+ * The slots of the shards as the first node that answers knows them, and whether that node moves slots.
+ * @throws Failure if no node answers
+ */
+export async function readSlots(
+  deployment: Deployment,
+): Promise<{ readonly slots: string[]; readonly moves: boolean }> {
+  let last: unknown;
+  for (const node of deployment.nodes) {
+    try {
+      const connection = await deployment.connect(node);
+      try {
+        const view = new ViewParser().parse(String(await connection.cluster("NODES")));
+        const ranges = [...view.topology.nodes.values()].map(({ slots }) => slots).filter((slots) => slots.length > 0);
+        return { slots: ranges.map(formatRanges).sort(), moves: view.openSlots.length > 0 };
+      } finally {
+        connection.disconnect();
+      }
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw new Failure(`no node of ${deployment.name} answers`, { cause: last });
+}
+
+/** The number of databases of the servers. Undefined if the user may not read it. */
+export async function readDatabases(deployment: Deployment): Promise<number | undefined> {
+  return withEveryNode(deployment, async (attempts) => {
+    const [first] = reached(attempts);
+    if (first === undefined) return undefined;
+    try {
+      if (deployment.mode === "cluster") return await readClusterDatabases(first.connection);
+      return infoNumber(parseFlatReply(await first.connection.config("GET", "databases")), "databases");
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+/**
+ * Chooses the node to follow: a replica whose link is up, else the primary. A replica is better, because a primary
+ * lists this program as one of its replicas. Pure.
+ */
+export function chooseSource({ members }: LiveShard): DeploymentNode | undefined {
+  const replica = members.find(({ isPrimary, isLinked }) => !isPrimary && isLinked);
+  return (replica ?? members.find(({ isPrimary }) => isPrimary))?.node;
+}
+
+/** A node as the source of a stream. */
+export function sourceAt(deployment: Deployment, node: DeploymentNode): StreamSource {
+  const { access, dial } = deployment.streamTo?.(node) ?? { access: deployment.access, dial: undefined };
+  return { name: node.name, endpoint: node.endpoint, access, dial };
+}
+
+type Reached = Extract<ConnectionAttempt, { readonly connection: Connection }>;
+
+const reached = (attempts: readonly ConnectionAttempt[]): Reached[] =>
+  attempts.filter((each): each is Reached => each.connection !== undefined);
+
+async function readMember({ node, connection }: Reached): Promise<ShardMember> {
+  const info = parseInfo(await connection.info("replication"));
+  return { node, isPrimary: hasPrimaryRole(info), isLinked: info.get("master_link_status") === "up" };
+}
+
+function refuseSilence({ name }: Deployment, attempts: readonly ConnectionAttempt[]): void {
+  if (reached(attempts).length > 0) return;
+  const reasons = attempts.flatMap((each) => (each.connection === undefined ? [each.why] : []));
+  throw new Failure(`no node of ${name} answers: ${reasons.join("; ")}`);
+}
