@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
-import type { Catalog, CatalogPeriod } from "../../valkey/archive/catalog";
+import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
 import { formatTime, readCatalog } from "../../valkey/archive/catalog";
 import { DirectoryStore } from "../../valkey/archive/store";
 import { print } from "../terminal/terminal";
@@ -35,11 +35,11 @@ const COLUMNS = ["SHARD", "SLOTS", "FROM", "TO", "KEYS OF BASE", "SIZE", "SERVER
 
 function formatPeriod({ period, shards, spans }: CatalogPeriod): string[] {
   const rows = shards.flatMap(({ name, slots = "-", sets }) =>
-    sets.map(({ set, span, bytes }) => [
+    sets.map(({ set, spans: own, bytes }) => [
       name,
       slots,
-      span === undefined ? "no instant yet" : formatTime(span.from),
-      span === undefined ? "" : formatTime(span.to),
+      own[0] === undefined ? "no instant yet" : formatTime(own[0].from),
+      formatTime(own.at(-1)?.to ?? set.base.startedAt),
       formatCount(set.base.keys),
       formatBytes(bytes),
       set.base.serverVersion,
@@ -56,8 +56,7 @@ function formatPeriod({ period, shards, spans }: CatalogPeriod): string[] {
 }
 
 function recordOf({ owner, periods, damaged }: Catalog): object {
-  const times = (span: { from: number; to: number } | undefined): object | null =>
-    span === undefined ? null : { from: formatTime(span.from), to: formatTime(span.to) };
+  const times = ({ from, to }: Span): object => ({ from: formatTime(from), to: formatTime(to) });
   return {
     owner,
     periods: periods.map(({ period, shards, spans }) => ({
@@ -67,9 +66,9 @@ function recordOf({ owner, periods, damaged }: Catalog): object {
       shards: shards.map(({ name, slots = null, sets }) => ({
         name,
         slots,
-        sets: sets.map(({ set, span, bytes }) => ({
+        sets: sets.map(({ set, spans: own, bytes }) => ({
           name: set.name,
-          restorable: times(span),
+          restorable: own.map(times),
           bytes,
           keysOfBase: set.base.keys,
           serverVersion: set.base.serverVersion,

@@ -1,6 +1,6 @@
 /** What an archive can restore: the sets of each shard, and the times at which all shards have an instant. */
 import { BadInput, messageOf } from "../../lib/errors";
-import type { ArchiveSet } from "./manifests";
+import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { listSets, readSet } from "./manifests";
 import type { RestorePoint } from "./materialize";
 import { restorePoint } from "./materialize";
@@ -16,8 +16,8 @@ export interface Span {
 
 export interface CatalogSet {
   readonly set: ArchiveSet;
-  /** Undefined if the set has no instant. */
-  readonly span: Span | undefined;
+  /** Times that can be restored, ascending. */
+  readonly spans: readonly Span[];
   /** Size of the base and of the increments, bytes. */
   readonly bytes: number;
 }
@@ -56,6 +56,9 @@ export interface Restore {
   }[];
 }
 
+/** Longest time between two instants of an archive that follows a server whose data change, milliseconds. */
+const MAX_GAP_MS = 5_000;
+
 /**
  * Reads the manifests of an archive.
  * @param folder name of the archive, for messages
@@ -83,19 +86,34 @@ export async function readCatalog(store: ArchiveStore, folder: string): Promise<
     periods.push({
       period,
       shards,
-      spans: commonSpans(shards.map((shard) => shard.sets.flatMap(({ span }) => span ?? []))),
+      spans: commonSpans(shards.map((shard) => shard.sets.flatMap((set) => set.spans))),
     });
   }
   return { owner, periods, damaged };
 }
 
 function catalogSet(set: ArchiveSet, endedAt = Infinity): CatalogSet {
-  const instants = set.increments.flatMap(({ instants: each }) => each).filter(([time]) => time <= endedAt);
-  const [first, last] = [instants[0], instants.at(-1)];
-  // Whole milliseconds, so that a time that was printed lies within the span.
-  const span = { from: Math.ceil(first?.[0] ?? 1), to: Math.floor(last?.[0] ?? 0) };
+  const instants = set.increments.flatMap((increment) => increment.instants);
   const bytes = set.increments.reduce((sum, { size }) => sum + size, set.base.size);
-  return { set, span: span.from > span.to ? undefined : span, bytes };
+  return { set, spans: spansOf(instants.filter(([time]) => time <= endedAt)), bytes };
+}
+
+/**
+ * The times for which instants say what the server had. Between two instants with different offsets that are far apart,
+ * the archive did not follow the server. Times are rounded to milliseconds within the span. Pure.
+ */
+export function spansOf(instants: IncrementManifest["instants"]): Span[] {
+  const spans: { from: number; to: number }[] = [];
+  let last: (typeof instants)[number] | undefined;
+  for (const instant of instants) {
+    const [time, offset] = instant;
+    const follows = last !== undefined && (offset === last[1] || time - last[0] <= MAX_GAP_MS);
+    const span = follows ? spans.at(-1) : undefined;
+    if (span === undefined) spans.push({ from: Math.ceil(time), to: Math.floor(time) });
+    else span.to = Math.floor(time);
+    last = instant;
+  }
+  return spans.filter(({ from, to }) => from <= to);
 }
 
 /** The times that are in a span of each list. Pure. */
@@ -131,7 +149,7 @@ export function chooseRestore({ owner, periods }: Catalog, at: number | undefine
     owner,
     period: chosen.period,
     shards: chosen.shards.map(({ name, slots, store, sets }) => {
-      const found = sets.findLast(({ span }) => span !== undefined && span.from <= wanted && wanted <= span.to);
+      const found = sets.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
       if (found === undefined) throw new Error(`${name} has no set for a time that all shards have`);
       return { name, slots, store, set: found.set, point: restorePoint(found.set, wanted) };
     }),

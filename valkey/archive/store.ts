@@ -42,8 +42,8 @@ export class DirectoryStore implements ArchiveStore {
 
   async create(name: string): Promise<PendingFile> {
     const path = join(this.path, name);
-    await mkdir(dirname(path), { recursive: true });
-    return new DirectoryFile(path, await open(path + PENDING, "w"));
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    return new DirectoryFile(path, await open(path + PENDING, "w", 0o600));
   }
 
   async list(folder: string): Promise<string[]> {

@@ -8,12 +8,13 @@
 import { Failure, isCausedBy, messageOf } from "../../lib/errors";
 import { epochMs } from "../../lib/clock";
 import { pause } from "../../lib/polling";
-import { PasswordRefused, connect } from "../connection";
-import { infoNumber, parseInfo } from "../topology/info";
+import { PasswordRefused } from "../connection";
 import type { StreamCommand } from "./command-parser";
 import { CommandParser, StreamCorrupt } from "./command-parser";
 import type { StreamPosition, StreamSource } from "./replica-link";
 import { ReplicaLink, StreamRefused } from "./replica-link";
+import type { Session } from "./session";
+import { checkLink, isKnown, learnOffset, versionOf } from "./session";
 import { readSnapshot } from "./snapshot";
 import { Spool, SpoolFull } from "./spool";
 import type { StreamUnit } from "./stream-units";
@@ -103,20 +104,6 @@ export async function* followStream(options: FollowOptions): AsyncGenerator<Stre
   }
 }
 
-/** One connection to a server. */
-interface Session {
-  readonly link: ReplicaLink;
-  readonly source: StreamSource;
-  /** Offset from which times of arrival are times of execution. Undefined if it is not known yet. */
-  knownFrom: number | undefined;
-  /** Number of bytes of the stream that have been received and belong to whole commands and transactions. */
-  offset: number;
-  /** Whether the server has begun to send commands. */
-  hasBegun: boolean;
-  /** Time of the last regular acknowledgement, by `performance.now`. */
-  tickedAt: number;
-}
-
 class Follower {
   #point: ResumePoint | undefined;
   /** The last time at which the server sent something, by `performance.now`. */
@@ -176,7 +163,16 @@ class Follower {
         await this.spool.push({ kind: "continued", replid: reply.replid }, NONE);
       }
       const { offset } = this.#point.position;
-      const session = { link, source, offset, knownFrom: undefined, hasBegun: false, tickedAt: -Infinity };
+      const session = {
+        link,
+        source,
+        offset,
+        knownFrom: undefined,
+        hasBegun: false,
+        tickedAt: -Infinity,
+        lookedAt: performance.now(),
+        isCutOff: false,
+      };
       await this.#receive(session, this.#point);
     } finally {
       this.signal.removeEventListener("abort", onAbort);
@@ -265,48 +261,15 @@ class Follower {
     if (!isDue) return;
     session.tickedAt = performance.now();
     if (session.knownFrom === undefined) learnOffset(session);
+    checkLink(session);
+    if (session.isCutOff) throw new Failure(`${session.link.where} has lost its primary`);
     const { patienceMs = PATIENCE_MS } = this.options;
     if (silence > patienceMs) throw new Failure(`${session.link.where} has sent nothing for ${patienceMs / 1000} s`);
   }
 }
 
-const isKnown = ({ knownFrom }: Session, offset: number): boolean => knownFrom !== undefined && offset >= knownFrom;
-
 function isGetAck({ name, words }: StreamCommand): boolean {
   return name === "REPLCONF" && words[1]?.toString("latin1").toUpperCase() === "GETACK";
-}
-
-/**
- * Learns how much the server had sent at this moment. Later commands are executed when they arrive, if the server has
- * begun to send commands or has none to send.
- */
-function learnOffset(session: Session): void {
-  offsetOf(session.source).then(
-    (offset) => {
-      if (session.hasBegun || offset === session.offset) session.knownFrom ??= offset;
-    },
-    // A later tick tries again.
-    () => undefined,
-  );
-}
-
-async function infoOf(source: StreamSource, section: string): Promise<Map<string, string>> {
-  const connection = await connect(source.name, source.endpoint, source.access, undefined, source.dial);
-  try {
-    return parseInfo(await connection.info(section));
-  } finally {
-    connection.disconnect();
-  }
-}
-
-async function versionOf(source: StreamSource): Promise<string> {
-  const info = await infoOf(source, "server");
-  return info.get("valkey_version") ?? info.get("redis_version") ?? "unknown";
-}
-
-/** Number of bytes of the stream that the server has. */
-async function offsetOf(source: StreamSource): Promise<number | undefined> {
-  return infoNumber(await infoOf(source, "replication"), "master_repl_offset");
 }
 
 const isSocketError = (error: unknown): boolean => error instanceof Error && "code" in error && "syscall" in error;

@@ -1,0 +1,208 @@
+/** `archive`, `backups` and `restore` as a user has them: FLUSHALL is undone to the second before. */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Connection } from "../../../valkey/connection";
+import { connect } from "../../../valkey/connection";
+import type { Deployment } from "../../../valkey/deployment";
+import { compareRdb } from "../../../valkey/rdb/compare";
+import { readFileInPieces } from "../../../valkey/rdb/walk";
+import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
+import { form } from "../../../valkey/formation/form";
+import type { Endpoint, NodeAccess } from "../../../valkey/node";
+import type { Command } from "../../support/command";
+import { Place } from "../../support/command";
+import { writeDataSet } from "../../support/valkey/data-set";
+import { never, Sandbox, withNode } from "../../support/valkey/real";
+
+let sandbox: Sandbox;
+let place: Place;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  place = new Place();
+});
+afterEach(() => place.close());
+
+const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local" };
+const servers = ({ mode, nodes }: Deployment): string[] => [
+  "--mode",
+  mode,
+  ...nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]),
+];
+const password = ({ access }: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: access.password });
+const ofPrimaries = <T>(deployment: Deployment, use: (connection: Connection) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: deployment.shape.primaries ?? 1 }, (_, index) => withNode(deployment, index, use)));
+
+/** Waits until the archive has an increment, and a time for what was written until now. */
+const settle = (): Promise<void> => sleep(2_000);
+
+async function stopArchive(command: Command): Promise<string> {
+  command.child.kill("SIGINT");
+  const { status, output } = await command.ended;
+  expect(status, output).toBe(0);
+  return output;
+}
+
+interface Restored {
+  readonly command: Command;
+  readonly endpoint: Endpoint;
+  readonly access: NodeAccess;
+  /** Connection to the server of the first shard. */
+  readonly connection: Connection;
+}
+
+async function restored(args: readonly string[]): Promise<Restored> {
+  const command = await place.start(["restore", ...args, "--into", "local"]);
+  await command.printed(/VALKEYCLI_AUTH.*\n/);
+  const [, file = "", port = ""] = /VALKEYCLI_AUTH=\$\(cat (\S+)\).* -p (\d+) /.exec(command.output) ?? [];
+  const endpoint = { host: "127.0.0.1", port: Number(port) };
+  const access = { password: readFileSync(file, "utf8") };
+  return { command, endpoint, access, connection: await connect("restored", endpoint, access) };
+}
+
+describe("replication", () => {
+  let shop: Deployment;
+  beforeAll(async () => {
+    shop = await sandbox.replication("shop", 1, SETTINGS);
+    await form(shop, { primaries: 1, replicasPerPrimary: 1 });
+  });
+
+  it("undoes a FLUSHALL to the second before, and continues an archive that was stopped", async () => {
+    const folder = place.output("sets");
+    await withNode(shop, 0, (primary) => writeDataSet(primary, 21, 150));
+    const archive = await place.start(["archive", ...servers(shop), "--into", folder], password(shop));
+    await archive.printed(/shard-0: base with \d+ keys/);
+    // The replica is followed, so the primary has only one replica.
+    expect(archive.output).toContain(`following 127.0.0.1:${shop.nodes[1]?.endpoint.port}`);
+    await withNode(shop, 0, async (primary) => {
+      await writeDataSet(primary, 22, 100);
+      await primary.set("short", "x", "PX", 8_000);
+    });
+    await settle();
+    const before = new Date().toISOString();
+    await withNode(shop, 0, (primary) => primary.save());
+    const saved = place.output("before.rdb");
+    copyFileSync(join(sandbox.host.servers("shop")[0]?.dataDirectory ?? "", "dump.rdb"), saved);
+    await settle();
+    await withNode(shop, 0, (primary) => primary.flushall());
+    await settle();
+    const printed = await stopArchive(archive);
+    // Below 1 s on a machine that has time for it.
+    expect(Number(/Highest RPO ([\d.]+) s/.exec(printed)?.[1])).toBeLessThan(5);
+
+    const resumed = await place.start(["archive", ...servers(shop), "--into", folder], password(shop));
+    await resumed.printed(/the stream goes on where the archive ended/);
+    await withNode(shop, 0, (primary) => primary.set("after", "the flush"));
+    await settle();
+    await stopArchive(resumed);
+    expect(readdirSync(folder).sort()).toEqual([expect.stringMatching(/^2/), "archive.json"]);
+
+    const list = await place.call(["backups", folder]);
+    expect(list.status, list.output).toBe(0);
+    expect(list.output).toMatch(/shard-0 .* \d+ {2}.*Can be restored: any time from \S+Z to \S+Z/s);
+
+    const { command, connection, endpoint, access } = await restored([folder, "--at", before, "--replicas", "1"]);
+    expect(command.output).toMatch(
+      /RESTORE replication: PASS — \d+ keys of 1 shard: every key, value and TTL is equal/,
+    );
+    // The key `short` has expired since.
+    expect(command.output).toMatch(/restored-0 +\d+ +1 +0\n.*restored-1 +\d+ +1 +0\n/);
+    const found = place.output("restored.rdb");
+    await fetchSnapshot({ name: "restored", endpoint, access }, found, never);
+    const comparison = await compareRdb(
+      () => readFileInPieces(saved),
+      () => readFileInPieces(found),
+      { scope: "replicated", expiredBy: Date.now() },
+    );
+    expect(comparison).toMatchObject({ isEqual: true, expired: 1 });
+    expect(comparison.keys[0]).toBeGreaterThan(150);
+    connection.disconnect();
+    command.child.kill("SIGINT");
+    expect((await command.ended).status).toBe(0);
+    expect(place.living()).toEqual([]);
+
+    const latest = await place.run(["restore", folder, "--into", "local", "--check"]);
+    expect(latest.status, latest.output).toBe(0);
+    expect(latest.output).toContain("PASS — 1 key of 1 shard");
+    expect(place.living()).toEqual([]);
+
+    const bad = async (...args: readonly string[]): Promise<string> => {
+      const { status, output } = await place.call(args);
+      expect(status, output).toBe(2);
+      return output;
+    };
+    expect(await bad("restore", folder, "--into", "mars", "--at", "2001-01-01T00:00:00Z", "--replicas", "9")).toMatch(
+      /- --into is "mars".*\n.*- --replicas is "9".*\n.*- --at: 2001.*nearest times .* are 2\S+Z after it/,
+    );
+    expect(await bad("restore", folder, "--into", "local", "--at", "2101-01-01T00:00:00Z")).toMatch(
+      /2101\S+ cannot be restored; .* are \S+Z before it/,
+    );
+    const [period = ""] = readdirSync(folder);
+    const [set = ""] = readdirSync(join(folder, period, "shard-0"));
+    const manifest = join(folder, period, "shard-0", set, "base.json");
+    const text = readFileSync(manifest, "utf8");
+    writeFileSync(manifest, text.replace(/"serverVersion":"[^"]*"/, '"serverVersion":"99.1.0"'));
+    expect(await bad("restore", folder, "--into", "local")).toMatch(/version 99\.1\.0 wrote it.*set VALKEY_HOME/);
+    writeFileSync(manifest, text.replace(/"version":\d+/, '"version":7'));
+    expect((await place.call(["backups", folder])).output).toMatch(/DAMAGED .*a newer version of this program/);
+    expect(place.living()).toEqual([]);
+  });
+
+  it("refuses folders that are not its own, and says everything that is wrong at once", async () => {
+    const bad = async (...args: readonly string[]): Promise<string> => {
+      const { status, output } = await place.call(args, password(shop));
+      expect(status, output).toBe(2);
+      return output;
+    };
+    expect(await bad("archive", "--mode", "replication", "--for", "soon")).toMatch(
+      /--into: name the folder[\s\S]*--for is "soon"[\s\S]*--node: name every node/,
+    );
+    expect(await bad("backups", place.output("none"))).toContain("there is no archive");
+    const full = place.output("full");
+    mkdirSync(full);
+    writeFileSync(join(full, "letter"), "text");
+    expect(await bad("archive", ...servers(shop), "--into", full)).toContain("has other files and no archive");
+    const other = place.output("other");
+    mkdirSync(other);
+    writeFileSync(
+      join(other, "archive.json"),
+      JSON.stringify({ version: 1, deployment: "replication", mode: "replication", nodes: ["10.0.0.1:6379"] }),
+    );
+    expect(await bad("archive", ...servers(shop), "--into", other)).toContain("sets of a different deployment");
+    expect(readdirSync(other)).toEqual(["archive.json"]);
+  });
+});
+
+describe("cluster", () => {
+  it("undoes a FLUSHALL in three shards, with keys equal in each", async () => {
+    const cluster = await sandbox.cluster("cluster", 3, 0, SETTINGS);
+    await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+    const folder = place.output("sets");
+    const write = (seed: number): Promise<unknown> =>
+      ofPrimaries(cluster, (primary) => writeDataSet(primary, seed, 100, { isCluster: true }));
+    await write(31);
+    const archive = await place.start(["archive", ...servers(cluster), "--into", folder], password(cluster));
+    for (const shard of [0, 1, 2]) await archive.printed(new RegExp(`shard-${shard}: base with \\d+ keys`));
+    await write(32);
+    await settle();
+    const keys = await ofPrimaries(cluster, (primary) => primary.dbsize());
+    const before = new Date().toISOString();
+    await settle();
+    await ofPrimaries(cluster, (primary) => primary.flushall());
+    await settle();
+    await stopArchive(archive);
+    const { command, connection } = await restored([folder, "--at", before]);
+    const total = keys.reduce((sum, each) => sum + each, 0);
+    expect(command.output).toContain(`PASS — ${total} keys of 3 shards`);
+    expect(command.output).toMatch(/The instants of the shards are within \d+ ms/);
+    expect(await connection.cluster("INFO")).toContain("cluster_slots_ok:16384");
+    expect(await connection.dbsize()).toBe(keys[0]);
+    connection.disconnect();
+    command.child.kill("SIGINT");
+    expect((await command.ended).status).toBe(0);
+  });
+});

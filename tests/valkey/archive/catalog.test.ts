@@ -1,0 +1,102 @@
+import { expect, it } from "vitest";
+import type { Catalog, CatalogPeriod, CatalogSet, Span } from "../../../valkey/archive/catalog";
+import { chooseRestore, commonSpans, spansOf } from "../../../valkey/archive/catalog";
+import { loadProblem } from "../../../valkey/archive/loadable";
+import type { ArchiveOwner } from "../../../valkey/archive/periods";
+import { ownerProblem } from "../../../valkey/archive/periods";
+import { DirectoryStore } from "../../../valkey/archive/store";
+
+const OWNER: ArchiveOwner = { deployment: "shop", mode: "cluster", nodes: ["10.0.0.1:6379"] };
+const REPLID = "a".repeat(40);
+const SHA256 = "b".repeat(64);
+
+/** A set with an instant at each time. */
+function set(name: string, ...times: readonly number[]): CatalogSet {
+  const common = { version: 1 as const, replid: REPLID, sha256: SHA256 };
+  const instants = times.map((time, index): [number, number] => [time, index]);
+  return {
+    spans: spansOf(instants),
+    bytes: 1,
+    set: {
+      name,
+      base: { ...common, size: 1, offset: 0, serverVersion: "9.1.2", format: "VALKEY 80", startedAt: 0, keys: 1 },
+      increments: [{ ...common, size: 9, from: 0, to: 9, databaseBefore: 0, database: 0, instants }],
+    },
+  };
+}
+
+function period(name: string, ...shards: readonly (readonly CatalogSet[])[]): CatalogPeriod {
+  const named = shards.map((sets, index) => ({ name: `shard-${index}`, slots: String(index), sets }));
+  return {
+    period: { version: 1, name, startedAt: 0, endedAt: undefined, shards: named },
+    shards: named.map((each) => ({ ...each, store: new DirectoryStore("none") })),
+    spans: commonSpans(shards.map((sets) => sets.flatMap(({ spans }) => spans))),
+  };
+}
+
+const catalog = (...periods: readonly CatalogPeriod[]): Catalog => ({ owner: OWNER, periods, damaged: [] });
+
+it("has no time between instants with different data that are far apart", () => {
+  expect(spansOf([])).toEqual([]);
+  expect(
+    spansOf([
+      [1000.4, 5],
+      [2000, 6],
+      [90_000, 6],
+      [100_000, 7],
+      [104_999.7, 8],
+    ]),
+  ).toEqual([
+    { from: 1001, to: 90_000 },
+    { from: 100_000, to: 104_999 },
+  ]);
+});
+
+it("finds the times of all shards", () => {
+  const span = (from: number, to: number): Span => ({ from, to });
+  expect(commonSpans([[span(1, 5), span(8, 20)], [span(3, 10)], [span(0, 4), span(9, 30)]])).toEqual([
+    span(3, 4),
+    span(9, 10),
+  ]);
+  expect(commonSpans([[span(1, 5)], []])).toEqual([]);
+});
+
+it("chooses the last instant of each shard that is not after the time", () => {
+  const two = period("p", [set("a", 1000, 2000, 3000)], [set("b", 1500, 2500), set("c", 2600, 2900)]);
+  const chosen = chooseRestore(catalog(two), 2700);
+  if (typeof chosen === "string") throw new Error(chosen);
+  expect(chosen.shards.map((shard) => [shard.set.name, shard.point])).toEqual([
+    ["a", { at: 2000, offset: 1 }],
+    ["c", { at: 2600, offset: 0 }],
+  ]);
+  const latest = chooseRestore(catalog(two), undefined);
+  expect(typeof latest === "string" ? latest : latest.shards.map(({ point }) => point.at)).toEqual([2000, 2900]);
+});
+
+it("names the nearest two times for a time that cannot be restored", () => {
+  const two = catalog(period("p", [set("a", 1000, 2000)]), period("q", [set("b", 9000, 9500)]));
+  const text = (at: number): unknown => chooseRestore(two, at);
+  expect(text(5000)).toBe(
+    "1970-01-01T00:00:05.000Z cannot be restored; the nearest times that can be restored are " +
+      "1970-01-01T00:00:02.000Z before it and 1970-01-01T00:00:09.000Z after it",
+  );
+  expect(text(10)).toContain("are 1970-01-01T00:00:01.000Z after it");
+  expect(text(10_000)).toContain("are 1970-01-01T00:00:09.500Z before it");
+  expect(chooseRestore(catalog(period("p", [])), 5)).toContain("no set can be restored yet");
+});
+
+it("knows its deployment by name, mode and a node", () => {
+  expect(ownerProblem(OWNER, { ...OWNER, nodes: ["10.0.0.9:6379", ...OWNER.nodes] })).toBeUndefined();
+  for (const other of [{ nodes: ["10.0.0.9:6379"] }, { deployment: "cart" }, { mode: "replication" as const }])
+    expect(ownerProblem(OWNER, { ...OWNER, ...other })).toContain("different deployment: shop, cluster mode");
+});
+
+it("says which version can load a set", () => {
+  const problem = (format: string, serverVersion: string, version: string): string | undefined =>
+    loadProblem({ format, serverVersion }, version);
+  expect(problem("VALKEY 80", "9.1.2", "9.1.0")).toBeUndefined();
+  expect(problem("REDIS 11", "8.1.1", "9.1.0")).toBeUndefined();
+  expect(problem("REDIS 10", "7.0.15", "8.1.1")).toBeUndefined();
+  expect(problem("VALKEY 80", "9.0.1", "8.1.1")).toMatch(/9\.0\.1 wrote it.*8\.1\.1 .* set VALKEY_HOME/);
+  expect(problem("REDIS 12", "8.0.0", "9.1.0")).toMatch(/does not load/);
+});

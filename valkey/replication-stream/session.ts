@@ -1,0 +1,76 @@
+/** One connection to a followed server, and what is known about the server meanwhile. */
+import { connect } from "../connection";
+import { infoNumber, parseInfo } from "../topology/info";
+import type { ReplicaLink, StreamSource } from "./replica-link";
+
+/** Interval of looks at the link of a followed replica, and the time after which a lost link counts, milliseconds. */
+const LINK_MS = 5_000;
+
+/** One connection to a server. */
+export interface Session {
+  readonly link: ReplicaLink;
+  readonly source: StreamSource;
+  /** Offset from which times of arrival are times of execution. Undefined if it is not known yet. */
+  knownFrom: number | undefined;
+  /** Number of bytes of the stream that have been received and belong to whole commands and transactions. */
+  offset: number;
+  /** Whether the server has begun to send commands. */
+  hasBegun: boolean;
+  /** Time of the last regular acknowledgement, by `performance.now`. */
+  tickedAt: number;
+  /** Time of the last look at the server's own link, by `performance.now`. */
+  lookedAt: number;
+  /** Whether the server is a replica that no longer receives what its primary executes. */
+  isCutOff: boolean;
+}
+
+/** Whether the times at which commands arrive are the times at which the server executed them. */
+export const isKnown = ({ knownFrom }: Session, offset: number): boolean => knownFrom !== undefined && offset >= knownFrom;
+
+/**
+ * Learns how much the server had sent at this moment. Later commands are executed when they arrive, if the server has
+ * begun to send commands or has none to send.
+ */
+export function learnOffset(session: Session): void {
+  offsetOf(session.source).then(
+    (offset) => {
+      if (session.hasBegun || offset === session.offset) session.knownFrom ??= offset;
+    },
+    // A later tick tries again.
+    () => undefined,
+  );
+}
+
+/** Learns whether a replica has lost its primary. Such a replica is quiet, although its primary executes commands. */
+export function checkLink(session: Session): void {
+  if (performance.now() - session.lookedAt < LINK_MS) return;
+  session.lookedAt = performance.now();
+  infoOf(session.source, "replication").then(
+    (info) => {
+      const downSeconds = infoNumber(info, "master_link_down_since_seconds") ?? 0;
+      session.isCutOff = info.get("master_link_status") === "down" && downSeconds * 1000 >= LINK_MS;
+    },
+    // A later tick tries again.
+    () => undefined,
+  );
+}
+
+async function infoOf(source: StreamSource, section: string): Promise<Map<string, string>> {
+  const connection = await connect(source.name, source.endpoint, source.access, undefined, source.dial);
+  try {
+    return parseInfo(await connection.info(section));
+  } finally {
+    connection.disconnect();
+  }
+}
+
+/** Version of the server. `unknown` if the server does not say it. */
+export async function versionOf(source: StreamSource): Promise<string> {
+  const info = await infoOf(source, "server");
+  return info.get("valkey_version") ?? info.get("redis_version") ?? "unknown";
+}
+
+/** Number of bytes of the stream that the server has. */
+async function offsetOf(source: StreamSource): Promise<number | undefined> {
+  return infoNumber(await infoOf(source, "replication"), "master_repl_offset");
+}
