@@ -1,4 +1,4 @@
-/** What an archive can restore: the sets of each shard, and the times at which all shards have an instant. */
+/** The catalog of an archive: the sets of each shard, and the times at which all shards have an instant. */
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { listSets, readSet } from "./manifests";

@@ -9,7 +9,7 @@ import { hashValue } from "./value-hash";
 import type { ByteSource } from "./walk";
 import { walkRdb } from "./walk";
 
-/** What differs. The first file has what is wanted, the second what was found. */
+/** A key that differs. The first file has what is wanted, the second what was found. */
 export interface Difference {
   readonly database: number;
   readonly key: Buffer;
@@ -140,7 +140,7 @@ async function digestKeys(
   return digests;
 }
 
-/** What is compared. */
+/** Rules of the comparison. */
 interface Rules {
   readonly scope: HashScope;
   readonly expiredBy: number;

@@ -26,7 +26,7 @@ export interface ResumePoint {
   readonly database: number;
 }
 
-/** What the stream brings, in order. */
+/** Events of the stream, in order. */
 export type StreamEvent =
   /** An RDB file begins. What came before it belongs to an earlier history, which ends there. */
   | { readonly kind: "base"; readonly position: StreamPosition; readonly serverVersion: string; readonly at: number }

@@ -1,4 +1,4 @@
-/** What a server sends to a replica, archived and restored: at the end, at an instant, over lost connections and failovers. */
+/** The stream to a replica, archived and restored: at the end, at an instant, over lost connections and failovers. */
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

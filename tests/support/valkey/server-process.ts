@@ -110,7 +110,7 @@ export async function save(server: ServerProcess): Promise<string> {
   return join(server.directory, "dump.rdb");
 }
 
-/** What NAME-check-rdb prints about a file. It exits with an error for a damaged file. */
+/** The output of NAME-check-rdb for a file. It exits with an error for a damaged file. */
 export async function checkRdb({ server, product }: Programs, file: string): Promise<string> {
   const tree = join(server, "..", "..");
   const script = (await run("cat", [server])).stdout.replaceAll(`${product}-server`, `${product}-check-rdb`);
