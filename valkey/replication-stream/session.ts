@@ -25,7 +25,8 @@ export interface Session {
 }
 
 /** Whether the times at which commands arrive are the times at which the server executed them. */
-export const isKnown = ({ knownFrom }: Session, offset: number): boolean => knownFrom !== undefined && offset >= knownFrom;
+export const isKnown = ({ knownFrom }: Session, offset: number): boolean =>
+  knownFrom !== undefined && offset >= knownFrom;
 
 /**
  * Learns how much the server had sent at this moment. Later commands are executed when they arrive, if the server has
