@@ -39,7 +39,7 @@ class Parts {
 }
 
 /**
- * What a hash includes. `all`: everything that a file has. `replicated`: without facts about consumer groups that servers
+ * Scope of a hash. `all`: everything that a file has. `replicated`: without facts about consumer groups that servers
  * do not replicate: consumers without a pending entry, times at which consumers were seen, and the number of entries that
  * a group has read (Redis 7.0). Use it to compare data that a server made from a replication stream.
  */
