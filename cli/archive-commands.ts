@@ -28,8 +28,8 @@ function addArchive({ program, signal, finish }: Context): void {
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
     .option("--into <folder>", "folder of the archive; made if it does not exist (required)")
-    .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: Ctrl-C ends it)")
-    .option("--deployment <name>", "deployment of the stack (default: the stack's only deployment)")
+    .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: none)")
+    .option("--deployment <name>", "deployment of the stack (required if the stack has several)")
     .action(async (stack: string | undefined, values: Values) => {
       const { archive } = await import("./commands/archive.js");
       finish(await archive(stack, values, signal));
@@ -57,7 +57,7 @@ function addRestore({ program, signal, finish }: Context): void {
     )
     .argument("<folder>", "folder of the archive")
     .option("--into <place>", "place of the servers: local, which is this machine (required)")
-    .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z (default: the last time of the archive)")
+    .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z; without it, the last time of the archive")
     .option("--replicas <n>", "replicas of each primary, 0 to 5 (default: 0)")
     .option("--check", "end after the comparison")
     .action(async (folder: string, values: Values) => {

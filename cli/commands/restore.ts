@@ -27,6 +27,7 @@ import { connectCommand, printFailures } from "./run-output";
 /** Time limit for the verdict to pass, milliseconds. */
 const SETTLING_MS = 60_000;
 const LATEST = "latest";
+export const DEFAULT_REPLICAS = 0;
 /** ISO 8601 with a time zone. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const MOST_REPLICAS = 5;
@@ -60,7 +61,7 @@ interface Input {
 
 async function readInput(
   folder: string,
-  { into, at = LATEST, replicas = "0" }: Readonly<Record<string, unknown>>,
+  { into, at = LATEST, replicas = DEFAULT_REPLICAS }: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<Input> {
   const problems: string[] = [];
