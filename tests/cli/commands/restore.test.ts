@@ -1,0 +1,52 @@
+/** The lines that `restore` prints: PASS, or each difference. */
+import { expect, it } from "vitest";
+import { formatComparisons } from "../../../cli/commands/restore";
+import type { Restore } from "../../../valkey/archive/catalog";
+import type { Comparison } from "../../../valkey/rdb/compare";
+
+const EQUAL: Comparison = { keys: [5, 5], expired: 1, differing: 0, first: [], libraries: [], isEqual: true };
+const shard = (name: string, at: number): Restore["shards"][number] =>
+  ({ name, point: { at, offset: 0 } }) as unknown as Restore["shards"][number];
+const restored = {
+  owner: { deployment: "shop", mode: "cluster" as const, nodes: [] },
+  shards: [shard("shard-0", 1000), shard("shard-1", 1200)],
+};
+const lines = (second: Comparison): string[] =>
+  formatComparisons(restored, [
+    { shard: "shard-0", server: "restored-0", comparison: EQUAL },
+    { shard: "shard-0", server: "restored-2", comparison: EQUAL },
+    { shard: "shard-1", server: "restored-1", comparison: second },
+  ]);
+
+it("counts the keys of each shard once, and says how far the instants are apart", () => {
+  expect(lines(EQUAL).slice(-2)).toEqual([
+    "The instants of the shards are within 200 ms.",
+    "RESTORE shop: PASS — 10 keys of 2 shards: every key, value and TTL is equal to the set.",
+  ]);
+});
+
+it("names each difference and its server", () => {
+  const key = Buffer.from("a\nb");
+  const different: Comparison = {
+    ...EQUAL,
+    differing: 3,
+    first: [
+      { database: 0, key, kind: "missing" },
+      { database: 2, key, kind: "different TTL" },
+    ],
+    libraries: ["#!lua name=a"],
+    isEqual: false,
+  };
+  expect(lines(different).slice(-5)).toEqual([
+    '  restored-1: database 0, key "a\\nb": missing',
+    '  restored-1: database 2, key "a\\nb": different TTL',
+    "  restored-1: and 1 more key",
+    '  restored-1: library of functions "#!lua name=a" differs',
+    "RESTORE shop: FAIL — restored-1: not equal to the set.",
+  ]);
+  expect(lines(different).some((line) => /restored-1 +5 +1 +4$/.test(line))).toBe(true);
+});
+
+it("does not pass without a comparison", () => {
+  expect(formatComparisons(restored, []).at(-1)).toContain("FAIL — the servers were not compared");
+});
