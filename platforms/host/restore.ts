@@ -9,7 +9,7 @@ import { materialize } from "../../valkey/archive/materialize";
 import { modeOf } from "../../valkey/archive/periods";
 import type { Deployment } from "../../valkey/deployment";
 import type { ServerSettings } from "../../valkey/settings/settings";
-import { infoNumber, parseInfo } from "../../valkey/topology/info";
+import { infoNumber, parseInfo } from "../../valkey/topology/replies";
 import type { HostDeploymentPlan } from "./deployment-plan";
 import type { Host } from "./host";
 

@@ -8,7 +8,7 @@ import type { Deployment } from "../deployment";
 import type { DeploymentNode } from "../node";
 import type { StreamSource } from "../replication-stream/replica-link";
 import { ViewParser } from "../topology/cluster-view";
-import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
+import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/replies";
 import type { SlotRange } from "../topology/slots";
 import { SLOT_COUNT, countSlots, formatRanges } from "../topology/slots";
 

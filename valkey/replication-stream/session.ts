@@ -1,6 +1,6 @@
 /** One connection to a followed server, and what is known about the server meanwhile. */
 import { connect } from "../connection";
-import { infoNumber, parseInfo } from "../topology/info";
+import { infoNumber, parseInfo } from "../topology/replies";
 import type { ReplicaLink, StreamSource } from "./replica-link";
 
 /** Interval of looks at the link of a followed replica, and the time after which a lost link counts, milliseconds. */
