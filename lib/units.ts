@@ -69,3 +69,12 @@ export function parseSize(text: string): number | undefined {
   };
   return Number(match[1]) * (factors[(match[2] ?? "").toLowerCase()] ?? 1);
 }
+
+const DURATION_UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Seconds in a text such as `90s`, `30m`, `2h` or `3d`; undefined for other texts. */
+export function parseDuration(value: unknown): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)([smhd])$/.exec(String(value).trim());
+  const seconds = match === null ? 0 : Number(match[1]) * (DURATION_UNITS[match[2] ?? ""] ?? 0);
+  return seconds > 0 ? seconds : undefined;
+}

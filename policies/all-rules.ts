@@ -1,4 +1,7 @@
-/** Every guardrail. */
+/**
+ * Every guardrail. The `description` of a rule, in the file from which it is imported, says what the rule refuses.
+ * `index.ts` makes all of them mandatory.
+ */
 import { noOpenEndpoint } from "./access";
 import { explicitExpiry, noSpotServers, pinnedImages } from "./machines";
 import { hardZoneSpread } from "./placement";

@@ -7,7 +7,7 @@ import { formatConfigFile } from "./settings/settings";
 import type { PlacedNode } from "./topology/placement";
 import { spreadOverZones } from "./topology/placement";
 
-/** How a deployment's Sentinels decide on a failover. */
+/** How a deployment's Sentinels decide on a failover. The defaults are in `sentinel/sentinel-settings.ts`. */
 export interface SentinelSettings {
   /**
    * Number of Sentinels. The number is odd, because one more Sentinel would not make it possible to lose one more

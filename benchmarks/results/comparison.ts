@@ -1,4 +1,7 @@
-/** A comparison of the deployments of a run as plain data, with one entry for each test and deployment. Pure. */
+/**
+ * A comparison of the deployments of a run as plain data, with one entry for each test and deployment. `rows.ts` computes
+ * the speed-ups, and `lib/statistics/median.ts` their intervals. Pure.
+ */
 import { z } from "zod";
 import { rowCost, storageCost } from "./cost";
 import { compareDeployments } from "./rows";

@@ -1,5 +1,5 @@
 /**
- * Finds the bottleneck of a load from the CPU use of the load generator and of the servers, and from the number of
+ * Finds the bottleneck of a load (`machine-bound`, `client-bound`) from the CPU use of the load generator and of the servers, and from the number of
  * requests in flight. Pure. Every limit is a named constant in this file.
  */
 import { formatPercent } from "../../lib/units";

@@ -187,7 +187,10 @@ class RestoreRun {
 
 const secondsSince = (began: number): string => ((performance.now() - began) / 1000).toFixed(1);
 
-/** The instants and the comparisons as lines of text. Pure. */
+/**
+ * Report of a restore as lines of text: the time as of which each shard was restored, the differences between each
+ * server and the archive, and the verdict. Pure.
+ */
 export function formatComparisons(
   { owner, shards }: Pick<Restore, "owner" | "shards">,
   comparisons: readonly ServerComparison[],
@@ -210,8 +213,8 @@ export function formatComparisons(
     comparisons.length === 0
       ? "FAIL — the servers were not compared, because verification failed"
       : unequal.length === 0
-        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}: every key, value and TTL is equal to the set`
-        : `FAIL — ${unequal.map(({ server }) => server).join(", ")}: not equal to the set`;
+        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}: every key, value and TTL is the same as in the archive`
+        : `FAIL — ${unequal.map(({ server }) => server).join(", ")}: not the same data as in the archive`;
   return [
     ...textTable([["SHARD", "INSTANT", "SERVER", "KEYS", "EXPIRED SINCE", "DIFFERENT"], ...rows], "lllrrr"),
     ...(shards.length > 1 ? [`The instants of the shards are within ${spread} ms.`] : []),

@@ -1,7 +1,7 @@
 /** Options of `soak`, with their defaults. Pure. */
 import type { Command } from "commander";
 import { BadInput } from "../../lib/errors";
-import { parseSize } from "../../lib/units";
+import { parseDuration, parseSize } from "../../lib/units";
 import { parseNumber } from "./options";
 import { COMMAND } from "../../lib/system/package";
 
@@ -37,8 +37,6 @@ const DEFAULT_KEYS = 100_000;
 const DEFAULT_VALUE_BYTES = 256;
 const DEFAULT_DISK_BYTES = 10 * 1024 ** 3;
 const MAX_VALUE_BYTES = 512 * 1024 * 1024;
-
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** Names of options that a resumed soak keeps from its start. */
 const FIXED_AT_START: readonly string[] = ["duration", "window", "rate", "reads", "keyspaceLen", "datasize", "maxDisk"];
@@ -102,13 +100,6 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
     resume,
     output: typeof output === "string" ? output : undefined,
   };
-}
-
-/** Seconds in a text such as `90s`, `30m`, `2h` or `3d`; undefined for other texts. */
-export function parseDuration(value: unknown): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)([smhd])$/.exec(String(value).trim());
-  const seconds = match === null ? 0 : Number(match[1]) * (UNITS[match[2] ?? ""] ?? 0);
-  return seconds > 0 ? seconds : undefined;
 }
 
 /** Reader of option values. It collects all problems. */

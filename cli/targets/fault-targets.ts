@@ -5,7 +5,7 @@ import type { Programs } from "../../platforms/host/programs/programs";
 import type { Verification } from "../../valkey/verification/verify";
 import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 
-/** Receiver of facts about the deployments, for the results. */
+/** Listener to which a fault target reports its programs and verifications. The results of the run contain them. */
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
   /**

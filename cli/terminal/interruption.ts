@@ -1,4 +1,7 @@
-/** Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. */
+/**
+ * Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. What a run then writes is in
+ * `commands/run-output.ts`.
+ */
 import { Interrupted } from "../../lib/errors";
 
 /** A listener for requests to stop. */

@@ -1,4 +1,7 @@
-/** The servers and Sentinels of a run that this process knows, by deployment. */
+/**
+ * The servers and Sentinels of a run that this process knows, by deployment, in memory. The records on disk, from which
+ * a later run stops them, are in `run-directory.ts` and `server-records.ts`.
+ */
 import { hostname } from "node:os";
 import type { DeploymentNode } from "../../valkey/node";
 import type { PlacedServer } from "./server-records";

@@ -150,8 +150,9 @@ async function again(change: () => Promise<unknown>): Promise<void> {
 }
 
 const leavesWithData = (name: string): string =>
-  `pods of ${name} cannot be removed now, because data could be lost with them: exactly one primary and at least one of the pods ` +
-  `that stay must run. Start the servers of ${name} again, or undo the change of the shape`;
+  `pods of ${name} cannot be removed now, because data could be lost. Before pods are removed, exactly one primary ` +
+  `must run, and at least one of the remaining pods must run. Start the servers of ${name} again, or undo the ` +
+  `change that removes pods`;
 
 /**
  * Name of the only primary among the running servers; undefined if there is no primary, or if there are several

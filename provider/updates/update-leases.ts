@@ -15,9 +15,9 @@ const PATIENCE_MS = 360_000;
 export const WANTED_NOTE = "valkey/wanted";
 
 /**
- * Checksum of everything in a reference by which formation places nodes. An update that fails may have changed the
- * deployment, but not the settings of its controller. The controller compares the checksums, and does not repair towards
- * the former nodes.
+ * Checksum of everything in a reference to a deployment by which formation places nodes. A failed update may have changed
+ * the deployment, while the controller still has the former reference. So the controller compares this checksum of its
+ * own reference with the checksum of the last update. If they differ, it does not repair towards the former nodes.
  */
 export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReference): string {
   const settings = Object.entries(sentinel?.settings ?? {}).sort(([a], [b]) => a.localeCompare(b));
@@ -28,8 +28,9 @@ export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReferenc
 export const SETTINGS_NOTE = "valkey/settings";
 
 /**
- * Checksum of the settings in a reference. An update that fails may have changed settings of running servers, but not
- * those in the controller's own settings. The controller compares the checksums, and does not set the former values.
+ * Checksum of the settings in a reference to a deployment. A failed update may have changed the settings of running
+ * servers, while the controller still has the former values. So the controller compares this checksum of its own
+ * reference with the checksum of the last update. If they differ, it does not set the former values again.
  */
 export function wantedSettings({ directives }: KubernetesReference): string {
   return checksum(JSON.stringify(Object.entries(directives).sort(([a], [b]) => a.localeCompare(b))));

@@ -83,8 +83,8 @@ export function openLoopWorkloads(
 }
 
 /**
- * The search of the section `capacity`. Undefined without this section, or if command-line options leave no open-loop
- * workload.
+ * Search for the capacity, as the section `capacity` configures it. The result is undefined if the stack has no such
+ * section, or if command-line options leave no open-loop workload.
  */
 export function configuredCapacitySearch(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">,

@@ -204,7 +204,7 @@ function overlapWarnings(runs: readonly RunnerMeasurement[]): Warning[] {
   const part = Math.max(0, common) / whole;
   if (part >= OVERLAP_LIMIT) return [];
   const share = `${formatPercent(part)} of the measurement`;
-  const text = `all runners ran at the same time for only ${share}; the sum of their rates is higher than the rate of the servers`;
+  const text = `all runners ran together during only ${share}, so the sum of their rates overstates the rate of the servers`;
   return [{ code: "runners-apart", text }];
 }
 

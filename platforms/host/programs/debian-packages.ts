@@ -102,7 +102,9 @@ export async function fetchPrograms(
   mkdirSync(packages, { recursive: true });
   const mirrors = await findMirrors(distribution.codename, signal);
   if (mirrors.length === 0)
-    throw new Failure("apt has no mirror of the distribution configured; see apt-get indextargets");
+    throw new Failure(
+      "the configuration of apt has no mirror of this distribution; apt-get indextargets lists what apt knows",
+    );
   const reasons: string[] = [];
   for (const mirror of mirrors) {
     for (const suite of suites) {

@@ -1,6 +1,7 @@
 /**
- * A client of a Kubernetes API server, configured with a kubeconfig. The client library is loaded when it is first
- * used, because loading takes time.
+ * A client of a Kubernetes API server, configured with a kubeconfig. A request that fails is not sent again: callers
+ * that wait for something ask again themselves, and `pods/pod-changes.ts` opens a watch that ended again. The client
+ * library is loaded when it is first used, because loading takes time.
  */
 import type {
   AppsV1Api,

@@ -1,4 +1,7 @@
-/** The sections `benchmark` and `verification`. */
+/**
+ * The sections `benchmark` and `verification`. Fields and defaults that components have too are in
+ * `benchmarks/workloads/benchmark-schema.ts`.
+ */
 import { z } from "zod";
 import type { BenchmarkSettings } from "../../../benchmarks/workloads/benchmark-schema";
 import { benchmarkFields, hasOneLength, TWO_LENGTHS } from "../../../benchmarks/workloads/benchmark-schema";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Histogram } from "../../../lib/histogram";
+import { parseDuration } from "../../../lib/units";
 import { maxReplicaLag, soakFindings } from "../../../benchmarks/soak/findings";
 import { trendOf } from "../../../benchmarks/soak/trend";
 import type { SoakHeader, SoakWindow } from "../../../benchmarks/soak/checkpoint-log";
@@ -11,7 +12,7 @@ import { SOAK_LOG_FILE, soakCheckpointLogs, windowsOf } from "../../../benchmark
 import { soakedSeconds } from "../../../benchmarks/soak/run-soak";
 import type { NodeSample } from "../../../benchmarks/soak/node-sample";
 import { parseNodeSample } from "../../../benchmarks/soak/node-sample";
-import { parseDuration, soakOptions } from "../../../cli/options/soak-options";
+import { soakOptions } from "../../../cli/options/soak-options";
 import { fixture } from "../../support/fixtures";
 
 const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => ({

@@ -21,7 +21,7 @@ const lines = (second: Comparison): string[] =>
 it("counts the keys of each shard once, and says how far the instants are apart", () => {
   expect(lines(EQUAL).slice(-2)).toEqual([
     "The instants of the shards are within 200 ms.",
-    "RESTORE shop: PASS — 10 keys of 2 shards: every key, value and TTL is equal to the set.",
+    "RESTORE shop: PASS — 10 keys of 2 shards: every key, value and TTL is the same as in the archive.",
   ]);
 });
 
@@ -42,7 +42,7 @@ it("names each difference and its server", () => {
     '  restored-1: database 2, key "a\\nb": different TTL',
     "  restored-1: and 1 more key",
     '  restored-1: library of functions "#!lua name=a" differs',
-    "RESTORE shop: FAIL — restored-1: not equal to the set.",
+    "RESTORE shop: FAIL — restored-1: not the same data as in the archive.",
   ]);
   expect(lines(different).some((line) => /restored-1 +5 +1 +4$/.test(line))).toBe(true);
 });

@@ -12,7 +12,7 @@ import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objec
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
-import { IMAGE, plainServers } from "../../support/valkey/servers";
+import { IMAGE, plainServers } from "../../support/kubernetes/server-args";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
 /** By deployment: only newer servers could watch their files by themselves. */

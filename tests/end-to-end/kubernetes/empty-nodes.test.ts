@@ -13,7 +13,7 @@ import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { ObserverPod } from "../../support/kubernetes/observer-pod";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import type { ObservedWrites } from "../../support/kubernetes/observer-main";
-import { plainServers } from "../../support/valkey/servers";
+import { plainServers } from "../../support/kubernetes/server-args";
 
 const PASSWORD = "known to all of them";
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };

@@ -19,7 +19,7 @@ import { slotTags } from "../../../valkey/topology/slot-tags";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
-import { IMAGE, plainServers } from "../../support/valkey/servers";
+import { IMAGE, plainServers } from "../../support/kubernetes/server-args";
 
 const NAME = "reached";
 const PASSWORD = "known to all of them";

@@ -11,7 +11,7 @@ import { handler } from "../../../provider/handlers/checks/image-check";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
-import { IMAGE, plainServers } from "../../support/valkey/servers";
+import { IMAGE, plainServers } from "../../support/kubernetes/server-args";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
 const OLD_IMAGE = "docker.io/valkey/valkey:8.1.1";

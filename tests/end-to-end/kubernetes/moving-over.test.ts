@@ -7,7 +7,7 @@ import { ROOT } from "../../../lib/system/package";
 import { EnginelessStack, PASSWORD } from "../../support/kubernetes/engineless-stack";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-import { IMAGE } from "../../support/valkey/servers";
+import { IMAGE } from "../../support/kubernetes/server-args";
 import { parse } from "yaml";
 
 const NAME = "orders";

@@ -10,7 +10,7 @@ import { form } from "../../../valkey/formation/form";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-import { plainServers } from "../../support/valkey/servers";
+import { plainServers } from "../../support/kubernetes/server-args";
 
 const PASSWORD = "known to all of them";
 const SETTINGS = { save: "" } as const;

@@ -11,7 +11,7 @@ import { verifyUntilPass } from "../../../valkey/verification/verify";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-import { plainServers } from "../../support/valkey/servers";
+import { plainServers } from "../../support/kubernetes/server-args";
 
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "followers" };
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };

@@ -5,7 +5,7 @@ import { handler } from "../../../provider/handlers/settings";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
-import { plainServers } from "../../support/valkey/servers";
+import { plainServers } from "../../support/kubernetes/server-args";
 import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { valkeyCliScript, WRITER_POD, writerPod, writtenKeys } from "../../support/kubernetes/writer-pod";
 

@@ -11,7 +11,7 @@ import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pu
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
-import { IMAGE } from "../../support/valkey/servers";
+import { IMAGE } from "../../support/kubernetes/server-args";
 import { never } from "../../support/valkey/real";
 
 /** Number of pods of a cluster of three, and of a primary with its replica. */

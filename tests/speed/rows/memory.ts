@@ -13,7 +13,7 @@ import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import { eventually } from "../../support/valkey/real";
-import { plainServers } from "../../support/valkey/servers";
+import { plainServers } from "../../support/kubernetes/server-args";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atLeast, atMost, singleRow } from "../row";
 

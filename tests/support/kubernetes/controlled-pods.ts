@@ -6,7 +6,7 @@ import type { ControllerArgs, Tls } from "../../../components/kubernetes/argumen
 import { objectNames } from "../../../components/kubernetes/names";
 import type { Look } from "../../../controller/look";
 import { statusInError } from "../../../platforms/kubernetes/api/api-errors";
-import { plainServers } from "../valkey/servers";
+import { plainServers } from "./server-args";
 import type { DeployedPods } from "./deployed-pods";
 import { podLabels } from "./deployed-pods";
 import type { KubernetesObject } from "./kubernetes-objects";

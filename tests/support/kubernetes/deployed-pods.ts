@@ -24,7 +24,7 @@ import { nodeCount } from "../../../valkey/topology/placement";
 import type { Verification } from "../../../valkey/verification/verify";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
-import { plainServers } from "../valkey/servers";
+import { plainServers } from "./server-args";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { renderObjects } from "./kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway } from "./throw-away";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
 import type { ThrowAway } from "./throw-away";
 import type { KubernetesObject } from "./kubernetes-objects";
-import { IMAGE } from "../valkey/servers";
+import { IMAGE } from "./server-args";
 
 export const WRITER_POD = "writer";
 

@@ -3,7 +3,7 @@ import { ClusterServers } from "../../../../components/kubernetes/servers/cluste
 import { EngineServers } from "../../../../components/kubernetes/servers/engine-servers";
 import { ReplicationServers } from "../../../../components/kubernetes/servers/replication-servers";
 import { evaluateProgram } from "../../../support/pulumi/pulumi-mocks";
-import { plainServers } from "../../../support/valkey/servers";
+import { plainServers } from "../../../support/kubernetes/server-args";
 
 interface PodMaker {
   readonly template: { readonly spec: { readonly imagePullSecrets?: unknown } };

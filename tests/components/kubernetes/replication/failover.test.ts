@@ -3,7 +3,7 @@ import { proxyConfig } from "../../../../components/kubernetes/replication/proxy
 import { ReplicationServers } from "../../../../components/kubernetes/servers/replication-servers";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
-import { plainServers } from "../../../support/valkey/servers";
+import { plainServers } from "../../../support/kubernetes/server-args";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const replication = (): Promise<readonly DeclaredResource[]> =>

@@ -6,7 +6,7 @@ import { ClusterServers } from "../../../../components/kubernetes/servers/cluste
 import { passwordHash } from "../../../../valkey/access/users";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource, outputValue } from "../../../support/pulumi/pulumi-mocks";
-import { plainServers, studyServers } from "../../../support/valkey/servers";
+import { plainServers, studyServers } from "../../../support/kubernetes/server-args";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const plain: ClusterServersArgs = { ...plainServers, shape };
@@ -140,7 +140,7 @@ describe("ClusterServers", () => {
       },
     ]);
     expect(Object.keys(soft.affinity.podAntiAffinity)).toEqual(["preferredDuringSchedulingIgnoredDuringExecution"]);
-    const toleration = { key: "valkey/servers", operator: "Exists", effect: "NoSchedule" };
+    const toleration = { key: "../../../support/kubernetes/server-args", operator: "Exists", effect: "NoSchedule" };
     const strict = podOf(
       await statefulSet({
         placement: {

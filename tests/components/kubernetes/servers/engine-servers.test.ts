@@ -10,7 +10,7 @@ import { ClusterServers } from "../../../../components/kubernetes/servers/cluste
 import { RULES } from "../../../../policies/all-rules";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { onlyResource, runProgram } from "../../../support/pulumi/pulumi-mocks";
-import { plainServers } from "../../../support/valkey/servers";
+import { plainServers } from "../../../support/kubernetes/server-args";
 
 const args: EngineServersArgs = {
   ...plainServers,

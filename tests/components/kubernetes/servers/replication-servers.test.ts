@@ -6,7 +6,7 @@ import { ReplicationServers } from "../../../../components/kubernetes/servers/re
 import { passwordHash } from "../../../../valkey/access/users";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { declareOne, onlyResource, outputValue } from "../../../support/pulumi/pulumi-mocks";
-import { plainServers, studyServers } from "../../../support/valkey/servers";
+import { plainServers, studyServers } from "../../../support/kubernetes/server-args";
 
 const plain: ReplicationServersArgs = { ...plainServers, replicas: 3 };
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
@@ -268,7 +268,7 @@ describe("ReplicationServers", () => {
   });
 
   it("passes tolerations, machines and the domain on", async () => {
-    const toleration = { key: "valkey/servers", operator: "Exists" };
+    const toleration = { key: "../../../support/kubernetes/server-args", operator: "Exists" };
     const placement = {
       zones: ["a", "b"],
       hostAntiAffinity: "required",
