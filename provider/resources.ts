@@ -132,9 +132,9 @@ export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
 });
 
 /**
- * A higher maxmemory. In a new deployment, the servers have the right maxmemory from the start. This resource is
- * updated after the roll-out, because servers may use more memory only after their pods have a higher limit. `Settings`
- * sets a lower maxmemory before the roll-out.
+ * Increase of maxmemory on the servers. In a new deployment, the servers have the right maxmemory from the start. This
+ * resource is updated after the roll-out, because servers may use more memory only after their pods have a higher
+ * limit. `Settings` sets a lower maxmemory before the roll-out.
  */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
 
@@ -164,7 +164,10 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
-/** Verification of a deployment. The update fails if the verdict is FAIL. A PASS is valid until an input changes. */
+/**
+ * Verification of a deployment. The update fails if the verdict is FAIL. The verdict PASS is valid until an input
+ * changes.
+ */
 export const DeploymentVerification = resource<DeploymentVerificationInputs, DeploymentVerificationOutputs>(
   "DeploymentVerification",
   {

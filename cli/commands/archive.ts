@@ -21,12 +21,12 @@ import { refuseServerOptions } from "./status";
 
 /** Interval of the lines about the RPO, milliseconds. */
 const REPORT_MS = 10_000;
-/** Names in the folder that this program needs while it archives. */
+/** Names of the entries in the archive's folder that this program uses while it archives. */
 const SPOOL = ".spool";
 const LOCK = ".archive-lock";
 
 /**
- * Archives until Ctrl-C, or for the time of `--for`.
+ * Archives a deployment until Ctrl-C, or for the time of `--for`.
  * @param stack undefined to follow the servers that the options name
  * @returns 0
  * @throws BadInput with every problem, before anything is written
@@ -108,7 +108,7 @@ async function archiveInto(
   return 0;
 }
 
-/** The reason why a folder without an archive must not become one. Undefined if the folder is empty or missing. */
+/** The reason why a folder without an archive must not become one; undefined if the folder is empty or missing. */
 function otherFiles(folder: string): string | undefined {
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : [];
   return files.length === 0 ? undefined : "the folder has other files and no archive; use a new folder";
@@ -131,12 +131,15 @@ function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
   return { deployment: name, mode, nodes: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) };
 }
 
-/** Prints what happens, and the RPO: the age of the oldest command at the moment when it was on the disk. */
+/**
+ * Prints the events of an archive, and the RPO. To compute the RPO, it takes the age that the oldest command of each
+ * file had when the file was on the disk.
+ */
 class ArchiveLog {
   #bytes = 0;
   #recentMs = 0;
   #highestMs = 0;
-  /** Whether the archive follows a stream. */
+  /** Whether the archive follows the replication stream of a server. */
   #follows = false;
 
   add(event: ArchiveEvent): void {
@@ -165,7 +168,7 @@ class ArchiveLog {
     }
   }
 
-  /** Prints a line about the time since the last line. */
+  /** Prints a line with the highest RPO since the previous line. */
   report(): void {
     if (!this.#follows) return;
     print(`${formatTime(Date.now())} ${rpo(this.#recentMs)}; ${formatBytes(this.#bytes)} of commands in all`);

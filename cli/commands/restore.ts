@@ -1,4 +1,7 @@
-/** `npm start -- restore`: restores an archive on this machine, and compares every key with it. */
+/**
+ * `npm start -- restore`: restores an archive on this machine, and compares every key of the restored servers with the
+ * archive.
+ */
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { BadInput } from "../../lib/errors";
@@ -28,12 +31,13 @@ import { connectCommand, printFailures } from "./run-output";
 const SETTLING_MS = 60_000;
 const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
-/** ISO 8601 with a time zone. */
+/** Pattern of an instant: ISO 8601 with a time zone. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const MOST_REPLICAS = 5;
 
 /**
- * Restores, verifies and compares. Then the servers run until Ctrl-C, unless `check` is set.
+ * Restores an archive, verifies the restored servers, and compares their keys with the archive. Then the servers run
+ * until Ctrl-C, unless `check` is set.
  * @returns 0 if verification and comparison pass, else 1
  * @throws BadInput with every problem, before any server starts; Failure; Interrupted
  */

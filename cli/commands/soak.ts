@@ -200,8 +200,8 @@ class SoakRun {
 
   /**
    * Continues the deployments of a killed soak.
-   * @returns whether all servers of the plans run. If the soak was killed before it had started all servers, password
-   *   files are missing
+   * @returns whether all servers of the plans run. The result is false if a password file is missing, because the soak
+   *   was then killed before it had started all servers
    */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;

@@ -16,7 +16,8 @@ import type { Healed } from "./healed";
 /**
  * Deployments of a stack that can be repaired.
  * @param read reads the stack's state
- * @throws BadInput that names every deployment without a lock. A repair might meet an update there
+ * @throws BadInput that names every deployment without a lock, because a repair and an update could change such a
+ *   deployment at the same time
  */
 export async function healedStack(stack: string, read: () => Promise<DeployedStack>): Promise<Healed[]> {
   const { targets } = await read();

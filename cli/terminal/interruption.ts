@@ -1,6 +1,6 @@
 /**
- * Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. What a run then writes is in
- * `commands/run-output.ts`.
+ * Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. After such a request,
+ * `commands/run-output.ts` writes the results.
  */
 import { Interrupted } from "../../lib/errors";
 

@@ -154,7 +154,7 @@ async function requestPromotion(connection: Connection, { host, port }: Endpoint
 
 /**
  * Endpoint by which a primary knows a replica. For a pod, the endpoint contains the host name that the pod announces.
- * Undefined if the primary does not know the replica.
+ * The result is undefined if the primary does not know the replica.
  */
 function announcedEndpoint(replica: string, info: string, { injector }: FaultContext): Endpoint | undefined {
   return [...parseInfo(info)]

@@ -48,7 +48,7 @@ export interface FaultInjector {
   /** Sets the directives with which nodes start from now on. */
   readonly setStartupDirectives: (directives: ReadonlyMap<string, string>) => void;
   /**
-   * Heals every fault that is not healed yet. Never throws.
+   * Heals every fault that is not healed yet. The function never throws.
    * @returns reasons why faults could not be healed; the next call tries again
    */
   readonly restore: () => Promise<readonly string[]>;

@@ -39,7 +39,7 @@ export class PodFaultInjector implements FaultInjector {
   readonly #configured: ReadonlyMap<string, string>;
   readonly #watcher: PodWatcher;
   /**
-   * The pods that are cut off, or that may be cut off because a cut was tried. Undefined when the cut is certainly
+   * The pods that are cut off, or that may be cut off because a cut was tried; undefined when the cut is certainly
    * healed.
    */
   #cut: readonly string[] | undefined;
@@ -104,7 +104,7 @@ export class PodFaultInjector implements FaultInjector {
 
   /**
    * Heals the cut.
-   * @throws Failure if the cut cannot be healed. Failure also if no node noticed the cut, because the results then show
+   * @throws Failure if the cut cannot be healed, or if no node noticed the cut, because the results would then describe
    *   a run without a fault
    */
   readonly healCut = async (): Promise<void> => {
@@ -179,7 +179,7 @@ export class PodFaultInjector implements FaultInjector {
   }
 
   /**
-   * Connects to a server, so that it can be ended.
+   * Connects to a server, so that SHUTDOWN can end the server.
    * @returns undefined for a Sentinel, and for a server that does not reply: such a server does not hand its slots over
    */
   async #connectTo(name: string): Promise<Connection | undefined> {

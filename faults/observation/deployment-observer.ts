@@ -29,8 +29,8 @@ const POLL_MS_PER_NODE = 3;
 const REPLY_TIMEOUT_MS = 400;
 
 /**
- * For each kind of health, the last time at which the deployment lacked it, in milliseconds of performance.now.
- * Undefined if the deployment never lacked it.
+ * Last time at which the deployment lacked each kind of health, in milliseconds of performance.now. A time is undefined
+ * if the deployment never lacked that kind of health.
  */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;

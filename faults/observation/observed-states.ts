@@ -9,7 +9,7 @@ export type NodeRole = "primary" | "replica" | "silent";
 export interface ObservedNodeState {
   readonly role: NodeRole;
   /**
-   * The name of the primary that a replica follows. Undefined if the replica follows a host name that is not the name
+   * The name of the primary that a replica follows; undefined if the replica follows a host name that is not the name
    * of a node.
    */
   readonly follows: string | undefined;

@@ -4,12 +4,12 @@ import { isAcknowledged } from "../writes/write-history";
 
 export interface Outage {
   /**
-   * The longest time after the fault in which writes failed and no write was acknowledged, milliseconds. 0 if there was
+   * The longest time after the fault in which writes failed and no write was acknowledged, milliseconds; 0 if there was
    * no outage.
    */
   readonly longestMs: number;
   /**
-   * Time from the fault to the first acknowledgement after the last outage, milliseconds. Null if writes still failed
+   * Time from the fault to the first acknowledgement after the last outage, milliseconds; null if writes still failed
    * at the end.
    */
   readonly overMs: number | null;

@@ -29,7 +29,7 @@ export interface FaultPlan {
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
   /**
-   * Actions that assist a deployment that clearly does not recover by itself. Empty if the deployment should recover by
+   * Actions that assist a deployment that clearly does not recover by itself; empty if the deployment should recover by
    * itself.
    */
   readonly assist: readonly FaultAction[];

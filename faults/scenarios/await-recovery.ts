@@ -20,7 +20,7 @@ export interface Recovery {
   /** Whether roles were moved between zones. */
   readonly repaired: boolean;
   /**
-   * Time at which verification passed, in milliseconds of performance.now. Null if verification did not pass in time.
+   * Time at which verification passed, in milliseconds of performance.now; null if verification did not pass in time.
    */
   readonly verifiedMs: number | null;
   /** The assertions that still failed at the end; null if verification passed. */

@@ -48,7 +48,7 @@ export interface WriteAccounting {
   readonly anomalies: readonly string[];
   /** Number of keys that could not be read. Nothing is known about writes to these keys. */
   readonly unread: number;
-  /** Reason why a key could not be read, for the first such key. Undefined if all keys were read. */
+  /** Reason why a key could not be read, for the first such key; undefined if all keys were read. */
   readonly unreadReason: string | undefined;
 }
 

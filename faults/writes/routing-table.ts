@@ -50,7 +50,7 @@ export class RoutingTable {
     this.#connections = new ConnectionPool(dial);
   }
 
-  /** The known owner of a slot; in replication mode the primary. Undefined if the owner is not known. */
+  /** Endpoint of the known owner of a slot, or of the primary in replication mode; undefined if it is not known. */
   owner(slot: number): Endpoint | undefined {
     return this.#owners[this.#indexOf(slot)]?.endpoint;
   }

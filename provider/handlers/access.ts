@@ -138,8 +138,8 @@ async function removedUsers(
 }
 
 /**
- * Whether any server of an earlier update runs, ready or not. If no server runs, nothing must be set, because servers
- * read their users when they start.
+ * Whether any server of an earlier update runs, ready or not. If no server runs, nothing needs to be set, because
+ * servers read their users when they start.
  */
 async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   if (target.platform !== "kubernetes") return true;

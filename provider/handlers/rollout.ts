@@ -36,8 +36,8 @@ export interface RolloutOutputs {
   /** Time when the roll-out was complete, ISO 8601; undefined in a state of an earlier version of this package. */
   readonly rolledOutAt?: string | undefined;
   /**
-   * True if a refresh found outdated pods. Only an update restarts outdated pods. Also true if the refresh found
-   * Services that do not route to the designated primary.
+   * True if a refresh found outdated pods, or Services that do not route to the designated primary. The next update
+   * then repairs both, because a refresh changes nothing.
    */
   readonly unfinished?: true | undefined;
 }

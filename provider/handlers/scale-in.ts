@@ -89,7 +89,7 @@ async function openFormerNodes(
 
   /**
    * The running nodes, if all nodes to keep are among them, and if no running node knows any node besides the running
-   * nodes. Undefined if one of these conditions is not met. The function does not wait.
+   * nodes. The result is undefined if one of these conditions is not met. The function does not wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;
@@ -108,8 +108,8 @@ async function openFormerNodes(
 }
 
 /**
- * If the primary's pod will be removed, makes a remaining pod the primary. Does nothing if the servers have Sentinels
- * both before and after the change. Sentinels that are added later find the primary in its new pod.
+ * Makes a remaining pod the primary if the primary's pod will be removed. The function does nothing if the servers have
+ * Sentinels both before and after the change. Sentinels that are added later find the primary in its new pod.
  */
 async function keepPrimary(
   former: readonly DeploymentReference[],
@@ -140,8 +140,8 @@ function describeSentinels(before: DeploymentReference, after: DeploymentReferen
  * Prepares the deployment. After a failure, some slots have moved to their new primaries and other slots have not
  * moved, but all slots are served. Emptied nodes are outside the cluster. If the next update also wants fewer nodes,
  * that update continues the change. If the next update wants the former number of nodes, `Formation` adds the nodes to
- * the cluster again. Sentinels to remove may be stopped already, so that no replica takes over when the primary fails.
- * These Sentinels run again when the change is undone.
+ * the cluster again. Sentinels to remove may be stopped already. In this state, no replica takes over when the primary
+ * fails. These Sentinels run again when the change is undone.
  */
 export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   describeChange: ({ target: before }, { target: after = before }) => {

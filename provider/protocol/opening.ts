@@ -32,7 +32,7 @@ export async function openForUpdate(
   return { deployment: await openDeployment(target, password, options, formerPassword), options };
 }
 
-/** How a deployment is opened for a look at it. */
+/** Options for opening a deployment that a preview or a refresh inspects. */
 interface LookOpening {
   readonly signal: AbortSignal;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */

@@ -21,7 +21,10 @@ export interface InputProblem {
   readonly reason: string;
 }
 
-/** A failed update whose outputs are written to the state nevertheless. Only for handlers with `recordsAttempts`. */
+/**
+ * A failed update whose outputs are written to the state nevertheless. Only handlers with `recordsAttempts` may throw
+ * this error.
+ */
 export class FailedButSeen extends Failure {
   constructor(
     message: string,

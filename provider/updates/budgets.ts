@@ -10,7 +10,7 @@ import { disruptionGroups } from "../../valkey/topology/disruption-groups";
 import type { Verification } from "../../valkey/verification/verify";
 
 /**
- * Allows the eviction of one pod of a cluster at a time, because nodes may move to other shards now.
+ * Allows the eviction of only one pod of a cluster at a time, because nodes may move to other shards now.
  * @throws Failure when the API server refuses the change
  */
 export async function tightenBudgets(target: DeploymentReference): Promise<void> {

@@ -26,7 +26,9 @@ export interface Inspection {
   readonly verification: Verification | undefined;
   /** Differences from the verified deployment, one sentence for each; empty if there are no differences. */
   readonly drift: readonly string[];
-  /** Slots whose migration is open. Undefined if there are none, or if nobody asked for them. */
+  /**
+   * Slots whose migration was begun but not finished; undefined if there are no such slots, or if `forRepair` is false.
+   */
   readonly openSlots?: OpenSlots | undefined;
 }
 
@@ -36,7 +38,7 @@ export interface InspectionOptions {
   readonly former?: SeenData | undefined;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
   readonly timeoutMs?: number | undefined;
-  /** Whether open slots are read, for a decision about a repair. @default false */
+  /** Whether the open slots are read, so that the caller can decide about a repair. @default false */
   readonly forRepair?: boolean | undefined;
   /** Client of the API server of a deployment on Kubernetes. @default a new client */
   readonly kubernetes?: KubernetesClient | undefined;
@@ -75,7 +77,7 @@ export async function inspectDeployment(
   }
 }
 
-/** The open slots, if the verification has found any. Undefined if they cannot be read. */
+/** The open slots; undefined if the verification found none, or if they cannot be read. */
 export async function findOpenSlots(deployment: Deployment, { verdict }: Verification): Promise<OpenSlots | undefined> {
   const areOpen = verdict.assertions.some(({ id, pass }) => id === "no-moves" && !pass);
   return areOpen ? readOpenSlots(deployment).catch(() => undefined) : undefined;

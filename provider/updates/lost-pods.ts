@@ -16,8 +16,8 @@ import { verify } from "../../valkey/verification/verify";
 const CONNECT_MS = 3_000;
 
 /**
- * Reason why data may be lost with the lost pods, or why one of them may still work. Undefined if all lost servers can be
- * replaced.
+ * Reason why data may be lost with the lost pods, or why one of them may still work; undefined if all lost servers can
+ * be replaced.
  *
  * The machine of a lost pod may still run the old server, for example behind a broken network. These checks make sure
  * that the old server cannot take part any more:

@@ -75,7 +75,7 @@ export class PrimaryMoves {
   };
 
   /**
-   * If the primary's pod will be removed, makes a remaining pod the primary. A pod that is the primary only for a time,
+   * Makes a remaining pod the primary if the primary's pod will be removed. A pod that is the primary only for a time,
    * because of start-replication.sh, counts as the primary.
    * @throws Failure when there is not exactly one primary, or no remaining pod runs, because data could be lost
    */
@@ -95,8 +95,8 @@ export class PrimaryMoves {
   }
 
   /**
-   * Stops the Sentinels, and then designates the primary that they elected. If no server runs, only stops the
-   * Sentinels.
+   * Stops the Sentinels, and then designates the primary that they elected. If no server runs, the method only stops
+   * the Sentinels.
    * @param stop function that stops the Sentinels
    * @throws Failure when the servers do not have exactly one primary in time
    */

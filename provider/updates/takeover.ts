@@ -46,7 +46,8 @@ export async function readPodMachines(
 }
 
 /**
- * Reads which machines are known to be off. Read the pods before: a pod may be on a machine that is only just known.
+ * Reads which servers are on machines that are known to be off. Callers must read the pods first. Otherwise a pod could
+ * be on a machine that joined after this function listed the machines, and its server would count as stopped.
  * @throws Failure when machines may not be listed
  */
 export async function readStoppedServers(
@@ -64,7 +65,7 @@ function serverNames({ statefulSet, shape }: KubernetesReference): string[] {
 
 /**
  * Plans takeovers from the nodes that reply at this moment.
- * @param stopped names of the servers that are known to be off. Undefined for a plan that shows what could be done if
+ * @param stopped names of the servers that are known to be off; undefined for a plan that shows what could be done if
  *   none of the servers that do not reply runs
  * @returns the plan, and the names of the servers that do not reply
  * @throws Failure when pods may not be read
@@ -83,8 +84,8 @@ export async function planFromNodes(
 }
 
 /**
- * Makes the replica of a takeover a primary. Asks the replica first whether it still follows the lost primary, because a
- * shard may elect a replica as soon as there is a majority again.
+ * Makes the replica of a takeover a primary. The function first asks the replica whether it still follows the lost
+ * primary, because a shard may elect a replica as soon as there is a majority again.
  * @throws Failure when the replica follows a different primary, or does not become a primary
  */
 export async function performTakeover(

@@ -7,7 +7,10 @@ import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { Lease, serviceAccountUid } from "../../platforms/kubernetes/api/lease";
 import type { HandlerContext } from "../protocol/resource-handler";
 
-/** First word of the holder's name. One update takes over from another, because Pulumi runs one update at a time. */
+/**
+ * First word of the holder's name if the holder is an update. An update takes over the Lease of an earlier update,
+ * because that update has ended: Pulumi runs one update at a time.
+ */
 const UPDATE = "pulumi";
 /** Time limit for a controller to finish a repair, milliseconds. */
 const PATIENCE_MS = 360_000;
@@ -15,9 +18,10 @@ const PATIENCE_MS = 360_000;
 export const WANTED_NOTE = "valkey/wanted";
 
 /**
- * Checksum of everything in a reference to a deployment by which formation places nodes. A failed update may have changed
- * the deployment, while the controller still has the former reference. So the controller compares this checksum of its
- * own reference with the checksum of the last update. If they differ, it does not repair towards the former nodes.
+ * Checksum of the parts of a deployment's reference that decide where formation places nodes. A failed update may have
+ * changed the deployment, while the controller still has the former reference. So the controller compares this checksum
+ * of its own reference with the checksum of the last update. If they differ, it does not repair towards the former
+ * nodes.
  */
 export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReference): string {
   const settings = Object.entries(sentinel?.settings ?? {}).sort(([a], [b]) => a.localeCompare(b));

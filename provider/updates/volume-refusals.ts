@@ -129,7 +129,10 @@ function describeClass(className: string | undefined): string {
   return className === undefined ? "the default class" : `class ${className}`;
 }
 
-/** Reason why zones cannot change. Nodes move to other zones by copying their data from other nodes. */
+/**
+ * Reason why the zones cannot change; undefined if they can. A node moves to a different zone without its volume and
+ * copies its data from other nodes of its shard, so a node without replicas cannot move.
+ */
 async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<InputProblem | undefined> {
   const { name, shape, zones } = before.target;
   const { lost, gained } = zoneChange(zones, after.target.zones);

@@ -7,8 +7,8 @@ import { configuredShape } from "./benchmark-plans";
 import { isPodPlatform, podSettings } from "./pod-settings";
 
 /**
- * Memory that a deployment's servers need in their pods. Undefined for servers on this machine, because all of them
- * share the machine's memory. Also undefined for Dragonfly, which does not fork.
+ * Memory that a deployment's servers need in their pods. The result is undefined for servers on this machine, because
+ * all of them share the machine's memory. It is also undefined for Dragonfly, which does not fork.
  */
 export function memoryDemand(platform: PlatformConfig, deployment: DeploymentConfig): MemoryDemand | undefined {
   const { engine, mode, settings } = deployment;

@@ -51,7 +51,9 @@ export interface DeploymentPlan {
   readonly shape: Shape;
   /** Number of nodes in each zone. */
   readonly zones: Readonly<Record<string, number>>;
-  /** Replicas and slots of each primary. On Kubernetes the scheduler may place the pods differently. */
+  /**
+   * Replicas and slots of each primary. On Kubernetes the scheduler may place the pods in other zones than this plan.
+   */
   readonly shards: readonly ShardPlan[];
   readonly settings: Readonly<Record<string, string>>;
   readonly oversubscribed: boolean;

@@ -1,6 +1,6 @@
 /**
- * The plan of a stack as plain data: its resources, duration and cost. Previews and the command `plan` show it. From
- * this machine it reads only whether this user may partition networks.
+ * The plan of a stack as plain data: its resources, duration and cost. Previews and the command `plan` show it. The
+ * planner reads only one fact from this machine: whether this user may partition networks.
  */
 import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";

@@ -7,8 +7,8 @@ import { configuredChart, configuredSentinels, configuredShape } from "./benchma
 import { deploymentZones, isPodPlatform, podSettings } from "./pod-settings";
 
 /**
- * Consequences of failures for one deployment. Empty on this machine, where servers are only for measurements and keep
- * no data.
+ * Consequences of failures for one deployment. The list is empty on this machine, where servers are only for
+ * measurements and keep no data.
  */
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];

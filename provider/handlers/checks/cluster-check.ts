@@ -60,8 +60,8 @@ function abandonedNamespace(
 }
 
 /**
- * Problems that a preview finds. Empty if the Kubernetes cluster does not answer, because a preview must work without a
- * Kubernetes cluster.
+ * Problems that a preview finds. The list is empty if the Kubernetes cluster does not answer, because a preview must
+ * work without a Kubernetes cluster.
  */
 async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {

@@ -17,11 +17,20 @@ import { openForUpdate } from "../../protocol/opening";
 export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Duration of the formation, milliseconds; null if there is no formation step. A new formation needs a new check. */
+  /**
+   * Duration of the formation, milliseconds; null if there is no formation step. A new formation changes this input, so
+   * the deployment is verified again.
+   */
   readonly formationMs: number | null;
-  /** Revision of the pods; null if servers are replaced instead of restarted. A changed revision restarts the pods. */
+  /**
+   * Revision of the pods; null if servers are replaced instead of restarted. A changed revision restarts the pods, so
+   * the deployment is verified again.
+   */
   readonly revision: string | null;
-  /** Time of the last roll-out, ISO 8601; undefined if no roll-out is known. A new roll-out needs a new check. */
+  /**
+   * Time of the last roll-out, ISO 8601; undefined if no roll-out is known. A new roll-out changes this input, so the
+   * deployment is verified again.
+   */
   readonly rolledOutAt?: string | undefined;
   /** Time limit for pods to run, seconds. After that, replicas have the same time again to link and catch up. */
   readonly timeoutSeconds: number;
@@ -51,9 +60,9 @@ const SETTLING_MS = 30_000;
 
 /**
  * Verifies the deployment. The handler changes no server. After a failure, the state keeps the last verification that
- * passed. If nodes of a cluster have moved to other shards, only one pod may be evicted at a time. The next update
- * always verifies again. If data is gone, the update fails once. The state then describes the data that still exists,
- * and the next update compares with this data.
+ * passed. If nodes of a cluster had moved to other shards, Kubernetes still evicts only one pod at a time, because only
+ * a verification that passes allows more. The next update always verifies again. If data is gone, the update fails
+ * once. The state then describes the data that still exists, and the next update compares with this data.
  */
 export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,
@@ -70,8 +79,8 @@ export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVe
 };
 
 /**
- * Whether an update keeps the servers. False for servers on this machine, because a change that running servers cannot
- * accept starts new servers.
+ * Whether an update keeps the servers. The result is false for servers on this machine, because a change that running
+ * servers cannot accept starts new servers.
  */
 function isSame(olds: DeploymentReference, news: DeploymentReference): boolean {
   if (olds.platform !== "kubernetes" || news.platform !== "kubernetes") return false;

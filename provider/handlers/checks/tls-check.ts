@@ -54,7 +54,7 @@ async function lookAtSecret(
 const unreadable = ({ secretName }: TlsRequest): string =>
   `Secret ${secretName} cannot be read by this user, so its certificate is not checked`;
 
-/** Reason why TLS cannot be switched on or off. Undefined if the switch is allowed, or if there are no servers yet. */
+/** Reason why TLS cannot be switched on or off; undefined if the switch is allowed, or if there are no servers yet. */
 async function switchProblem(
   { target }: TlsCheckInputs,
   isOn: boolean,

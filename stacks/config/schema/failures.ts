@@ -6,7 +6,10 @@ import { wholeNumber } from "../../../lib/schema/fields";
 
 const seconds = z.number().min(0).max(3600);
 
-/** Default in the reference for directives that a scenario does not set. */
+/**
+ * Text that the reference of the configuration shows as the default of a directive. A scenario that does not set the
+ * directive keeps the deployment's value.
+ */
 const UNCHANGED = "the deployment's";
 
 const settingsSchema = z.strictObject({

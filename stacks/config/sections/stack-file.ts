@@ -46,7 +46,7 @@ export function readStackFile(directory: string, stack: string): Record<string, 
 
 /**
  * Sentence that says what a stack is for. It is the comment in the first line of the stack file, not counting the line
- * for editors. Empty if this line is not a comment.
+ * for editors. The result is empty if this line is not a comment.
  */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
