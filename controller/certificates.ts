@@ -1,4 +1,4 @@
-/** The time at which the certificates that servers present end. */
+/** Expiry of the certificates that servers present to clients. */
 import { once } from "node:events";
 import { connect } from "node:tls";
 import { compact } from "../lib/compact";
@@ -7,8 +7,8 @@ import type { Endpoint } from "../valkey/node";
 const TIMEOUT_MS = 5_000;
 
 /**
- * The earliest end of the servers' certificates, milliseconds since 1970; undefined if no server presents one. Servers
- * that do not answer are left out. Any certificate is accepted, because an invalid one has an end too.
+ * Earliest expiry of the servers' certificates, milliseconds since 1970; undefined if no server presents a certificate.
+ * Servers that do not answer are left out. The function accepts invalid certificates, because they expire too.
  */
 export async function firstCertificateEnd(endpoints: readonly Endpoint[]): Promise<number | undefined> {
   const ends = compact(await Promise.all(endpoints.map((each) => certificateEnd(each).catch(() => undefined))));

@@ -1,4 +1,4 @@
-/** Looks at one deployment on Kubernetes, says what it finds, and repairs what is safe to repair. */
+/** Looks at one deployment on Kubernetes at intervals, reports what it finds, and makes the repairs that are safe. */
 import { readFile } from "node:fs/promises";
 import { messageOf } from "../lib/errors";
 import type { KubernetesReference } from "../platforms/deployment-reference";
@@ -30,16 +30,16 @@ const FAILING_EVERY_MS = 5_000;
  * shards without a primary earlier, but all connections must fit into it.
  */
 const FAILING_LOOK_MS = { base: 5_000, perNode: 50 };
-/** Time between two readings of the ends of the certificates, milliseconds. */
+/** Time between two readings of the certificates' expiry, milliseconds. */
 const CERTIFICATES_EVERY_MS = 600_000;
 
 export class Controller {
-  /** Time at which the ends of the certificates were last read, milliseconds since 1970. */
+  /** Time of the last reading of the certificates' expiry, milliseconds since 1970. */
   #certificatesAt = 0;
-  /** Whether the last look passed. */
+  /** Whether the deployment passed verification in the last look. */
   #passes = true;
   readonly #lostShards: LostShards;
-  /** Undefined if the controller only looks. */
+  /** Healer of the deployment; undefined if the controller only looks. */
   readonly #healer: Healer | undefined;
 
   /**
@@ -69,7 +69,7 @@ export class Controller {
     return this.settings.target;
   }
 
-  /** Looks until the signal is aborted. */
+  /** Looks at the deployment at intervals, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { everySeconds } = this.settings;
     const { namespace, statefulSet } = this.#target;
@@ -139,7 +139,10 @@ export class Controller {
     }
   }
 
-  /** A healer of the deployment. @param identity name of this process, unique among all that may change the deployment */
+  /**
+   * A healer of the deployment.
+   * @param identity name of this process, unique among all that may change the deployment
+   */
   #newHealer(identity: string): Healer {
     const { target, replaceLostMachinesAfterSeconds: seconds } = this.settings;
     const password = (): Promise<string> => this.#password();
@@ -166,7 +169,7 @@ export class Controller {
     await this.#tell({ reason: isFailed ? "RepairFailed" : success, message, isWarning: isFailed });
   }
 
-  /** Creates an Event about the StatefulSet. An Event that cannot be created stops nothing. */
+  /** Creates an Event about the StatefulSet. If Kubernetes refuses the Event, the controller continues. */
   async #tell(text: EventText): Promise<void> {
     const { namespace, statefulSet: name } = this.#target;
     try {

@@ -1,4 +1,4 @@
-/** Repairs one deployment after looks at it, when that is safe. */
+/** Repairs one deployment after a look, if a repair is safe. */
 import { messageOf } from "../lib/errors";
 import type { ReportProgress } from "../lib/progress";
 import type { RepairOrder } from "../provider/updates/repair";
@@ -14,10 +14,16 @@ export const REPAIR_MS = 300_000;
 
 type Repair = Extract<HealingDecision, { kind: "repair" }>;
 
-/** Something that a healer reports. `waiting` is a reason why a problem is not repaired, `step` a step of a repair. */
+/**
+ * Event that a healer reports. The kind `waiting` is a reason why a problem is not repaired, and the kind `step` is a
+ * step of a repair.
+ */
 export interface HealingReport {
   readonly kind: "waiting" | "begun" | "step" | RepairOutcome;
-  /** Whether it is about a pod of a lost machine that is replaced. @default false: about a repair */
+  /**
+   * Whether the event is about the replacement of a pod on a lost machine.
+   * @default false: the event is about a repair
+   */
   readonly isReplacement?: boolean;
   readonly message: string;
 }
@@ -35,13 +41,13 @@ export interface HealedDeployment {
   readonly repair: (order: RepairOrder, signal: AbortSignal, report: ReportProgress) => Promise<boolean>;
   /** Replaces pods whose machines do not come back. @default such pods are not replaced */
   readonly lostMachines?: LostMachines | undefined;
-  /** Called with everything that happens. A reason to wait is reported once. */
+  /** Receives each event of the healer. The healer reports a reason to wait once. */
   readonly report: (report: HealingReport) => void | Promise<void>;
 }
 
 export class Healer {
   #memory: HealingMemory;
-  /** Whether the memory has the repairs of former processes. */
+  /** Whether the memory contains the repairs of former processes. */
   #isInformed = false;
   /** Reason why the last problem was not repaired, so that it is reported once. */
   #waiting = "";
@@ -55,7 +61,10 @@ export class Healer {
     this.#memory = { ...NO_MEMORY, failoverAt: now() };
   }
 
-  /** Decides after a look, and repairs. Throws only errors of `report`. @param signal stops a repair in order */
+  /**
+   * Decides after a look whether to repair, and repairs. The method throws only errors of `report`.
+   * @param signal ends a repair in an orderly way when it is aborted
+   */
   async afterLook(look: Look, signal: AbortSignal): Promise<void> {
     const { lock, repairSettings = false } = this.deployment;
     let failure: string | undefined;
@@ -136,7 +145,8 @@ export class Healer {
   }
 
   /**
-   * Works while no update and no other process changes the deployment. A problem is reported.
+   * Does the work while this process holds the lock, so that no update and no other process changes the deployment. The
+   * method reports errors and does not throw them.
    * @param counted memory that counts this work, if it is a repair. @default the present memory
    * @returns whether the work was done
    */
@@ -165,7 +175,7 @@ export class Healer {
     }
   }
 
-  /** @returns whether it succeeded */
+  /** @returns whether the repair succeeded */
   async #repair({ what, handOver, abandoned, settings = false }: Repair, signal: AbortSignal): Promise<boolean> {
     const why = what.join(", ");
     await this.#report("begun", `repairing ${why}${handOver ? "" : ", without a hand-over"}`);

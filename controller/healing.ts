@@ -27,8 +27,8 @@ const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
   "sentinels-quorum",
 ]);
 /**
- * Assertions without which nothing is repaired: every server replies, clients can write everywhere, and replicas keep
- * up.
+ * Assertions that must hold before the controller repairs anything: every server replies, clients can write everywhere,
+ * and replicas keep up.
  */
 const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "reachable",
@@ -37,26 +37,36 @@ const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "one-owner",
   "lag-bounded",
 ]);
-/** Assertion that no slot is open. It can be repaired if nobody works on the open slots any more, and else is needed. */
+/**
+ * Assertion that no slot is open. If nobody works on the open slots any more, a repair closes them. Otherwise the
+ * controller repairs nothing.
+ */
 const NO_MOVES: AssertionId = "no-moves";
 /**
- * Minutes without work on open slots after which their migration counts as abandoned. The second time is for slots
- * whose keys clients create or delete meanwhile, because then the numbers of keys do not tell whether keys move.
+ * Minutes without work on open slots after which their migration counts as abandoned. `otherKeys` is for slots in which
+ * clients create or delete keys. In such slots, the numbers of keys do not show whether somebody moves keys, so the
+ * controller waits longer.
  */
 const ABANDONED_MINUTES = { sameKeys: 5, otherKeys: 30 };
 
 /**
- * Seconds for which looks must find the same problems before they are repaired. Most of the time the deployment recovers
- * by itself: a pod that has lost its data joins again within half a minute.
+ * Seconds for which looks must find the same problems before they are repaired. Most of the time the deployment
+ * recovers by itself: a pod that has lost its data joins again within half a minute.
  */
 const STEADY_SECONDS = 20;
 /** Time without a failover after which a replica may take over for an even spread over the zones, minutes. */
 const QUIET_MINUTES = 5;
-/** Longest wait after repairs that did not help, minutes. The first wait is one minute, and each doubles the last. */
+/**
+ * Longest wait after repairs that did not help, minutes. The first wait is one minute, and each further wait is twice
+ * as long as the wait before it.
+ */
 const LONGEST_WAIT_MINUTES = 16;
-/** Limit that repairs and replaced pods share. */
+/** Highest number of repairs and replaced pods together in one hour. */
 export const MAX_REPAIRS_PER_HOUR = 6;
-/** Assertion that a repair can make hold again if settings are repaired and somebody has changed a configured one. */
+/**
+ * Assertion that the compared settings are the same on every node, and as configured. A repair can restore them if the
+ * controller repairs settings and somebody has changed a configured setting.
+ */
 const SAME_SETTINGS: AssertionId = "same-settings";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -67,7 +77,9 @@ export interface RepairHistory {
   readonly repairs: readonly number[];
   /** Number of repairs in a row after which the next look still found a problem. */
   readonly inVain: number;
-  /** Whether the last repair has not succeeded. It may have left the disruption budgets of a cluster tight. */
+  /**
+   * Whether the last repair has not succeeded. Such a repair may have left the disruption budgets of a cluster tight.
+   */
   readonly isUnfinished: boolean;
 }
 
@@ -79,7 +91,7 @@ export interface HealingMemory extends RepairHistory {
   readonly problems: string | undefined;
   /** Time of the first of the looks that found these problems, milliseconds since 1970. */
   readonly since: number;
-  /** The last known primaries by slots. A look that could not ask every node knows fewer. */
+  /** The last known primaries by slots. A look that could not ask every node knows fewer primaries. */
   readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
@@ -112,7 +124,7 @@ export type HealingDecision =
       readonly what: readonly string[];
       /** Whether a replica may take over from a primary that works. */
       readonly handOver: boolean;
-      /** Checksum `work` of open slots whose migration is abandoned. Undefined if no slot is open. */
+      /** Checksum `work` of open slots whose migration is abandoned; undefined if no slot is open. */
       readonly abandoned?: string | undefined;
       /** Whether settings get their configured values. @default false */
       readonly settings?: boolean | undefined;
@@ -135,7 +147,10 @@ export function remember(before: HealingMemory, look: Look): HealingMemory {
   };
 }
 
-/** A look that could not read the open slots ends the time without work, because nobody knows what happened. */
+/**
+ * The memory of open slots after a look. If the look could not read the open slots, the time without work starts again,
+ * because somebody may have worked on these slots meanwhile.
+ */
 function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): HealingMemory["open"] {
   if (openSlots === undefined) return undefined;
   const { work, keys } = openSlots;
@@ -148,12 +163,15 @@ function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): He
   };
 }
 
-/** The memory when a repair begins. A controller that is killed in the middle of a repair has counted it. */
+/**
+ * The memory when a repair begins. The memory counts the repair at its beginning, so that the repair counts even if the
+ * controller is killed during the repair.
+ */
 export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
   return { ...memory, repairs: [...memory.repairs, now], inVain: memory.inVain + 1, isUnfinished: true };
 }
 
-/** The memory when that repair has ended. */
+/** The memory when a repair has ended. */
 export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceeded: boolean): HealingMemory {
   return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now], isUnfinished: !hasSucceeded };
 }
@@ -183,7 +201,7 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   return { kind: "repair", what, handOver, abandoned: memory.open?.work, settings };
 }
 
-/** Reason why somebody may be working on open slots. Undefined if no slot is open, or if the migration is abandoned. */
+/** Reason why somebody may be working on open slots; undefined if no slot is open, or if the migration is abandoned. */
 function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }: Look): string | undefined {
   if (assertions.every(({ id, holds }) => id !== NO_MOVES || holds)) return undefined;
   if (open === undefined || openSlots === undefined) return `${NO_MOVES} does not hold, and the open slots are unknown`;
@@ -196,7 +214,10 @@ function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }:
   return `the migration of slots ${list} is open; a repair ends it when nobody has worked on it for ${limit}`;
 }
 
-/** Names of assertions that a repair can make hold again. If all assertions hold, what else there is to do. */
+/**
+ * Names of the failed assertions that a repair can restore. If all assertions hold, these are the remarks of the look,
+ * or the end of a repair that did not succeed.
+ */
 function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
   const { pass, assertions, remarks } = look;
   const isSpecial = (id: string): boolean =>

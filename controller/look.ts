@@ -32,7 +32,10 @@ export interface Look {
   readonly remarks: readonly string[];
   /** Names of the primaries by slots, such as `0-5460`. In replication mode the key is an empty string. */
   readonly primaries: Readonly<Record<string, string>>;
-  /** Slots whose migration is open, if the look has read them. */
+  /**
+   * Slots whose migration was begun but not finished; undefined if there are no such slots, or if the look did not read
+   * them.
+   */
   readonly openSlots?: OpenSlots | undefined;
   /** Names of settings that servers take without a restart, and that do not have their configured values. */
   readonly changedSettings?: readonly string[] | undefined;
@@ -95,7 +98,7 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
 
 /**
  * Assertions that fail now and did not fail before, and assertions that failed before and hold now. If a node cannot be
- * reached, many assertions fail for the same reason.
+ * reached, many assertions fail for this reason, so one line lists all of them.
  */
 function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
   const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));

@@ -1,6 +1,6 @@
 /**
  * Shards of a cluster that have lost their primary and cannot elect a replica. With consent, the controller makes a
- * replica take over. Without consent, it says what a person can type.
+ * replica take over. Without consent, the controller prints the commands with which a person can do the same.
  */
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
@@ -31,7 +31,10 @@ export interface LostShardsContext {
   readonly reaction: OnLostMajority;
   readonly log: (line: string) => void;
   readonly tell: (event: EventText) => Promise<void>;
-  /** Holds the Lease while it works. @returns false if it did not work, because something else holds the Lease */
+  /**
+   * Does the work while it holds the Lease.
+   * @returns false if the work was not done, because something else holds the Lease
+   */
   readonly withLease: (signal: AbortSignal, work: (held: AbortSignal) => Promise<void>) => Promise<boolean>;
 }
 
@@ -40,7 +43,7 @@ export class LostShards {
   #machines: LastMachines = new Map();
   /** Lost primaries, and the time since which exactly these are lost, by the monotonic clock, milliseconds. */
   #lost: { readonly names: string; readonly since: number } | undefined;
-  /** The last reasons and advice, so that they are said once. */
+  /** The last reasons and advice, so that each text is reported only once. */
   #said = "";
 
   constructor(private readonly context: LostShardsContext) {}
@@ -95,7 +98,7 @@ export class LostShards {
     return { plan, stopped, doubts };
   }
 
-  /** Whether the nodes cannot elect a replica themselves, or have had the time for it. */
+  /** Whether the nodes cannot elect a replica themselves, or have had enough time to elect one. */
   #mayPerform(plan: TakeoverPlan): boolean {
     return plan.withoutVotes > 0 || this.#hasWaited(plan);
   }
@@ -108,7 +111,7 @@ export class LostShards {
     return performance.now() - this.#lost.since >= ELECTION_TIMEOUTS * timeout;
   }
 
-  /** Says what a person can type if the servers that do not reply are off. */
+  /** Prints the commands that a person can run if the servers that do not reply are off. */
   async #advise(scene: TakeoverScene): Promise<void> {
     const { plan, silent } = await planFromNodes(scene, undefined);
     const reasons = plan.refusals.map((why) => `no replica can take over: ${why}`);

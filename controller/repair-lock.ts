@@ -10,7 +10,7 @@ import { historyIn, historyNote } from "./history-annotation";
 /** A lock for the repairs of one deployment. One process uses one object for all its repairs. */
 export interface RepairLock {
   /**
-   * Looks who holds the lock. Call this method after every look.
+   * Reads who holds the lock. Callers must call this method after every look.
    * @returns repairs by former processes, if the lock records them
    * @throws Failure when the lock cannot be read
    */
@@ -22,11 +22,17 @@ export interface RepairLock {
    * @throws as `observe`
    */
   readonly begin: (history: RepairHistory) => Promise<string | undefined>;
-  /** Whether the settings that this process knows are those of the last update. Call `observe` or `begin` before. */
+  /**
+   * Whether the settings that this process knows are those of the last update. Callers must call `observe` or `begin`
+   * first.
+   */
   readonly hasCurrentSettings: () => boolean;
   /** Does the work while this process holds the lock. @param work gets a signal that is aborted if the lock is lost */
   readonly during: <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-  /** Frees the lock, if this process holds it. Never throws. @param history repairs, including the one that has ended */
+  /**
+   * Frees the lock, if this process holds it. The function never throws.
+   * @param history repairs, including the one that has ended
+   */
   readonly end: (history: RepairHistory) => Promise<void>;
 }
 
@@ -108,7 +114,7 @@ export class FileLock implements RepairLock {
   }
 }
 
-/** The lock of servers that nothing but this process is known to change. */
+/** Lock that is always free, for servers that, as far as is known, only this process changes. */
 export const NO_LOCK: RepairLock = {
   observe: () => Promise.resolve(undefined),
   begin: () => Promise.resolve(undefined),

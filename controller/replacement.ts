@@ -18,8 +18,9 @@ export interface PlaceFacts {
 }
 
 /**
- * Machines that are not Ready or gone, by name, with the time since when this process has known it. The times are of the
- * monotonic clock of this process, milliseconds: clocks of the API server and of machines may differ.
+ * Machines that are gone or not Ready, by name. `since` is the time at which this process first saw the present state
+ * of the machine, in milliseconds of its own monotonic clock. Other clocks are not used, because the clocks of the API
+ * server and of machines may differ.
  */
 export type MachineMemory = ReadonlyMap<string, { readonly change: string; readonly since: number }>;
 
@@ -36,13 +37,13 @@ export type ReplacementDecision =
       readonly claims: readonly PlacedClaim[];
       /** All servers and Sentinels on lost machines. */
       readonly lost: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] };
-      /** Facts for which the pod is replaced, as a sentence. */
+      /** Facts that are the reason for the replacement, as a sentence. */
       readonly facts: string;
     };
 
 const GONE = "gone";
 
-/** The memory after machines were listed. A machine whose state has changed meanwhile is measured from now on. */
+/** The memory after machines were listed. If the state of a machine has changed, its time starts again. */
 export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: number): MachineMemory {
   const states = machineStates(facts);
   return new Map(
@@ -110,7 +111,7 @@ function machineStates({
   return states;
 }
 
-/** Reason why no pod may be replaced now, whatever its machine. */
+/** Reason why no pod of any machine may be replaced now. */
 function whyNotAnyPod(
   facts: PlaceFacts,
   struck: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] },
@@ -137,11 +138,11 @@ function whyTooMany(repairs: readonly number[]): string | undefined {
 }
 
 /**
- * Claims of volumes that forbid to replace the pod: the lost machine may still run the old server, and with the same
- * volume the new server would have the same node ID. A driver that attaches volumes takes the volume from the old
- * machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so it never comes back
- * with outdated slots. For a machine that is gone the claims do not
- * matter: Kubernetes itself then deletes the pod.
+ * Claims whose volumes forbid the replacement of the pod. The lost machine may still run the old server, and with the
+ * same volume the new server would have the same node ID. The replacement is safe only if a driver takes the volume
+ * from the old machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so it never
+ * comes back with outdated slots. If the machine is gone, the claims do not matter, because Kubernetes itself deletes
+ * the pod.
  */
 function holdingClaims({ machines, outlivesDisk }: PlaceFacts, { machine, claims }: PodPlace): string[] {
   if (!machines.some(({ name }) => name === machine)) return [];

@@ -7,7 +7,7 @@ import { lookOf } from "./look";
 /** A deployment to look at. */
 export interface Watched {
   readonly name: string;
-  /** Asks every node, and judges. Never throws. */
+  /** Asks every node for its state, and verifies the deployment. The function never throws. */
   readonly inspect: (signal: AbortSignal) => Promise<Inspection>;
 }
 
@@ -24,7 +24,10 @@ export interface WatchOptions {
   readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Ends the watching. */
   readonly signal: AbortSignal;
-  /** Called after every look; the next look waits for it. @param former the look before; undefined for the first look */
+  /**
+   * Called after every look; the next look waits for it.
+   * @param former the look before; undefined for the first look
+   */
   readonly onLook: (look: Look, former: Look | undefined) => void | Promise<void>;
 }
 

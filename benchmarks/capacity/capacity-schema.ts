@@ -66,7 +66,7 @@ export function searchPlan({ initialRate, maxRate, precision, confirmations }: C
 
 /**
  * The search that a section `capacity` describes. If the section names a workload, the search offers this workload.
- * Otherwise, the search offers the first of the given workloads. Undefined if no workloads are given.
+ * Otherwise, the search offers the first of the given workloads. The result is undefined if no workloads are given.
  */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));

@@ -17,15 +17,12 @@ import type { ProbeOutcome } from "./search";
  */
 const MIN_ANSWERED = 0.999;
 /**
- * Multiple of the objective's latency. The last reply is allowed to arrive this long after the last intended time, plus
- * a share of the probe's duration. An even later reply shows that a queue was growing.
+ * Greatest delay of the last reply after the last intended time, as a multiple of the objective's latency. A share of
+ * the probe's duration is added to it. A later reply shows that a queue was growing.
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
-/**
- * Multiple of the capacity. The warnings of a failed probe count only if the rate of the probe is at most this
- * multiple.
- */
+/** Highest rate of a failed probe whose warnings count, as a multiple of the capacity. */
 const NEAR_CAPACITY = 1.2;
 
 /** A probe with its measurement record. */

@@ -27,7 +27,7 @@ export interface SearchPlan {
 }
 
 export interface SearchResult<P extends ProbeOutcome> {
-  /** Highest confirmed rate. 0 if not even the lowest tried rate met the objective. */
+  /** Highest confirmed rate; 0 if not even the lowest tried rate met the objective. */
   readonly capacity: number;
   /** Whether the highest allowed rate met the objective. In this case, the capacity can be higher than this rate. */
   readonly isOpenEnded: boolean;
@@ -35,7 +35,7 @@ export interface SearchResult<P extends ProbeOutcome> {
   readonly probes: readonly P[];
 }
 
-/** Fraction of the initial rate. The search gives up when the rate to offer falls below this fraction. */
+/** Lowest rate that the search offers, as a fraction of the initial rate. The search gives up below this rate. */
 const MIN_FRACTION = 1 / 64;
 
 /**
@@ -75,7 +75,7 @@ export async function searchCapacity<P extends ProbeOutcome>(
 
 /**
  * The highest rate in the bracket that passed most of its confirmations. The search for this rate ends when the next
- * higher rate fails most of its confirmations. 0 if no rate passed.
+ * higher rate fails most of its confirmations. The result is 0 if no rate passed.
  */
 async function highestPassing(
   bracket: Bracket,
@@ -114,7 +114,7 @@ class Bracket {
     return this.#failed.at(-1);
   }
 
-  /** The next rate to offer, a whole number. Undefined when the gap is as small as the precision. */
+  /** The next rate to offer, a whole number; undefined when the gap is as small as the precision. */
   next(): number | undefined {
     if (this.low === 0) return this.#downwards();
     return this.high === undefined ? this.#upwards() : this.#between(this.low, this.high);

@@ -18,8 +18,8 @@ export interface ComparedCapacity {
    */
   readonly workDifferences: readonly Change[];
   /**
-   * Ratio with its bounds. If every rate of one search met the objective, `high` is infinite or `low` is 0. Undefined
-   * if no ratio was computed.
+   * Ratio with its bounds; undefined if no ratio was computed. If every rate of one search met the objective, `high` is
+   * infinite or `low` is 0.
    */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
   /** Possible causes of the ratio other than the servers. */
@@ -124,7 +124,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
 }
 
 /**
- * Bounds of the ratio. Undefined if the lowest rate of a search missed the objective, because then the capacity is
+ * Bounds of the ratio; undefined if the lowest rate of a search missed the objective, because then the capacity is
  * unknown.
  */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {
@@ -137,7 +137,7 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
 }
 
 /**
- * The lowest rate above the capacity that missed the objective in at least half of its probes. Infinite if no such rate
+ * The lowest rate above the capacity that missed the objective in at least half of its probes; infinite if no such rate
  * exists.
  */
 function lowestMissedRate({ capacity, points }: CapacityRecord): number {

@@ -46,12 +46,10 @@ export interface ComparedRow {
    */
   readonly valueBefore: number;
   readonly valueAfter: number;
-  /** Value of the second run divided by the value of the first run. Undefined if the work differs. */
+  /** Value of the second run divided by the value of the first run; undefined if the work differs. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
-  /**
-   * Reasons why the ratio is missing. If the ratio exists, influences other than the servers that may have changed it.
-   */
+  /** Reasons why the ratio is missing. If the ratio exists, these are influences on it other than the servers. */
   readonly notes: readonly string[];
 }
 
@@ -59,7 +57,7 @@ export interface ComparedRow {
 export interface RunComparison {
   readonly changes: readonly Change[];
   /**
-   * Rate of the reference load in the second run, divided by the rate of the reference load in the first run. Undefined
+   * Rate of the reference load in the second run, divided by the rate of the reference load in the first run; undefined
    * without reference loads, or if the machines differ.
    */
   readonly referenceLoad: Ratio | undefined;

@@ -65,7 +65,7 @@ async function setUser(connection: Connection, username: string, password: strin
 }
 
 /**
- * Creates the user on every node. Also deletes users that killed runs on this machine left behind.
+ * Creates the user on every node. The function also deletes users that killed runs on this machine left behind.
  * @throws Failure when a node refuses a command
  */
 export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
@@ -106,8 +106,8 @@ async function removeLeftOvers(connection: Connection): Promise<void> {
 }
 
 /**
- * The PID of a process, with a hash of its start time. The hash is needed because PIDs are reused. Undefined if no
- * process has this PID.
+ * The PID of a process, with a hash of its start time; undefined if no process has this PID. The hash is needed because
+ * PIDs are reused.
  */
 function ownerOf(pid: number): string | undefined {
   const identity = identifyProcess(pid);

@@ -45,7 +45,7 @@ export interface LoadRequest<R> {
   /** The primary whose endpoint the load generator gets. */
   readonly primary: PrimaryNode;
   readonly run: R;
-  /** Load that is sent before the measured load and is not measured. Undefined for no warm-up. */
+  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
 }
 
@@ -68,7 +68,7 @@ export interface LoadOutcome {
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** Results of each load generator. Present if there are several load generators, or if they run on other machines. */
+  /** Results of each load generator. The list is empty for a single load generator on the machine of this program. */
   readonly runners: MeasurementRecord["runners"];
   /** Warnings about where and when the load generators ran. */
   readonly warnings: readonly Warning[];
@@ -77,7 +77,7 @@ export interface LoadOutcome {
 /** Output of one load generator, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
-  /** Name of the load generator, such as `runner 2 on machine-1`. Undefined if there is only one load generator. */
+  /** Name of the load generator, such as `runner 2 on machine-1`; undefined if there is only one load generator. */
   readonly runner: string | undefined;
   /** Arguments of the load generator, without secrets. */
   readonly command: readonly string[];

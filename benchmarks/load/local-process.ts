@@ -44,7 +44,7 @@ export interface EndedProcess {
 }
 
 /**
- * Runs a load generator. Kills the load generator if it takes too long, or if the signal is aborted.
+ * Runs a load generator, and kills it if it takes too long or if the signal is aborted.
  * @throws LoadGeneratorFailure when it fails or hangs; the signal's reason if the signal is aborted
  */
 export async function runLocalProcess(

@@ -21,7 +21,10 @@ const CHECK_SECONDS = 2;
 const GAIN_LIMIT = 1.1;
 /** Shortest measurement in which a bottleneck can be found, seconds. */
 const MIN_SECONDS = 1;
-/** Share of MIN_SECONDS. A measurement of this length is long enough, because a measurement can end a little early. */
+/**
+ * Share of MIN_SECONDS that a measurement must last. The share is below 1, because a measurement can end a little
+ * early.
+ */
 const EARLY_END = 0.98;
 
 /**

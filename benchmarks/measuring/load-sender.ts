@@ -21,7 +21,7 @@ const ATTEMPTS = 2;
 /** One load to send. @typeParam R one run of the load generator */
 export interface Sending<R> {
   readonly run: R;
-  /** Load that is sent before the measured load and is not measured. Undefined for no warm-up. */
+  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;

@@ -33,7 +33,7 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
 }
 
 /**
- * The problem that each load generator would get less than one request, or less than one request per second. Undefined
+ * The problem that each load generator would get less than one request, or less than one request per second; undefined
  * if each load generator gets enough.
  */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {

@@ -19,8 +19,8 @@ export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
   /**
-   * Set for servers that existed before the run. The run writes keys to such servers only if none of these keys exists,
-   * and removes its keys at the end.
+   * Rules for keys; undefined unless the servers existed before the run. The run writes keys to such servers only if
+   * none of these keys exists, and removes its keys at the end.
    */
   readonly externalKeys?: ExternalKeys | undefined;
 }
@@ -56,7 +56,7 @@ export class Session {
     readonly primary: PrimaryNode,
     /** Endpoint of the first primary. */
     readonly endpoint: Endpoint,
-    /** User of the load generator. Undefined if the servers have no password. */
+    /** User of the load generator; undefined if the servers have no password. */
     readonly user: BenchmarkUser | undefined,
     private readonly externalKeys: ExternalKeys | undefined,
   ) {}

@@ -97,7 +97,7 @@ export function mixedCapacity(reads: number, get: number | undefined, set: numbe
 export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** The offered load. Null if the results do not contain the load. */
+  /** The offered load; null if the results do not contain the load. */
   readonly load: CapacityLoad | null;
   /** True if the search could not find an upper limit: it was open-ended, or the client was the bottleneck. */
   readonly isLowerBound: boolean;
@@ -156,7 +156,7 @@ function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean
 }
 
 /**
- * The sustained rate per primary. Undefined if no rate met the objective, or if the servers had a different number of
+ * The sustained rate per primary; undefined if no rate met the objective, or if the servers had a different number of
  * io-threads.
  */
 function rateOf(record: CapacityRecord, results: Results, ioThreads: number): SustainedRate | undefined {

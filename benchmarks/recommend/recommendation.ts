@@ -10,9 +10,9 @@ export interface Requirements {
   readonly workingSet: number;
   /** Size of a typical value, bytes. */
   readonly valueSize: number;
-  /** Number of requests that a client sends before it waits for replies. 1 without pipelining. */
+  /** Number of requests that a client sends before it waits for replies; 1 without pipelining. */
   readonly pipeline: number;
-  /** Highest allowed p99 latency at a primary, milliseconds. Undefined for no objective. */
+  /** Highest allowed p99 latency at a primary, milliseconds; undefined for no objective. */
   readonly p99Ms: number | undefined;
   readonly replicas: number;
 }
@@ -41,7 +41,7 @@ export interface DeploymentOption {
 }
 
 /**
- * Recommended deployments, with the arithmetic that leads to them. If no deployment is recommended, the missing data.
+ * Recommended deployments with the arithmetic that leads to them, or the missing data if no deployment is recommended.
  */
 export interface Recommendation {
   /** Recommended deployments, cheapest first. The list is empty if data are missing or no machine fits. */

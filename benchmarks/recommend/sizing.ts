@@ -29,7 +29,7 @@ export interface Basis {
   /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
   /**
-   * The highest measured rate that met the latency objective. Undefined if no rate met the objective, or if there is no
+   * The highest measured rate that met the latency objective; undefined if no rate met the objective, or if there is no
    * objective.
    */
   readonly sustained: SustainedRate | undefined;

@@ -73,7 +73,7 @@ function header(results: Results): Html {
 }
 
 /**
- * The comparison of deployments, or for a study the sections of the study. Empty if the run measured only capacities or
+ * The comparison of deployments, or for a study the sections of the study; empty if the run measured only capacities or
  * faults.
  */
 function firstSections(
@@ -150,7 +150,7 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   </td>`;
 }
 
-/** The costs of the deployments. Undefined if no prices are known. */
+/** The costs of the deployments; undefined if no prices are known. */
 function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
   const { costs: known = [] } = results;
   if (known.length === 0) return undefined;

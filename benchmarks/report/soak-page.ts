@@ -20,7 +20,7 @@ export interface SoakReport {
   readonly header: SoakHeader;
   readonly windows: readonly SoakWindow[];
   readonly findings: readonly SoakFindings[];
-  /** Reason why the soak ended early. Null if the soak did not end early. */
+  /** Reason why the soak ended early; null if the soak did not end early. */
   readonly reason: string | null;
 }
 

@@ -3,7 +3,7 @@ import { formatUsd, usdPerMillionOperations, usdPerGibMonth } from "../../lib/do
 
 type Costs = Pick<Results, "costs">;
 
-/** Dollars per million operations at the measured rate. Null if the price is unknown. */
+/** Dollars per million operations at the measured rate; null if the price is unknown. */
 export function rowCost(
   { costs = [] }: Costs,
   { deployment, rps }: { readonly deployment: string; readonly rps: { readonly median: number } },
@@ -23,7 +23,7 @@ export function dataLimitOf({ settings }: Pick<MeasuredTopology, "settings">): D
   return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "requested memory";
 }
 
-/** Dollars per month and GiB of data. Null if the price or the limit is unknown. */
+/** Dollars per month and GiB of data; null if the price or the limit is unknown. */
 export function storageCost(
   { costs = [] }: Costs,
   { deployment, nodes, settings }: Pick<MeasuredTopology, "deployment" | "nodes" | "settings">,

@@ -27,7 +27,7 @@ export function describeEnvironment(programs: Environment["programs"]): Environm
   };
 }
 
-/** The first line of a file. Null if the file does not exist. */
+/** The first line of a file; null if the file does not exist. */
 function firstLine(path: string): string | null {
   try {
     return readFileSync(path, "utf8").trim().split("\n")[0] ?? null;

@@ -15,7 +15,7 @@ export interface MeasuredDeployment {
  * Dollars per hour for the machines of each deployment. If several servers run on a machine, each server pays an equal
  * share. Volumes, load generators, the control plane and traffic are not included. A deployment is omitted if one of
  * its machines has no known price.
- * @param prices prices of a region. Undefined if no prices are known
+ * @param prices prices of a region; undefined if no prices are known
  */
 export function measuredCosts(
   deployments: readonly MeasuredDeployment[],

@@ -19,7 +19,7 @@ export interface ResultRow {
   readonly repeats: number;
   /** Requests per second, by the load generator's clock. */
   readonly rps: MedianInterval;
-  /** Requests per second, by the primaries' counters. Null if the counters of a repeat are missing. */
+  /** Requests per second, by the primaries' counters; null if the counters of a repeat are missing. */
   readonly serverRps: number | null;
   /** Average latency of all repeats together. */
   readonly avgMs: number;
@@ -54,7 +54,7 @@ export interface ResultRow {
 /** The results of one test on all deployments. */
 export interface TestComparison {
   readonly title: string;
-  /** One result for each deployment. Undefined if the test was not measured on the deployment. */
+  /** One result for each deployment; undefined if the test was not measured on the deployment. */
   readonly rows: readonly (ResultRow | undefined)[];
   /**
    * Rate of the last deployment divided by the rate of the first deployment. Each ratio compares two rates of the same
@@ -140,7 +140,7 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   };
 }
 
-/** CPU time of the servers per operation, microseconds. Null if the rate or the CPU use is unknown. */
+/** CPU time of the servers per operation, microseconds; null if the rate or the CPU use is unknown. */
 export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): number | null {
   return serverCpu === null || serverRps === null || serverRps === 0 ? null : (1e6 * serverCpu) / serverRps;
 }
@@ -156,7 +156,7 @@ export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "hist
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
-/** The median. Null if any repeat lacks the value, because all values of a result must come from the same repeats. */
+/** The median; null if any repeat lacks the value, because all values of a result must come from the same repeats. */
 function medianOfAll(
   records: readonly MeasurementRecord[],
   figure: (record: MeasurementRecord) => number | null,
@@ -165,7 +165,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** The speed-up. Undefined at an offered rate, because at an offered rate all deployments serve the same rate. */
+/** The speed-up; undefined at an offered rate, because at an offered rate all deployments serve the same rate. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

@@ -12,7 +12,7 @@ import { medianInterval } from "../../lib/statistics/median";
 /** A time that was measured in every repeat of a scenario. */
 export interface RepeatSpread {
   /**
-   * Milliseconds until the wanted state was reached, over the repeats that reached this state. Undefined if no repeat
+   * Milliseconds until the wanted state was reached, over the repeats that reached this state; undefined if no repeat
    * reached this state.
    */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;

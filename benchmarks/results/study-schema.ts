@@ -40,11 +40,11 @@ const cellSchema = z.strictObject({
   /** Level of each factor. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
   /**
-   * Description of the CPUs that servers share with load generators. Null if servers and load generators have separate
+   * Description of the CPUs that servers share with load generators; null if servers and load generators have separate
    * CPUs, or if nothing is pinned.
    */
   shared: z.string().nullable(),
-  /** Reason why the treatment was given up. Null if the treatment was not given up. */
+  /** Reason why the treatment was given up; null if the treatment was not given up. */
   failed: z.string().nullable(),
 });
 
@@ -78,7 +78,7 @@ const fitSchema = z.strictObject({
   metric: metricSchema,
   /** Title of the fit: `throughput against shards, 1 CPU each`. */
   what: z.string(),
-  /** Exponent of the power law. Null if there are too few points for a fit. */
+  /** Exponent of the power law; null if there are too few points for a fit. */
   exponent: intervalSchema.nullable(),
   /** Value of the metric with a single shard. */
   factor: z.number().nullable(),

@@ -112,7 +112,7 @@ export class ResultsCollector {
 
   /**
    * Writes all files.
-   * @param reason reason why the results are incomplete. Null if the results are complete
+   * @param reason reason why the results are incomplete; null if the results are complete
    */
   finish(reason: string | null): Results {
     const results = this.#results(reason);

@@ -9,7 +9,7 @@ import { nodeSeries, trendOf } from "./trend";
 
 export interface SoakNodeFindings {
   readonly node: string;
-  /** Trend of the used memory. Undefined if there are too few windows. */
+  /** Trend of the used memory; undefined if there are too few windows. */
   readonly memory: Trend | undefined;
   readonly maxUsedBytes: number;
   readonly maxResidentBytes: number;

@@ -12,7 +12,7 @@ export const nodeSampleSchema = z.strictObject({
   node: z.string(),
   /** Endpoint of the node: `HOST:PORT`. */
   endpoint: z.string(),
-  /** Endpoint of the primary that a replica follows: `HOST:PORT`. Null for a primary. */
+  /** Endpoint of the primary that a replica follows: `HOST:PORT`; null for a primary. */
   follows: z.string().nullable(),
   /** Role of the node. This field and all later fields are null if the node did not reply. */
   role: z.enum(["primary", "replica"]).nullable(),
@@ -24,15 +24,15 @@ export const nodeSampleSchema = z.strictObject({
   /** Resident memory of the allocator divided by its allocated memory. */
   fragmentation: count.nullable(),
   keys: count.nullable(),
-  /** Size of the append-only file, bytes. Null if the node does not write this file. */
+  /** Size of the append-only file, bytes; null if the node does not write this file. */
   aofBytes: count.nullable(),
-  /** Number of rewrites of the append-only file since the server started. Null if the node does not write this file. */
+  /** Number of rewrites of the append-only file since the server started; null if the node does not write this file. */
   aofRewrites: count.nullable(),
   /** Whether the last write and the last rewrite of the append-only file succeeded. */
   aofHealthy: z.boolean(),
   /** Offset in the replication stream, bytes. */
   offset: count.nullable(),
-  /** Whether a replica's link to its primary is up. True for a primary. */
+  /** Whether a replica's link to its primary is up; true for a primary. */
   linkUp: z.boolean(),
   evicted: count.nullable(),
 });

@@ -69,9 +69,9 @@ export interface Treatment {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Engine of the servers. Undefined stands for the first Valkey that is found. */
+  /** Engine of the servers; undefined for the first Valkey that is found. */
   readonly engine: string | undefined;
-  /** Number of CPUs of each server. Undefined if servers are not pinned. */
+  /** Number of CPUs of each server; undefined if servers are not pinned. */
   readonly cpus: number | undefined;
   readonly workload: Workload;
   readonly runners: number;

@@ -10,7 +10,7 @@ export interface Pinning {
   readonly servers: readonly string[];
   readonly clients: string;
   /**
-   * Description of CPUs that servers share with load generators, for a warning. Undefined if servers and load
+   * Description of CPUs that servers share with load generators, for a warning; undefined if servers and load
    * generators have separate CPUs.
    */
   readonly sharedCpus: string | undefined;
@@ -57,7 +57,7 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** The pinning of a treatment. Undefined if the treatment does not set `cpus`. */
+/** The pinning of a treatment; undefined if the treatment does not set `cpus`. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }

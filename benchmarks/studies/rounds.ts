@@ -77,7 +77,7 @@ export type NextDecision =
       readonly kind: "go-on";
       /** Expected number of rounds. */
       readonly planned: number;
-      /** Expected seconds until the end. Undefined before the first round. */
+      /** Expected seconds until the end; undefined before the first round. */
       readonly remaining: number | undefined;
     }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };

@@ -25,7 +25,7 @@ export interface Study extends StudyLimits {
   /** Treatments. The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Plan for measuring table growth on every treatment in every round. Undefined if table growth is not measured. */
+  /** Plan for measuring table growth on every treatment in every round; undefined if table growth is not measured. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Finds the bottleneck of a load (`machine-bound`, `client-bound`) from the CPU use of the load generator and of the servers, and from the number of
- * requests in flight. Pure. Every limit is a named constant in this file.
+ * Finds the bottleneck of a load, for the warnings `machine-bound` and `client-bound`. The evidence is the CPU use of
+ * the load generator and of the servers, and the number of requests in flight. Pure. Every limit is a named constant in
+ * this file.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
@@ -22,12 +23,9 @@ export type BottleneckEvidence = Pick<
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"
 >;
 
-/**
- * Share of the time. A thread that is busy for at least this share is at its limit. Scheduling takes the rest of the
- * time.
- */
+/** Lowest share of the time for which a thread at its limit is busy. Scheduling takes the rest of the time. */
 const BUSY_THREAD = 0.9;
-/** Share of a machine's CPU. A machine that uses at least this share is at its limit. */
+/** Lowest share of its CPU that a machine at its limit uses. */
 const BUSY_MACHINE = 0.95;
 /**
  * Share of a closed loop's possible requests that are in flight, by Little's law: rate × mean latency / (connections ×
@@ -93,7 +91,7 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
 }
 
 /**
- * Share of a closed loop's possible requests that are in flight. 1 for a load at an offered rate, because at an offered
+ * Share of a closed loop's possible requests that are in flight; 1 for a load at an offered rate, because at an offered
  * rate the number of requests in flight says nothing about a bottleneck.
  */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {

@@ -37,7 +37,10 @@ const LATE_MS = 0.1;
 const UNANSWERED_LIMIT = 0.001;
 /** Shortest useful measurement, seconds. A coarse clock can require more. */
 const MIN_SECONDS = 1;
-/** Share of MIN_SECONDS. A measurement of this length is long enough, because a measurement can end a little early. */
+/**
+ * Share of MIN_SECONDS that a measurement must last. The share is below 1, because a measurement can end a little
+ * early.
+ */
 const EARLY_END = 0.98;
 /** Greatest share of the measured time that one tick of the load generator's clock is allowed to take. */
 const TICK_LIMIT = 0.01;
@@ -56,10 +59,10 @@ export interface WarningEvidence {
   readonly ranEmpty: boolean;
   /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
-  /** Reason why the servers' counters could not be read. Undefined if the counters were read. */
+  /** Reason why the servers' counters could not be read; undefined if the counters were read. */
   readonly serversUnknown: string | undefined;
   /**
-   * Seconds in which an open loop should offer its load, without the wait for the last replies. Undefined for a closed
+   * Seconds in which an open loop should offer its load, without the wait for the last replies; undefined for a closed
    * loop.
    */
   readonly offeredSeconds: number | undefined;

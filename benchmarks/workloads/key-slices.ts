@@ -58,7 +58,7 @@ export interface KeyExtent {
   readonly valueSizes?: readonly number[] | undefined;
 }
 
-/** Slots of a primary. Undefined in replication mode. */
+/** Slots of a primary; undefined in replication mode. */
 type Slots = readonly SlotRange[] | undefined;
 
 /**
@@ -98,7 +98,7 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
 }
 
 /**
- * Number of keys on the primary after the prefill. Undefined for keys without a hash tag, because for such keys only
+ * Number of keys on the primary after the prefill; undefined for keys without a hash tag, because for such keys only
  * the sum over all primaries is known.
  */
 export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefined {
@@ -140,7 +140,9 @@ function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }
 
-/** Multiple of an equal share of the removals. Even the fastest primary receives at most this multiple. */
+/**
+ * Highest number of removals that a primary receives, as a multiple of an equal share. Faster primaries receive more.
+ */
 const FASTER_SHARE = 1.25;
 /**
  * Accepted probability p that a given tag has too few elements, as −ln p. A run has 16384 tags, so fewer than one run

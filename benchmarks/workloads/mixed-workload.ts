@@ -86,7 +86,7 @@ interface ClosedLoopWorkload extends CommonWorkload {
   readonly dataSize: number;
   /** Number of threads of the load generator. */
   readonly threads: number;
-  /** Offered requests per second of all threads together. Undefined for full speed. */
+  /** Offered requests per second of all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 
@@ -135,7 +135,7 @@ export interface RequestMix {
   /** Key distribution as text, such as `uniform` or `zipfian theta=0.99`. */
   readonly keys: string;
   /**
-   * Value sizes as text: `fixed bytes=256`. Empty for sorted sets, because all members of sorted sets have the same
+   * Value sizes as text: `fixed bytes=256`; empty for sorted sets, because all members of sorted sets have the same
    * size.
    */
   readonly values: string;

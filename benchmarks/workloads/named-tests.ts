@@ -40,10 +40,10 @@ export interface NamedTest {
   readonly title: string;
   /** Name of the command. In INFO commandstats, this name follows `cmdstat_`. */
   readonly command: string;
-  /** Names of all commands. Set only if the test sends several commands. */
+  /** Names of all commands of a test that sends several commands. @default only `command` */
   readonly commands?: readonly string[];
   /**
-   * How the test is sent: with `-t` if valkey-benchmark has the test, and as a command if not.
+   * Way in which the test is sent: with `-t` if valkey-benchmark has the test, and as a command if not.
    *
    * - Ranges are sent as commands, because `-t lrange_…` first pushes elements for as long as the test lasts.
    * - FCALL is sent as a command, because the keys of `-t` have no hash tag.

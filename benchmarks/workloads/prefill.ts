@@ -19,7 +19,7 @@ import type { Prefill } from "./named-tests";
 export interface PrimaryNode {
   readonly name: string;
   readonly connection: Connection;
-  /** Slots of the primary. Undefined in replication mode. */
+  /** Slots of the primary; undefined in replication mode. */
   readonly slots: readonly SlotRange[] | undefined;
   /** Number of replicas of the primary. */
   readonly replicas: number;
@@ -65,7 +65,7 @@ export async function prefill(
 
 /**
  * Writes the keys on one primary.
- * @returns the number of keys that the primary has in the end. 0 for keys that the test itself creates
+ * @returns the number of keys that the primary has in the end; 0 for keys that the test itself creates
  */
 async function prefillPrimary(
   primary: PrimaryNode,

@@ -21,7 +21,7 @@ export interface Workload {
   readonly length: { readonly seconds: number } | { readonly requests: number };
   /** Seconds of load before counting begins. */
   readonly warmup: number;
-  /** Offered requests per second of all threads together. Undefined for full speed. */
+  /** Offered requests per second of all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Disruption budgets of clusters. These budgets depend on the shards: `valkey/topology/disruption-groups.ts` decides how
- * many pods, and which, may be evicted at the same time. Deployments in replication mode keep their first budget.
+ * Disruption budgets of clusters. These budgets depend on the shards: `valkey/topology/disruption-groups.ts` decides
+ * how many pods, and which, may be evicted at the same time. Deployments in replication mode keep their first budget.
  */
 import { compact } from "../../lib/compact";
 import type { DeploymentReference } from "../../platforms/deployment-reference";

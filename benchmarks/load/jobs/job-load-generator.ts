@@ -18,11 +18,11 @@ export interface JobPhase {
   readonly endpoint: Endpoint;
   /** Seed of the first runner. Each further runner has the next higher number. */
   readonly seed: number;
-  /** Number of requests of all runners together. Undefined if the phase ends after a time. */
+  /** Number of requests of all runners together; undefined if the phase ends after a time. */
   readonly requests: number | undefined;
-  /** Requests per second of all runners together. Undefined if the load generator sends as fast as it can. */
+  /** Requests per second of all runners together; undefined if the load generator sends as fast as it can. */
   readonly rate: number | undefined;
-  /** Duration of the phase, seconds. Undefined if the phase ends after a number of requests. */
+  /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
   readonly seconds: number | undefined;
   /** Time limit for the phase, seconds. A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: number;
@@ -31,7 +31,7 @@ export interface JobPhase {
 /** Credentials and TLS options with which runners connect to the servers. */
 export interface JobAccess {
   /**
-   * Name of the user. Undefined if the servers require no password. The environment of the runner contains the
+   * Name of the user; undefined if the servers require no password. The environment of the runner contains the
    * password.
    */
   readonly username: string | undefined;

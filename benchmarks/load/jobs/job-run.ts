@@ -29,8 +29,8 @@ const STOP_SECONDS = 30;
 const HANDOVER_SECONDS = 30;
 
 /**
- * Creates the Job and starts each phase for all runners at the same time. After the last phase, reads the records and
- * deletes all objects.
+ * Creates the Job and starts each phase for all runners at the same time. After the last phase, the class reads the
+ * records and deletes all objects.
  */
 export class JobRun {
   readonly #name: string;
@@ -132,7 +132,7 @@ export class JobRun {
     };
   }
 
-  /** Deletes everything that the run created, even after a failed start. Never throws. */
+  /** Deletes everything that the run created, even after a failed start. The function never throws. */
   async remove(): Promise<void> {
     const { batch, core } = this.kubernetes;
     const at = { namespace: this.#namespace, name: this.#name };
@@ -170,9 +170,9 @@ export class JobRun {
 
   /**
    * Whether all runners have arrived at a phase. All runners share one key for each phase. Each runner that arrives
-   * appends a byte to this key, so the length of the key is the number of arrived runners. A SETRANGE with an empty value
-   * reads this length and changes nothing. Unlike STRLEN, it counts as neither a hit nor a miss, and hits and misses are
-   * measured.
+   * appends a byte to this key, so the length of the key is the number of arrived runners. A SETRANGE with an empty
+   * value reads this length and changes nothing. Unlike STRLEN, it counts as neither a hit nor a miss, and hits and
+   * misses are measured.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;

@@ -21,7 +21,7 @@ export interface RunnerPhase {
   readonly seconds: number;
   /** CPU time of the load generator, seconds. */
   readonly cpuSeconds: number;
-  /** CPU time of the runner's whole machine. Undefined if /proc/stat cannot be read. */
+  /** CPU time of the runner's whole machine; undefined if /proc/stat cannot be read. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 

@@ -6,7 +6,7 @@ import { LoadGeneratorFailure } from "../load-driver";
 
 type Pod = Plain<V1Pod>;
 
-/** Number of a runner, from 0. Undefined until Kubernetes has assigned a number. */
+/** Number of a runner, from 0; undefined until Kubernetes has assigned a number. */
 export function runnerIndex(pod: Pod): number | undefined {
   const index = pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"];
   return index === undefined ? undefined : Number(index);
@@ -83,7 +83,7 @@ function disruption({ status }: Pod): { readonly reason?: string; readonly messa
   return status?.conditions?.find(({ type, status: state }) => type === "DisruptionTarget" && state === "True");
 }
 
-/** Reason why a pod failed. Undefined if the pod has not failed. */
+/** Reason why a pod failed; undefined if the pod has not failed. */
 function failureReason({ status }: Pod): string | undefined {
   const ends = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
   const end = ends.find(({ exitCode }) => exitCode !== 0);

@@ -204,7 +204,7 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** The last lines of the error output. If there is no error output, the last lines of the whole output. */
+  /** The last lines of the error output, or of the whole output if there is no error output. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

@@ -22,7 +22,7 @@ interface Family {
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
-  /** Unit at the end of the metric's name. Undefined if OpenMetrics does not define such a unit. */
+  /** Unit at the end of the metric's name; undefined if OpenMetrics does not define such a unit. */
   readonly unit?: string;
 }
 

@@ -77,7 +77,7 @@ export class StudyAnalysis {
     );
   }
 
-  /** Median over the rounds. Undefined if there are no values. */
+  /** Median over the rounds; undefined if there are no values. */
   median(treatment: Treatment, test: string, metric: Metric): number | undefined {
     const values = [...this.series(treatment, test, metric).values()];
     return values.length === 0 ? undefined : median(values);
@@ -141,7 +141,7 @@ export class StudyAnalysis {
   }
 
   /**
-   * The bottleneck of at least half of a treatment's measurements: the client or the machine. Undefined if neither of
+   * The bottleneck of at least half of a treatment's measurements: the client or the machine; undefined if neither of
    * the two limited half of the measurements.
    */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
@@ -199,7 +199,7 @@ export class StudyAnalysis {
 
   /**
    * Power laws of the metric over the number of primaries, one for each combination of the other factors.
-   * @param excluded reason why a treatment is excluded from the fit. Undefined if the treatment belongs to the fit
+   * @param excluded reason why a treatment is excluded from the fit; undefined if the treatment belongs to the fit
    */
   fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {
     return this.tests.flatMap(({ test, title }) =>

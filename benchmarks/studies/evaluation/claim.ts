@@ -23,7 +23,7 @@ export interface ClaimBasis {
   readonly versions: ReadonlyMap<string, string>;
   /** Table growth in every round, by the ID of the treatment. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
-  /** Bytes per value during the measurement of table growth. Undefined if table growth was not measured. */
+  /** Bytes per value during the measurement of table growth; undefined if table growth was not measured. */
   readonly growthSize: number | undefined;
 }
 
@@ -101,7 +101,7 @@ export function coresNeeded(treatments: readonly Treatment[]): number {
 }
 
 /**
- * Reason why this machine cannot show a speed-up between the given treatments. Undefined if the machine can show a
+ * Reason why this machine cannot show a speed-up between the given treatments; undefined if the machine can show a
  * speed-up.
  */
 export function machineLimitReason(

@@ -62,13 +62,13 @@ export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Reason why a treatment was given up. Undefined if the treatment was not given up. */
+/** Reason why a treatment was given up; undefined if the treatment was not given up. */
 export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
   return givenUpReasonOf(treatment.id, entries);
 }
 
 /**
- * Reason why the subject of a step was given up. Undefined if the subject was not given up.
+ * Reason why the subject of a step was given up; undefined if the subject was not given up.
  * @param subject ID of a treatment, or `other beside base` for a pair
  */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {

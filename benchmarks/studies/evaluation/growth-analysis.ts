@@ -44,7 +44,7 @@ export interface RateDip {
 
 /** Length of the window over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
-/** Fraction of the median rate. A window with a rate below this fraction is a dip. */
+/** Rate below which a window is a dip, as a fraction of the median rate. */
 const DIP = 0.7;
 
 /** Keys inserted per second, in windows of a quarter of a second. */

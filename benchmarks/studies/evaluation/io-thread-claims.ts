@@ -50,8 +50,8 @@ export function bestTreatment(
 /**
  * The step at which throughput falls when the number of io-threads reaches the number of cores. The step begins at the
  * treatment with the most io-threads below the number of cores. It ends at the first slower treatment with at least as
- * many io-threads as cores. Undefined if every treatment with at least as many io-threads as cores is at least as fast
- * as the first treatment of the step.
+ * many io-threads as cores. The result is undefined if every treatment with at least as many io-threads as cores is at
+ * least as fast as the first treatment of the step.
  */
 export function oversubscribedStep(
   { analysis, cores }: ClaimBasis,

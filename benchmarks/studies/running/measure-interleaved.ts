@@ -44,7 +44,7 @@ const SETTLE_MS = 20;
 
 /**
  * Measures the tests that both treatments of a pair have and that leave the data unchanged.
- * @param pinnings CPUs of the servers and load generators of each side. Undefined without pinning
+ * @param pinnings CPUs of the servers and load generators of each side; undefined without pinning
  * @param random random numbers from 0 to below 1, for the order in which the sides start, and for the order and the
  *   lengths of slices
  * @throws Failure when servers or load generators fail; the reason of the signal if the signal is aborted

@@ -58,7 +58,7 @@ export interface StudyListener {
   readonly report: ReportProgress;
   /**
    * Called after each round.
-   * @param isNew whether this process measured at least one step of the round. False if it read all steps from the log
+   * @param isNew whether this process measured at least one step of the round; false if it read all steps from the log
    */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }

@@ -29,12 +29,16 @@ import type { ReplaceablePods } from "./rights";
 import { createRights } from "./rights";
 
 /**
- * Options of Node.js for a process that looks. The memory for new objects is small, MiB: a look makes much garbage, and
- * the default of 16 would keep all of it for a while. Code is not optimized: it runs so rarely that the optimizing
- * compiler needs more CPU time than it saves, and 10 MiB of memory.
+ * Options of Node.js for a process that looks at deployments. The memory for new objects has 1 MiB instead of 16,
+ * because a look makes much garbage, and a larger memory would keep this garbage for a while. The optimizing compiler
+ * is off, because code that runs so rarely gains less CPU time than the compiler needs. The compiler also needs 10 MiB
+ * of memory.
  */
 export const LOOKING_OPTIONS = ["--max-semi-space-size=1", "--no-opt"] as const;
-/** A new controller starts elsewhere if its machine is away for 30 s. Kubernetes' default is five minutes. */
+/**
+ * Tolerations with which a new controller starts on a different machine after the old machine was away for 30 s. The
+ * default of Kubernetes is five minutes.
+ */
 const AWAY_FOR_SECONDS = ["not-ready", "unreachable"].map((state) => ({
   ...{ key: `node.kubernetes.io/${state}`, operator: "Exists", effect: "NoExecute", tolerationSeconds: 30 },
 }));
@@ -44,8 +48,8 @@ const SETTINGS_FILE = "settings.json";
 const PROGRAM_DIRECTORY = "/controller/program";
 const PROGRAM_FILE = "controller.cjs.gz";
 /**
- * Unpacks the program in memory, because the container's file system is read-only. The program has only ASCII characters
- * and fits into one chunk; other ways of unpacking need 10 MiB more memory.
+ * Unpacks the program in memory, because the container's file system is read-only. The program has only ASCII
+ * characters and fits into one chunk; other ways of unpacking need 10 MiB more memory.
  */
 const START = [
   'const module = new (require("module"))("controller")',

@@ -68,7 +68,7 @@ const VOLUMES: Rule[] = [rule("", ["persistentvolumes"], ["get"])];
 
 /**
  * Creates the service account with its rights.
- * @param replaceable pods that the controller may replace. Undefined without consent
+ * @param replaceable pods that the controller may replace; undefined without consent to replace pods
  * @returns the resources that the pod needs
  */
 export function createRights(

@@ -59,8 +59,7 @@ export function checkedSettings(
 }
 
 /**
- * Memory that the servers need. Undefined if the memory limit is not known yet, and undefined for Dragonfly, which does
- * not fork.
+ * Memory that the servers need; undefined if the memory limit is not known yet, or for Dragonfly, which does not fork.
  */
 function memoryDemand(
   { engine, mode, shape }: Pick<DeploymentKind, "engine" | "mode" | "shape">,

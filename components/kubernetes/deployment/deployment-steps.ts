@@ -154,8 +154,8 @@ export class DeploymentSteps {
   }
 
   /**
-   * Changes running servers before their Kubernetes objects change. Removes surplus nodes from the cluster, sets
-   * settings that servers accept while they run, and grows volumes.
+   * Changes running servers before their Kubernetes objects change. This step removes surplus nodes from the cluster,
+   * sets settings that servers accept while they run, and grows volumes.
    */
   changeRunning(checks: pulumi.Resource[]): {
     readonly scaleIn: InstanceType<typeof ScaleIn>;

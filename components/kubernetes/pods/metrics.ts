@@ -53,7 +53,10 @@ export function exporterContainer(
   };
 }
 
-/** Creates the Service of all exporters and, if wanted, its ServiceMonitor. Creates nothing if metrics are off. */
+/**
+ * Creates the Service of all exporters and, if wanted, its ServiceMonitor. The function creates nothing if metrics are
+ * off.
+ */
 export function createMetrics(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   if (args.metrics === undefined) return;

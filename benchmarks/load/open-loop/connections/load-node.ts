@@ -39,7 +39,7 @@ export class LoadNode {
   #head = 0;
   #isClosed = false;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Reason why a connection last closed. Undefined as soon as a connection is open again. */
+  /** Reason why a connection last closed; undefined as soon as a connection is open again. */
   lastError: string | undefined;
   /** Number of attempts to reconnect. */
   reconnects = 0;

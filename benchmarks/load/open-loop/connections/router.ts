@@ -87,7 +87,7 @@ export class Router {
     return this.#node(endpoint);
   }
 
-  /** The server for a request. Undefined if no server owns the slot. */
+  /** The server for a request; undefined if no server owns the slot. */
   route({ operation: { slot, kind } }: TimedRequest): LoadNode | undefined {
     const shard = this.#shards[slot];
     if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;

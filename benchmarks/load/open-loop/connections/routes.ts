@@ -13,7 +13,7 @@ import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 export interface ShardRoute {
   readonly primary: Endpoint;
   readonly replicas: readonly Endpoint[];
-  /** Ranges of slots, including both ends. In replication mode, all slots. */
+  /** Ranges of slots, including both ends; all slots in replication mode. */
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 

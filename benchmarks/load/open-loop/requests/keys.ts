@@ -80,12 +80,12 @@ export class ZipfianSampler {
   }
 }
 
-/** The value of (e^x − 1) / x. 1 at x = 0. */
+/** The value of (e^x − 1) / x; 1 at x = 0. */
 function expm1Over(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.expm1(x) / x : 1 + (x / 2) * (1 + x / 3);
 }
 
-/** The value of ln(1 + x) / x. 1 at x = 0. */
+/** The value of ln(1 + x) / x; 1 at x = 0. */
 function log1pOver(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.log1p(x) / x : 1 - x / 2 + (x * x) / 3;
 }

@@ -15,7 +15,7 @@ import { largestValueSize, sizeSampler } from "../../../workloads/value-sizes";
 /** One read or write. */
 export interface Operation {
   readonly kind: "read" | "write";
-  /** Slot of the key. 0 in replication mode. */
+  /** Slot of the key; 0 in replication mode. */
   readonly slot: number;
   /** The encoded command, one character per byte. */
   readonly command: string;

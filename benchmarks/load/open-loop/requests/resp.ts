@@ -16,7 +16,7 @@ const STAR = 42;
 
 /**
  * Called once for each reply.
- * @param error text of an error reply without the minus sign. Undefined for all other replies
+ * @param error text of an error reply without the minus sign; undefined for all other replies
  */
 export type OnReply = (error: string | undefined) => void;
 
@@ -25,7 +25,7 @@ export type OnReply = (error: string | undefined) => void;
  * error. An error inside an array is skipped like any other element.
  */
 export class ReplyScanner {
-  /** First byte of the current line. 0 between two lines. */
+  /** First byte of the current line; 0 between two lines. */
   #type = 0;
   #number = 0;
   #negative = false;
