@@ -100,7 +100,7 @@ export class Healer {
 
   /**
    * Replaces a pod on a lost machine if a server cannot be reached.
-   * @returns whether a machine with pods is away, so that nothing else is repaired
+   * @returns whether a machine with pods is away. If so, the healer repairs nothing else
    */
   async #replaceLost({ assertions }: Look, signal: AbortSignal): Promise<boolean> {
     const { lostMachines } = this.deployment;

@@ -71,7 +71,7 @@ export class LostShards {
     await this.context.withLease(signal, (held) => this.#perform(scene, held));
   }
 
-  /** Reads the evidence and plans again before each takeover, because each one changes the cluster. */
+  /** Reads the evidence and plans again before each takeover, because each takeover changes the cluster. */
   async #perform(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
     const { target, log, tell } = this.context;
     for (let count = 0; count < target.shape.primaries; count++) {

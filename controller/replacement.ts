@@ -13,7 +13,7 @@ export interface PlaceFacts {
   readonly sentinels: readonly PodPlace[];
   /** Wanted numbers of servers and of Sentinels. */
   readonly wanted: { readonly servers: number; readonly sentinels: number };
-  /** Whether a server keeps running when its disk is taken away from it. */
+  /** Whether a server keeps running after a driver has taken its volume away. */
   readonly outlivesDisk: boolean;
 }
 

@@ -11,9 +11,9 @@ export interface Watched {
   readonly inspect: (signal: AbortSignal) => Promise<Inspection>;
 }
 
-/** Options of watching. */
+/** Options of `watch`. */
 export interface WatchOptions {
-  /** Time between the starts of two looks, milliseconds. A look that takes longer delays the next. */
+  /** Time between the starts of two looks, milliseconds. A look that takes longer delays the next look. */
   readonly everyMs: number;
   /** Time between two looks while the deployment does not pass, milliseconds. @default `everyMs` */
   readonly failingEveryMs?: number | undefined;
@@ -22,7 +22,7 @@ export interface WatchOptions {
    * `failingEveryMs` after the last look. @default looks come by the clock only
    */
   readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Ends the watching. */
+  /** Signal that ends `watch` when it is aborted. */
   readonly signal: AbortSignal;
   /**
    * Called after every look; the next look waits for it.

@@ -8,7 +8,7 @@ import type { CumulativeCount } from "../../lib/histogram";
 export interface LoadReport {
   readonly title: string;
   readonly requests: number;
-  /** Requests per second. */
+  /** Requests per second during the run. */
   readonly rate: number;
   /**
    * Duration of the run, seconds. It is computed from the number of requests and the rate, because valkey-benchmark

@@ -29,7 +29,7 @@ export interface LocalProcess {
 export interface OutputCollector {
   add(chunk: string): void;
   addError(chunk: string): void;
-  /** The whole output. */
+  /** The whole output of the process. */
   readonly text: string;
   /** The lines that most likely explain why the process failed. */
   readonly lastLines: string;

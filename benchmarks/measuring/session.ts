@@ -19,8 +19,8 @@ export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
   /**
-   * Rules for keys; undefined unless the servers existed before the run. The run writes keys to such servers only if
-   * none of these keys exists, and removes its keys at the end.
+   * Rules for the keys of servers that existed before the run; undefined for other servers. The run writes keys to
+   * servers that existed before only if none of these keys exists, and removes its keys at the end.
    */
   readonly externalKeys?: ExternalKeys | undefined;
 }

@@ -21,7 +21,7 @@ export interface SoakNodeFindings {
 
 export interface SoakFindings {
   readonly deployment: string;
-  /** Number of windows. */
+  /** Number of windows that the findings cover. */
   readonly windows: number;
   /** Seconds for which load was offered, over all windows. */
   readonly seconds: number;

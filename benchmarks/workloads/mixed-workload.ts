@@ -64,7 +64,7 @@ export type ReadFrom = (typeof READ_FROM)[number];
 
 /** Fields of every mixed workload. */
 interface CommonWorkload {
-  /** Name in results. */
+  /** Name of the workload in results. */
   readonly name: string;
   readonly data: DataKind;
   /** Share of the requests that are reads, 0 to 1. */

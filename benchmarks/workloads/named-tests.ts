@@ -36,7 +36,7 @@ export type Prefill =
 
 /** One named test of valkey-benchmark, or one sequence of commands in the same form. */
 export interface NamedTest {
-  /** Title in results. A test of valkey-benchmark has the title that valkey-benchmark prints. */
+  /** Title of the test in results. A test of valkey-benchmark has the title that valkey-benchmark prints. */
   readonly title: string;
   /** Name of the command. In INFO commandstats, this name follows `cmdstat_`. */
   readonly command: string;

@@ -26,7 +26,10 @@ import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps, StepFailure } from "../terminal/steps";
 import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
-/** Verifies and measures. @returns 0 when everything was measured, 1 when verification failed */
+/**
+ * Verifies existing servers, and measures them if they pass.
+ * @returns 0 when everything was measured, 1 when verification failed
+ */
 export async function measureExternalServers(
   values: Readonly<Record<string, unknown>>,
   overrides: OptionOverrides,

@@ -21,7 +21,7 @@ import { refuseServerOptions } from "./status";
 
 /** Shortest time between two looks, seconds. Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
-/** Time between two looks at a deployment that is to be repaired, milliseconds. */
+/** Longest time between two looks while a deployment with `--heal` does not pass verification, milliseconds. */
 const HEALING_EVERY_MS = 5_000;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";

@@ -19,7 +19,7 @@ export interface AccountFacts {
   readonly zones: readonly string[];
   /** Zones in which each machine type is offered. A type that no zone offers has no entry. */
   readonly offers: ReadonlyMap<string, readonly string[]>;
-  /** Quotas by code. A quota that could not be read has no entry. */
+  /** Service quotas of the account, by the code that AWS gives them. A quota that could not be read has no entry. */
   readonly quotas: ReadonlyMap<string, number>;
   /** Whether the account has AWS' role for spot machines; undefined if the role could not be read or is not needed. */
   readonly spotRole: boolean | undefined;

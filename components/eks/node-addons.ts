@@ -8,7 +8,7 @@ import type { EksVersions } from "./aws/versions";
 export interface NodeAddonsArgs {
   readonly clusterName: string;
   readonly versions: EksVersions;
-  /** Replicas of CoreDNS. */
+  /** Number of replicas of CoreDNS. */
   readonly dnsReplicas: number;
 }
 

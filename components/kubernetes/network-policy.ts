@@ -16,7 +16,10 @@ type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 /** Ports of API servers: of the Service `kubernetes`, and of the servers behind it. */
 const API_SERVER_PORTS = [443, 6443];
 
-/** Rule for DNS. It names no peers, because DNS servers may run in pods, on the machines, or outside the cluster. */
+/**
+ * Rule that allows DNS queries. The rule names no peers, because DNS servers may run in pods, on the machines, or
+ * outside the cluster.
+ */
 const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
 
 /**

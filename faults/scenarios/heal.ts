@@ -26,7 +26,7 @@ const ASSIST_AFTER_REPLICATION_MS = 2000;
 /** A shard counts as served if it has acknowledged a write within this time, milliseconds. */
 const RECENT_MS = 500;
 
-/** Result of healing. */
+/** Result of healing a fault. */
 export interface Healing {
   /** Whether an assisting action or a healing action was needed before all shards were served. */
   readonly assisted: boolean;

@@ -22,7 +22,10 @@ import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-
 import { openLoadGenerator } from "./load-generator";
 
 export interface MeasurementInputs extends LoadGeneratorInputs {
-  /** Named tests. The number of keys is adjusted to the deployments. */
+  /**
+   * Named tests and the options with which they are sent. The measurement adjusts their number of keys to the
+   * deployments.
+   */
   readonly workload: Workload;
   /**
    * Whether to adjust numbers of connections and threads that primaries cannot share evenly. With `false`, numbers that

@@ -21,7 +21,10 @@ const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>
   eks: 120,
 };
 
-/** Time that a measurement takes in addition to its load: to start a process, or a Job with its pods. */
+/**
+ * Time that a measurement takes in addition to its load, seconds. In this time, a process starts, or a Job with its
+ * pods.
+ */
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
 const REFERENCE_LOAD_SECONDS = 1;
 

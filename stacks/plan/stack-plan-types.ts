@@ -155,7 +155,7 @@ export interface StudyPlan {
   readonly budget: number;
 }
 
-/** Estimated duration. */
+/** Estimated time from an empty stack to its results, in total and by part. */
 export interface Duration {
   /** Total duration of all parts. */
   readonly seconds: number;

@@ -86,7 +86,7 @@ export interface JobPlan {
    * (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
-  /** TLS options. The TLS files are not here, but in the plan of the runners. */
+  /** TLS options of the load generator. The plan of the runners names the TLS files. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
   /** Longest time that a runner waits for the other runners, seconds. */
   readonly timeoutSeconds: number;

@@ -29,8 +29,8 @@ const values = z.discriminatedUnion("sizes", [
 export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
   /**
-   * Endpoints. In replication mode, the first endpoint is the primary, and all others are replicas. In cluster mode,
-   * the endpoints are any nodes.
+   * Endpoints of the servers. In replication mode, the first endpoint is the primary, and all others are replicas. In
+   * cluster mode, the endpoints are any nodes.
    */
   endpoints: z.array(endpoint).min(1),
   /** Credentials and TLS options. Paths of certificates are paths on the machine where the process runs. */

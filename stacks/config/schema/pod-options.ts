@@ -20,7 +20,7 @@ export const objectName = z
 /** A machine type of AWS. */
 export const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
 
-/** CPU and memory. */
+/** Amounts of CPU and memory of a pod, for its requests or for its limits. */
 export const resourceQuantities = z.strictObject({
   cpu: quantity.meta({ description: "CPUs." }),
   memory: quantity.meta({ description: "Memory." }),

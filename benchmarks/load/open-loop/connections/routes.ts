@@ -24,8 +24,8 @@ export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 export interface RouteDiscoveryOptions {
   readonly mode: Mode;
   /**
-   * Endpoints. In replication mode, the first endpoint is the primary, and all others are replicas. In cluster mode,
-   * the endpoints are any nodes.
+   * Endpoints of the servers. In replication mode, the first endpoint is the primary, and all others are replicas. In
+   * cluster mode, the endpoints are any nodes.
    */
   readonly endpoints: readonly Endpoint[];
   readonly access: NodeAccess;
