@@ -1,17 +1,10 @@
 /** A deployment: the Valkey nodes that serve one data set. */
 import type { Connection } from "./connection";
-import type { Dial } from "./connector";
 import type { NodeAccess, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel-plan";
 import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-endpoints";
 import type { MachineSettings, ExpectedTuning } from "./machine-settings";
-
-/** The way to a node for code that speaks Valkey's protocol by itself. */
-export interface NodeStream {
-  readonly access: NodeAccess;
-  readonly dial: Dial | undefined;
-}
 
 /** The nodes of one data set, with all facts that are needed to reach, verify and measure these nodes. */
 export interface Deployment {
@@ -29,11 +22,6 @@ export interface Deployment {
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
-  /**
-   * Credentials for a node, and a function that opens a byte stream to it, for code that speaks Valkey's protocol by
-   * itself. @default `access` and a TCP connection to the node's endpoint
-   */
-  readonly streamTo?: ((node: DeploymentNode) => NodeStream) | undefined;
   /** Rules of all users except `default`, by name. @default users are not checked */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** The Sentinels that promote a replica in replication mode. Undefined if the deployment has no Sentinels. */

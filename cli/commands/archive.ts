@@ -14,6 +14,7 @@ import { readLayout } from "../../valkey/archive/shard-layout";
 import { DirectoryStore } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
+import type { DeployedTarget } from "../targets/deployed-stack";
 import { deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
@@ -53,7 +54,12 @@ export async function archive(
 }
 
 async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
-  const targets = await deployedTargets(stack, process.cwd());
+  const chosen = chooseTarget(stack, await deployedTargets(stack, process.cwd()), name);
+  return openDeployment(chosen.target, chosen.password);
+}
+
+/** The deployment of a stack to archive. Pure. @throws BadInput if the name is missing, and for one on Kubernetes */
+export function chooseTarget(stack: string, targets: readonly DeployedTarget[], name: unknown): DeployedTarget {
   const names = targets.map(({ target }) => target.name);
   const chosen =
     name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
@@ -63,7 +69,12 @@ async function stackDeployment(stack: string, name: unknown): Promise<Deployment
         ? `--deployment: a folder has one deployment, and stack ${stack} has ${names.join(", ")}; name one`
         : `--deployment: stack ${stack} has no deployment ${JSON.stringify(name)}; it has ${names.join(", ")}`,
     ]);
-  return openDeployment(chosen.target, chosen.password);
+  if (chosen.target.platform === "kubernetes")
+    throw new BadInput("archive", [
+      `stack ${stack}: ${chosen.target.name} runs on Kubernetes, which archive cannot follow yet; ` +
+        "it follows stacks of the platform host, and the servers that --nodes names",
+    ]);
+  return chosen;
 }
 
 async function archiveInto(

@@ -27,7 +27,7 @@ export function formatCatalog({ owner, periods, damaged }: Catalog): string[] {
     `Archive of ${owner.deployment}, ${owner.mode} mode, ${owner.nodes.join(" ")}`,
     ...periods.flatMap(formatPeriod),
     ...(periods.length === 0 ? ["There are no sets yet."] : []),
-    ...damaged.map((text) => `DAMAGED ${text}`),
+    ...damaged.map(({ text }) => `DAMAGED ${text}`),
   ];
 }
 
@@ -76,6 +76,6 @@ function recordOf({ owner, periods, damaged }: Catalog): object {
         })),
       })),
     })),
-    damaged,
+    damaged: damaged.map(({ text }) => text),
   };
 }

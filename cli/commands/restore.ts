@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { resolve } from "node:path";
-import { BadInput } from "../../lib/errors";
+import { BadInput, Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { textTable } from "../../lib/table";
 import { counted, formatCount } from "../../lib/units";
@@ -15,8 +15,8 @@ import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { restoredPlan, startRestored } from "../../platforms/host/restore";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
-import type { Restore } from "../../valkey/archive/catalog";
-import { chooseRestore, formatTime, readCatalog } from "../../valkey/archive/catalog";
+import type { Catalog, Restore } from "../../valkey/archive/catalog";
+import { chooseRestore, formatTime, newerDamage, readCatalog } from "../../valkey/archive/catalog";
 import { loadProblem } from "../../valkey/archive/loadable";
 import { DirectoryStore } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
@@ -32,7 +32,7 @@ const SETTLING_MS = 60_000;
 const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
 /** Pattern of an instant: ISO 8601 with a time zone. */
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+const INSTANT = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const MOST_REPLICAS = 5;
 
 /**
@@ -71,23 +71,27 @@ async function readInput(
   const problems: string[] = [];
   if (into !== "local") problems.push(`--into is ${JSON.stringify(into ?? "missing")}: expected local (this machine)`);
   const time = String(at);
-  const isTime = INSTANT.test(time) && !Number.isNaN(Date.parse(time));
-  if (!isTime && time !== LATEST)
+  const instant = parseInstant(time);
+  if (instant === undefined && time !== LATEST)
     problems.push(`--at is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`);
   const count = /^\d+$/.test(String(replicas)) ? Number(replicas) : Infinity;
   if (count > MOST_REPLICAS)
     problems.push(`--replicas is ${JSON.stringify(replicas)}: expected a whole number from 0 to ${MOST_REPLICAS}`);
   let chosen: Restore | string | undefined;
+  let catalog: Catalog | undefined;
   try {
-    const catalog = await readCatalog(new DirectoryStore(folder), folder);
-    if (isTime || time === LATEST) chosen = chooseRestore(catalog, isTime ? Date.parse(time) : undefined);
-    if (typeof chosen === "string") problems.push(`--at: ${chosen}`);
+    catalog = await readCatalog(new DirectoryStore(folder), folder);
+    if (instant !== undefined || time === LATEST) chosen = chooseRestore(catalog, instant);
+    if (typeof chosen === "string")
+      problems.push(`--at: ${chosen}`, ...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     problems.push(...error.problems.map((problem) => `${error.subject}: ${problem}`));
   }
-  if (problems.length > 0 || chosen === undefined || typeof chosen === "string")
+  if (problems.length > 0 || catalog === undefined || chosen === undefined || typeof chosen === "string")
     throw new BadInput("restore", problems);
+  print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
+  if (instant === undefined) refuseDamage(catalog, chosen);
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const unloadable = chosen.shards.flatMap(({ name, set }) => {
     const problem = loadProblem(set.base, programs.version);
@@ -95,6 +99,25 @@ async function readInput(
   });
   if (unloadable.length > 0) throw new BadInput("restore", unloadable);
   return { chosen, programs, replicas: count };
+}
+
+/** A time as milliseconds since the epoch. Undefined for other texts, and for a day that the month does not have. Pure. */
+export function parseInstant(text: string): number | undefined {
+  const day = INSTANT.exec(text)?.[1];
+  const [time, midnight] = [Date.parse(text), Date.parse(`${day}T00:00:00Z`)];
+  // 30 February would be 2 March.
+  if (day === undefined || Number.isNaN(time) || Number.isNaN(midnight)) return undefined;
+  return new Date(midnight).toISOString().startsWith(day) ? time : undefined;
+}
+
+/** Refuses to take an older state for the last one. @throws Failure if data after the last time are damaged */
+function refuseDamage(catalog: Catalog, chosen: Restore): void {
+  if (newerDamage(catalog, chosen).length === 0) return;
+  const last = formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)));
+  throw new Failure(
+    `the archive has damaged data after ${last}, the last time that can be restored; ` +
+      "to restore an older state, name its time with --at",
+  );
 }
 
 /** One restore: its servers, verification and comparison. */
@@ -212,12 +235,14 @@ export function formatComparisons(
   ]);
   const first = new Map(comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison]));
   const keys = [...first.values()].reduce((sum, each) => sum + each.keys[0], 0);
+  const expired = [...first.values()].reduce((sum, each) => sum + each.expired, 0);
+  const left = expired === 0 ? "" : `; ${counted(expired, "key")} that expired since the instant were not compared`;
   const unequal = comparisons.filter(({ comparison }) => !comparison.isEqual);
   const verdict =
     comparisons.length === 0
       ? "FAIL — the servers were not compared, because verification failed"
       : unequal.length === 0
-        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}: every key, value and TTL is the same as in the archive`
+        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}: every key, value and TTL is the same as in the archive${left}`
         : `FAIL — ${unequal.map(({ server }) => server).join(", ")}: not the same data as in the archive`;
   return [
     ...textTable([["SHARD", "INSTANT", "SERVER", "KEYS", "EXPIRED SINCE", "DIFFERENT"], ...rows], "lllrrr"),

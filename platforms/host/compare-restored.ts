@@ -2,11 +2,13 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { epochMs } from "../../lib/clock";
+import { Failure } from "../../lib/errors";
 import type { Restore } from "../../valkey/archive/catalog";
 import { materialize } from "../../valkey/archive/materialize";
 import { sourceAt } from "../../valkey/archive/shard-layout";
 import { connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
+import type { DeploymentNode } from "../../valkey/node";
 import type { Comparison } from "../../valkey/rdb/compare";
 import { compareRdb } from "../../valkey/rdb/compare";
 import { readFileInPieces } from "../../valkey/rdb/walk";
@@ -14,7 +16,7 @@ import { fetchSnapshot } from "../../valkey/replication-stream/fetch-snapshot";
 import type { Shard } from "../../valkey/verification/shards";
 import type { Host } from "./host";
 import type { RestoreOptions } from "./restore";
-import { awaitLoaded, loadingSettings } from "./restore";
+import { awaitLoaded, loadingSettings, neededDatabases } from "./restore";
 
 /** Longest time for a server to write its RDB file, milliseconds. */
 const SAVE_MS = 12 * 3_600_000;
@@ -46,10 +48,7 @@ export async function compareRestored(
   for (const [index, { name }] of restore.shards.entries()) {
     options.report(`comparing ${name}`, true);
     const wanted = await referenceFile(host, restore, index, options);
-    const primary = deployment.nodes[index];
-    const replicas = shards.find((each) => each.primary === primary?.name)?.replicas ?? [];
-    const servers = deployment.nodes.filter((node) => node === primary || replicas.includes(node.name));
-    for (const node of servers) {
+    for (const node of serversOf(deployment, shards, index)) {
       const found = join(host.run.path, `${node.name}.rdb`);
       await fetchSnapshot(sourceAt(deployment, node), found, options.signal);
       const comparison = await compareRdb(
@@ -62,20 +61,33 @@ export async function compareRestored(
     }
     rmSync(dirname(wanted), { recursive: true });
   }
+  const missing = deployment.nodes.filter(({ name }) => !results.some(({ server }) => server === name));
+  if (missing.length > 0)
+    throw new Failure(
+      `FAIL — not compared, because they are in no shard: ${missing.map(({ name }) => name).join(", ")}`,
+    );
   return results;
+}
+
+/** The primary of a set and its replicas, as verification found them. Pure. */
+export function serversOf(
+  { nodes }: Pick<Deployment, "nodes">,
+  shards: readonly Shard[],
+  index: number,
+): readonly DeploymentNode[] {
+  const primary = nodes[index];
+  const shard = shards.find((each) => each.primary === primary?.name);
+  if (primary === undefined || shard === undefined)
+    throw new Failure(`FAIL — shard ${index} cannot be compared: ${primary?.name ?? "its server"} is not a primary`);
+  return nodes.filter((node) => node === primary || shard.replicas.includes(node.name));
 }
 
 /**
  * Makes an RDB file of a set as it was at its instant. A server loads the set as a replica without a primary, because a
  * replica does not remove keys whose TTL has passed.
  */
-async function referenceFile(
-  host: Host,
-  { shards, period }: Restore,
-  index: number,
-  { signal }: RestoreOptions,
-): Promise<string> {
-  const shard = shards[index];
+async function referenceFile(host: Host, restore: Restore, index: number, { signal }: RestoreOptions): Promise<string> {
+  const shard = restore.shards[index];
   if (shard === undefined) throw new Error(`there is no shard ${index}`);
   const name = `reference-${index}`;
   const directory = host.run.nodeDirectory(name, `${name}-0`);
@@ -86,7 +98,7 @@ async function referenceFile(
       mode: "replication",
       shape: { primaries: 1, replicasPerPrimary: 0 },
       // Nothing listens on this port.
-      settings: { ...loadingSettings(period.databases, false), replicaof: "127.0.0.1 1" },
+      settings: { ...loadingSettings(neededDatabases(restore), false), replicaof: "127.0.0.1 1" },
       zones: ["a"],
     },
     signal,

@@ -2,9 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Failure } from "../../lib/errors";
 import { awaitCondition } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
+import { counted } from "../../lib/units";
 import type { Restore } from "../../valkey/archive/catalog";
+import type { ArchiveSet } from "../../valkey/archive/manifests";
 import { materialize } from "../../valkey/archive/materialize";
 import { modeOf } from "../../valkey/archive/periods";
 import type { Deployment } from "../../valkey/deployment";
@@ -15,6 +18,8 @@ import type { Host } from "./host";
 
 /** Name of the deployment that a restore makes. */
 export const RESTORED = "restored";
+/** Number of databases of a server with default settings. In cluster mode, a server has one. */
+const DEFAULT_DATABASES = 16;
 const ZONES = ["a", "b", "c"] as const;
 /** Time limit for a server to load its data, milliseconds. */
 const LOADING_MS = 24 * 3_600_000;
@@ -25,30 +30,40 @@ export interface RestoreOptions {
 }
 
 /** The plan of the restored deployment: as many primaries as the archive has shards. Pure. */
-export function restoredPlan({ period }: Pick<Restore, "period">, replicasPerPrimary: number): HostDeploymentPlan {
+export function restoredPlan(restore: Pick<Restore, "period" | "shards">, replicas: number): HostDeploymentPlan {
+  const { period } = restore;
   const mode = modeOf(period);
   return {
     name: RESTORED,
     mode,
-    shape: { primaries: period.shards.length, replicasPerPrimary },
+    shape: { primaries: period.shards.length, replicasPerPrimary: replicas },
     settings: {
-      ...loadingSettings(period.databases, mode === "cluster"),
+      ...loadingSettings(neededDatabases(restore), mode === "cluster"),
       "repl-diskless-sync-delay": 0,
     },
     zones: ZONES,
   };
 }
 
+/** The number of databases of the archived servers, or more if the sets name a higher database. Pure. */
+export function neededDatabases({ period, shards }: Pick<Restore, "period" | "shards">): number {
+  const usual = modeOf(period) === "cluster" ? 1 : DEFAULT_DATABASES;
+  return Math.max(period.databases ?? usual, ...shards.map(({ set }) => highestDatabase(set) + 1));
+}
+
+function highestDatabase({ base, increments }: ArchiveSet): number {
+  return increments.reduce((highest, { database }) => Math.max(highest, database), base.database);
+}
+
 /** Settings of a server that loads the data directory that `materialize` makes. */
-export function loadingSettings(databases: number | undefined, isCluster: boolean): ServerSettings {
+export function loadingSettings(databases: number, isCluster: boolean): ServerSettings {
   return {
     save: "",
     appendonly: true,
     // A server must not start with a part of the data.
     "aof-load-truncated": false,
-    ...(databases === undefined || (isCluster && databases === 1)
-      ? {}
-      : { [isCluster ? "cluster-databases" : "databases"]: databases }),
+    // Servers before 9.0 do not know the setting for cluster mode.
+    ...(isCluster && databases === 1 ? {} : { [isCluster ? "cluster-databases" : "databases"]: databases }),
   };
 }
 
@@ -75,7 +90,7 @@ export async function startRestored(
   return deployment;
 }
 
-/** Waits until all servers have loaded their data. */
+/** Waits until all servers have loaded their data. @throws Failure if a server refused commands of its set */
 export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): Promise<void> {
   const loaded = async (): Promise<boolean> => {
     for (const node of deployment.nodes) {
@@ -94,6 +109,27 @@ export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): 
     intervalMs: 200,
     signal,
   });
+  for (const node of deployment.nodes) {
+    const connection = await deployment.connect(node);
+    try {
+      const problem = loadingProblem(node.name, await connection.info("stats"));
+      if (problem !== undefined) throw new Failure(problem);
+    } finally {
+      connection.disconnect();
+    }
+  }
+}
+
+/**
+ * The reason why a server does not have the data of its set, although it has loaded the set. Undefined if there is none.
+ * A server continues when it refuses a command of an append-only file, and counts these commands. Pure.
+ * @param stats reply to INFO stats
+ */
+export function loadingProblem(server: string, stats: string): string | undefined {
+  const refused = infoNumber(parseInfo(stats), "unexpected_error_replies");
+  if (refused === 0) return undefined;
+  const count = refused === undefined ? "an unknown number of commands" : counted(refused, "command");
+  return `FAIL — ${server} refused ${count} of its set while it loaded the set, so its data are not those of the archive`;
 }
 
 /**

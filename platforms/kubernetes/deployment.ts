@@ -7,7 +7,7 @@ import { poll } from "../../lib/polling";
 import type { Connection } from "../../valkey/connection";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
-import type { Deployment, NodeStream } from "../../valkey/deployment";
+import type { Deployment } from "../../valkey/deployment";
 import type { SharedConnections } from "../../valkey/shared-connections";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
@@ -228,14 +228,11 @@ async function deploymentOf(
   const accessTo = new Map(
     [...pods, ...watchers].map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]),
   );
-  const streamTo = (node: DeploymentNode): NodeStream => {
+  const dial: PodDeployment["dial"] = (node, timeoutMs) => {
     const forward = (): ReturnType<typeof openPortForward> =>
       openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }));
-    return { access: accessTo.get(node.name) ?? access, dial: isDirect ? undefined : forward };
-  };
-  const dial: PodDeployment["dial"] = (node, timeoutMs) => {
-    const stream = streamTo(node);
-    return connect(node.name, node.endpoint, stream.access, timeoutMs, stream.dial);
+    const nodeAccess = accessTo.get(node.name) ?? access;
+    return connect(node.name, node.endpoint, nodeAccess, timeoutMs, isDirect ? undefined : forward);
   };
   return {
     name,
@@ -260,7 +257,6 @@ async function deploymentOf(
     tuning: tuning && { expected: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain, isDirect })),
     dial,
-    streamTo,
     connect: (node) => dial(node, undefined),
   };
 }

@@ -58,7 +58,8 @@ export async function archiveDeployment(options: ArchiveOptions): Promise<void> 
     try {
       await archivePeriod(options, await openPeriod(options));
     } catch (error) {
-      if (options.signal.aborted) return;
+      // A last increment that could not be written is an error, although the signal was aborted before.
+      if (options.signal.aborted && error === options.signal.reason) return;
       throw error;
     }
   }
@@ -117,10 +118,19 @@ async function archivePeriod(options: ArchiveOptions, period: Period): Promise<v
       options.onEvent({ kind: "moved" });
       await endPeriod(options.store, period, unmovedAt);
     }
+  } catch (error) {
+    if (error !== signal.reason) throw error;
   } finally {
     stop.abort();
     await Promise.allSettled(running);
   }
+  throwFailed(await Promise.allSettled(running), signal.reason);
+  options.signal.throwIfAborted();
+}
+
+/** @throws the first error that is not the reason of the stop */
+function throwFailed(results: readonly PromiseSettledResult<unknown>[], reason: unknown): void {
+  for (const each of results) if (each.status === "rejected" && each.reason !== reason) throw each.reason;
 }
 
 /** Waits until slots move. @returns the last time at which the shards had the slots of the period */
@@ -146,6 +156,7 @@ async function archiveShard(
   index: number,
 ): Promise<undefined> {
   const sets = shardStore(store, period, shard);
+  await sets.removePending("");
   const resume = await lastSet(sets);
   const writer = new ArchiveWriter(
     sets,
@@ -157,7 +168,7 @@ async function archiveShard(
     resume,
   );
   const own = join(spoolDirectory, shard);
-  await mkdir(own, { recursive: true });
+  await mkdir(own, { recursive: true, mode: 0o700 });
   const source = async (): Promise<StreamSource> => {
     const { shards } = await readLayout(deployment);
     const slots = period.shards[index]?.slots;
@@ -167,23 +178,29 @@ async function archiveShard(
     onEvent({ kind: "connect", shard, node: node.name });
     return sourceAt(deployment, node);
   };
-  try {
-    const point = resume === undefined ? undefined : resumePoint(resume);
-    for await (const item of followStream({ source, spoolDirectory: own, spoolLimit, signal, resume: point })) {
-      if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
-      await writer.write(item);
+  const point = resume === undefined ? undefined : resumePoint(resume).position;
+  const follow = async (): Promise<void> => {
+    try {
+      for await (const item of followStream({ source, spoolDirectory: own, spoolLimit, signal, resume: point })) {
+        if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
+        await writer.write(item);
+      }
+    } finally {
+      await writer.close();
     }
+  };
+  try {
+    await follow();
     return undefined;
   } catch (error) {
-    signal.throwIfAborted();
+    if (signal.aborted && error === signal.reason) throw error;
     throw new Failure(`${shard}: ${messageOf(error)}`, { cause: error });
-  } finally {
-    await writer.close();
   }
 }
 
-/** The newest set. Undefined if there is none, or if it is damaged: then a new set begins. */
+/** The newest set. Undefined if there is none, or if it is damaged or lacks files: then a new set begins. */
 async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
   const name = (await listSets(store)).at(-1);
-  return name === undefined ? undefined : readSet(store, name).catch(() => undefined);
+  const set = name === undefined ? undefined : await readSet(store, name).catch(() => undefined);
+  return set?.damage === undefined ? set : undefined;
 }

@@ -1,8 +1,9 @@
 /** Writes what a replica receives as sets of an archive: an RDB file, then increments with commands. */
 import { createHash } from "node:crypto";
 import { epochMs } from "../../lib/clock";
+import { Failure } from "../../lib/errors";
 import { RdbWalker } from "../rdb/walker";
-import type { ResumePoint, StreamItem } from "../replication-stream/follow";
+import type { StreamItem } from "../replication-stream/follow";
 import type { StreamPosition } from "../replication-stream/replica-link";
 import { CheckedFile, writeManifest } from "./checked-file";
 import type { ArchiveSet, BaseManifest, IncrementManifest } from "./manifests";
@@ -33,14 +34,24 @@ const INSTANT_MS = 100;
 
 /** Interval at which manifests say that there are no commands, milliseconds. */
 const QUIET_MS = 10_000;
+/** Field of an RDB file: the database that is selected where the stream continues. */
+const STREAM_DATABASE = "repl-stream-db";
 const EMPTY = { size: 0, sha256: createHash("sha256").digest("hex") };
 
 type Instant = [time: number, offset: number];
+
+/** Where to continue: the position, and the database that is selected there. */
+export interface ResumePoint {
+  readonly position: StreamPosition;
+  readonly database: number;
+}
 
 interface OpenBase {
   readonly set: string;
   readonly file: CheckedFile;
   readonly walker: RdbWalker;
+  /** The database that is selected after the base, as the base says it. */
+  readonly database: () => number;
   readonly manifest: Pick<BaseManifest, "replid" | "offset" | "serverVersion" | "startedAt">;
 }
 
@@ -111,7 +122,7 @@ export class ArchiveWriter {
     }
   }
 
-  /** Closes the present increment. A base that is incomplete is discarded. */
+  /** Closes the present increment. A base or an increment that was not written as a whole is discarded. */
   async close(): Promise<void> {
     const base = this.#base;
     this.#base = undefined;
@@ -126,7 +137,7 @@ export class ArchiveWriter {
     this.#base = {
       set,
       file: await CheckedFile.create(this.store, `${set}/${BASE_FILE}`),
-      walker: new RdbWalker({}),
+      ...baseWalker(),
       manifest: { ...position, serverVersion, startedAt },
     };
   }
@@ -140,13 +151,14 @@ export class ArchiveWriter {
       version: MANIFEST_VERSION,
       ...base.manifest,
       ...(await base.file.commit()),
+      database: base.database(),
       keys,
       format: `${header.magic} ${header.version}`,
     };
     await writeManifest(this.store, `${base.set}/${BASE_MANIFEST}`, manifest);
     this.options.onWritten?.({ bytes: manifest.size, keys, ageMs: 0 });
-    const { replid, offset } = manifest;
-    this.#present = { set: base.set, point: { position: { replid, offset }, database: 0 } };
+    const { replid, offset, database } = manifest;
+    this.#present = { set: base.set, point: { position: { replid, offset }, database } };
   }
 
   async #append(event: Extract<StreamItem["event"], { kind: "commands" }>, bytes: Buffer): Promise<void> {
@@ -164,7 +176,10 @@ export class ArchiveWriter {
       lastBegan: -Infinity,
     };
     await this.#increment.file.write(bytes);
-    present.point = { position: { ...point.position, offset: event.offset }, database: event.database };
+    present.point = {
+      position: { ...point.position, offset: event.offset },
+      database: event.database ?? point.database,
+    };
     if (event.at !== undefined) addInstant(this.#increment, event.at, event.offset);
     if (this.#increment.file.size >= incrementBytes) await this.#closeIncrement();
     else await this.#closeIfDue();
@@ -200,8 +215,15 @@ export class ArchiveWriter {
     const [increment, present] = [this.#increment, this.#present];
     this.#increment = undefined;
     if (increment === undefined || present === undefined) return;
+    // Nothing may follow an increment that is not in the store.
+    this.#present = undefined;
+    if (!increment.file.isWhole) {
+      await increment.file.discard();
+      return;
+    }
     const file = await increment.file.commit();
     await this.#writeIncrement(present, increment.from, increment.instants, file);
+    this.#present = present;
     this.options.onWritten?.({ bytes: file.size, keys: undefined, ageMs: epochMs() - increment.arrivedAt });
   }
 
@@ -236,8 +258,23 @@ export class ArchiveWriter {
 export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
   const last = increments.at(-1);
   return last === undefined
-    ? { position: { replid: base.replid, offset: base.offset }, database: 0 }
+    ? { position: { replid: base.replid, offset: base.offset }, database: base.database }
     : { position: { replid: last.replid, offset: last.to }, database: last.database };
+}
+
+/** A walker over a base, and the database that the base names. */
+function baseWalker(): Pick<OpenBase, "walker" | "database"> {
+  let text = "missing";
+  const aux = (name: Buffer, value: Buffer): void => {
+    if (name.toString() === STREAM_DATABASE) text = value.toString();
+  };
+  return {
+    walker: new RdbWalker({ aux }),
+    database: () => {
+      if (!/^\d{1,9}$/.test(text)) throw new Failure(`the base does not say which database is selected (${text})`);
+      return Number(text);
+    },
+  };
 }
 
 /** Adds an instant. Commands that arrive within 100 ms share one. */

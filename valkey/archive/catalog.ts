@@ -5,7 +5,7 @@ import { listSets, readSet } from "./manifests";
 import type { RestorePoint } from "./materialize";
 import { restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";
-import { listPeriods, readOwner, shardStore } from "./periods";
+import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
 
 /** First and last time that can be restored, milliseconds since the epoch. */
@@ -36,11 +36,18 @@ export interface CatalogPeriod {
   readonly spans: readonly Span[];
 }
 
+/** Data that are in an archive and cannot be restored, because a file is damaged or missing. */
+export interface Damage {
+  /** The set or the period, with the reason. */
+  readonly text: string;
+  /** Time before which these data were written, milliseconds since the epoch: the beginning of what follows, if any. */
+  readonly until: number;
+}
+
 export interface Catalog {
   readonly owner: ArchiveOwner;
   readonly periods: readonly CatalogPeriod[];
-  /** Sets that cannot be read, with the reason. */
-  readonly damaged: readonly string[];
+  readonly damaged: readonly Damage[];
 }
 
 /** The sets from which a deployment is restored, in the order of the shards. */
@@ -67,18 +74,31 @@ const MAX_GAP_MS = 5_000;
 export async function readCatalog(store: ArchiveStore, folder: string): Promise<Catalog> {
   const owner = await readOwner(store);
   if (owner === undefined) throw new BadInput(folder, ["there is no archive; the command `archive` makes one"]);
-  const damaged: string[] = [];
+  const damaged: Damage[] = [];
   const periods: CatalogPeriod[] = [];
-  for (const period of await listPeriods(store)) {
+  const listed = await listPeriods(store);
+  for (const name of await listStrayPeriods(store))
+    damaged.push({
+      text: `${name}: the manifest of the period is missing`,
+      until: listed.find((each) => each.name > name)?.startedAt ?? Infinity,
+    });
+  for (const [index, period] of listed.entries()) {
+    const end = period.endedAt ?? listed[index + 1]?.startedAt ?? Infinity;
     const shards: CatalogShard[] = [];
     for (const { name, slots } of period.shards) {
       const sets = shardStore(store, period, name);
       const found: CatalogSet[] = [];
-      for (const set of await listSets(sets)) {
+      const names = await listSets(sets);
+      for (const [place, set] of names.entries()) {
+        const following = names[place + 1];
+        const until = following === undefined ? end : nameTime(following) || end;
         try {
-          found.push(catalogSet(await readSet(sets, set), period.endedAt));
+          const read = await readSet(sets, set);
+          found.push(catalogSet(read, period.endedAt));
+          if (read.damage !== undefined)
+            damaged.push({ text: `${period.name}/${name}/set ${set}: ${read.damage}`, until });
         } catch (error) {
-          damaged.push(`${period.name}/${name}/${messageOf(error)}`);
+          damaged.push({ text: `${period.name}/${name}/${messageOf(error)}`, until });
         }
       }
       shards.push({ name, slots, store: sets, sets: found });
@@ -154,6 +174,12 @@ export function chooseRestore({ owner, periods }: Catalog, at: number | undefine
       return { name, slots, store, set: found.set, point: restorePoint(found.set, wanted) };
     }),
   };
+}
+
+/** Damage because of which the last time of an archive may not be the last time that was archived. Pure. */
+export function newerDamage({ damaged }: Pick<Catalog, "damaged">, { shards }: Pick<Restore, "shards">): Damage[] {
+  const first = Math.min(...shards.map(({ point }) => point.at));
+  return damaged.filter(({ until }) => until > first);
 }
 
 function outside(spans: readonly Span[], at: number): string {

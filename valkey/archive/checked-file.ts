@@ -1,10 +1,12 @@
 /** Files of an archive that are written together with their size and checksum. */
 import { createHash } from "node:crypto";
+import { Failure } from "../../lib/errors";
 import type { ArchiveStore, PendingFile } from "./store";
 
 export class CheckedFile {
   readonly #hash = createHash("sha256");
   #size = 0;
+  #isWhole = true;
 
   private constructor(private readonly file: PendingFile) {}
 
@@ -16,14 +18,23 @@ export class CheckedFile {
     return this.#size;
   }
 
-  async write(bytes: Buffer): Promise<void> {
-    this.#hash.update(bytes);
-    this.#size += bytes.length;
-    await this.file.write(bytes);
+  /** Whether everything was written. If not, the file ends at an unknown place, and can only be discarded. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
-  /** Makes the file visible. @returns facts for its manifest */
+  async write(bytes: Buffer): Promise<void> {
+    this.#isWhole = false;
+    await this.file.write(bytes);
+    this.#hash.update(bytes);
+    this.#size += bytes.length;
+    this.#isWhole = true;
+  }
+
+  /** Makes the file visible. @returns facts for its manifest. @throws Failure after a write that failed */
   async commit(): Promise<{ readonly size: number; readonly sha256: string }> {
+    if (!this.#isWhole) throw new Failure("a file that was not written as a whole cannot be kept");
+    this.#isWhole = false;
     await this.file.commit();
     return { size: this.#size, sha256: this.#hash.digest("hex") };
   }
@@ -36,6 +47,11 @@ export class CheckedFile {
 /** Writes a manifest. Its file appears as a whole. */
 export async function writeManifest(store: ArchiveStore, name: string, manifest: object): Promise<void> {
   const file = await store.create(name);
-  await file.write(Buffer.from(`${JSON.stringify(manifest)}\n`));
-  await file.commit();
+  try {
+    await file.write(Buffer.from(`${JSON.stringify(manifest)}\n`));
+    await file.commit();
+  } catch (error) {
+    await file.discard();
+    throw error;
+  }
 }

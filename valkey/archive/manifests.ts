@@ -24,6 +24,8 @@ const baseManifest = z.object({
   /** Time at which the transfer of the base began, milliseconds since the epoch. */
   startedAt: z.number(),
   keys: z.int().min(0),
+  /** The database that is selected before the first command after the base. */
+  database: z.int().min(0),
 });
 
 const incrementManifest = z.object({
@@ -49,6 +51,8 @@ export interface ArchiveSet {
   readonly name: string;
   readonly base: BaseManifest;
   readonly increments: readonly IncrementManifest[];
+  /** Name of the first missing file, as a sentence, if the set has later files. Otherwise the value is undefined. */
+  readonly damage?: string | undefined;
 }
 
 export const BASE_FILE = "base.rdb";
@@ -57,39 +61,54 @@ export const BASE_MANIFEST = "base.json";
 export const incrementFile = (from: number): string => `${String(from).padStart(16, "0")}.aof`;
 export const incrementManifestFile = (from: number): string => `${String(from).padStart(16, "0")}.json`;
 
+const INCREMENT_MANIFEST = /^(\d{16,})\.json$/;
+
 /**
- * Names of all sets with a complete base, oldest first.
+ * Names of all sets with a base or increments, oldest first. A folder with neither is a base that was never complete.
  * @throws the store's error
  */
 export async function listSets(store: ArchiveStore): Promise<string[]> {
   const names: string[] = [];
   for (const name of await store.list("")) {
     const files = await store.list(name);
-    if (files.includes(BASE_MANIFEST)) names.push(name);
+    if (files.some((file) => file === BASE_MANIFEST || INCREMENT_MANIFEST.test(file))) names.push(name);
   }
   return names;
 }
 
 /**
- * Reads the manifests of a set. Increments after a gap do not count.
- * @throws BadInput for a set that does not exist, and for damaged manifests
+ * Reads the manifests of a set. Increments after a gap are not read, and `damage` says so.
+ * @throws BadInput for a set without its base, and for damaged manifests
  */
 export async function readSet(store: ArchiveStore, name: string): Promise<ArchiveSet> {
+  const set = await readSetOnce(store, name);
+  // An archive that is being written may have got files after they were listed.
+  return set.damage === undefined ? set : readSetOnce(store, name);
+}
+
+async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSet> {
   const files = new Set(await store.list(name));
-  if (!files.has(BASE_MANIFEST)) throw new BadInput(`set ${name}`, [`the file ${BASE_MANIFEST} is missing`]);
+  for (const file of [BASE_MANIFEST, BASE_FILE])
+    if (!files.has(file)) throw new BadInput(`set ${name}`, [`the file ${file} is missing`]);
   const base = await readManifest(store, `${name}/${BASE_MANIFEST}`, baseManifest);
   const increments: IncrementManifest[] = [];
-  for (let next = base.offset; files.has(incrementManifestFile(next));) {
+  let missing: string | undefined;
+  let next = base.offset;
+  while (files.has(incrementManifestFile(next))) {
     const path = `${name}/${incrementManifestFile(next)}`;
     const increment = await readManifest(store, path, incrementManifest);
     if (increment.from !== next || increment.to < next || increment.size !== increment.to - next)
       throw new BadInput(path, ["the offsets do not fit the name and the size of the file"]);
+    if (increment.size > 0 && !files.has(incrementFile(next))) missing = incrementFile(next);
+    if (missing !== undefined) break;
     increments.push(increment);
     // An increment without commands only has instants, and the next one has the same name.
     if (increment.to === next) break;
     next = increment.to;
   }
-  return { name, base, increments };
+  const later = [...files].some((file) => Number(INCREMENT_MANIFEST.exec(file)?.[1] ?? -1) > next);
+  if (later) missing ??= incrementManifestFile(next);
+  return { name, base, increments, damage: missing && `the file ${missing} is missing` };
 }
 
 /**

@@ -52,13 +52,14 @@ export async function materialize(
 ): Promise<void> {
   const path = join(directory, APPEND_DIRECTORY);
   if (await pathExists(path)) throw new Failure(`${path} exists already; restore into an empty directory`);
-  await mkdir(path, { recursive: true });
+  await mkdir(path, { recursive: true, mode: 0o700 });
   const target = new DirectoryStore(path);
   const [base, increment] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
   const baseFile = await target.create(base);
   await copyChecked(store, `${set.name}/${BASE_FILE}`, set.base, baseFile);
   await baseFile.commit();
   const incrementOutput = await target.create(increment);
+  await incrementOutput.write(selectCommand(set.base.database));
   for (const each of set.increments.filter(({ from }) => from < point.offset))
     await copyChecked(
       store,
@@ -71,6 +72,12 @@ export async function materialize(
   const manifest = await target.create(`${APPEND_FILE}.manifest`);
   await manifest.write(Buffer.from(`file ${base} seq 1 type b\nfile ${increment} seq 1 type i\n`));
   await manifest.commit();
+}
+
+/** The command that selects the database of the first increment. A server begins each file with database 0. Pure. */
+function selectCommand(database: number): Buffer {
+  const digits = String(database);
+  return Buffer.from(database === 0 ? "" : `*2\r\n$6\r\nSELECT\r\n$${digits.length}\r\n${digits}\r\n`);
 }
 
 /** Copies a file of the set, or its beginning. The checksum is that of the whole file. */

@@ -97,6 +97,24 @@ export async function listPeriods(store: ArchiveStore): Promise<Period[]> {
   return periods;
 }
 
+/** Names of folders with data of a period whose manifest is missing. */
+export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
+  const names: string[] = [];
+  for (const name of await store.list("")) {
+    if (Number.isNaN(nameTime(name))) continue;
+    const files = await store.list(name);
+    if (files.length > 0 && !files.includes(PERIOD)) names.push(name);
+  }
+  return names;
+}
+
+/** Time at which a period or a set began, as its name says, milliseconds since the epoch. NaN for other names. Pure. */
+export function nameTime(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] =
+    /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z/.exec(name) ?? [];
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
+}
+
 /** Begins a period. */
 export async function beginPeriod(
   store: ArchiveStore,

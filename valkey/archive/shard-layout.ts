@@ -6,7 +6,9 @@ import { withEveryNode } from "../connections";
 import { readClusterDatabases } from "../databases";
 import type { Deployment } from "../deployment";
 import type { DeploymentNode } from "../node";
+import { formatEndpoint } from "../node";
 import type { StreamSource } from "../replication-stream/replica-link";
+import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { ViewParser } from "../topology/cluster-view";
 import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/replies";
 import type { SlotRange } from "../topology/slots";
@@ -59,12 +61,15 @@ async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<La
       return { member: await readMember(each), view: parser.parse(text) };
     }),
   );
+  const lacking = lackingNodes(found.map(({ view }) => view));
+  if (lacking.length > attempts.length - found.length)
+    throw new Failure(
+      `nodes with slots are not in the list of nodes: ${lacking.join(", ")}; start the command again with a list that has them`,
+    );
   const shards = new Map<string, { slots: readonly SlotRange[]; members: ShardMember[] }>();
   for (const { member, view } of found) {
-    const self = view.topology.nodes.get(view.selfId);
-    if (self === undefined) continue;
-    const primary = self.primaryId === undefined ? self : view.topology.nodes.get(self.primaryId);
-    if (primary === undefined || primary.slots.length === 0) continue;
+    const primary = ownerOf(view);
+    if (primary === undefined) continue;
     const key = formatRanges(primary.slots);
     const shard = shards.get(key) ?? { slots: primary.slots, members: [] };
     shard.members.push(member);
@@ -83,8 +88,30 @@ async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<La
   };
 }
 
+/** The primary with slots that the node of a view is or follows. Undefined if the node belongs to no shard. Pure. */
+function ownerOf({ selfId, topology: { nodes } }: ClusterView): KnownNode | undefined {
+  const self = nodes.get(selfId);
+  const primary = self?.primaryId === undefined ? self : nodes.get(self.primaryId);
+  return primary === undefined || primary.slots.length === 0 ? undefined : primary;
+}
+
 /**
- * The slots of the shards as the first node that answers knows them, and whether that node moves slots.
+ * Addresses of the nodes with slots of which neither the node nor a replica has a view here. Views of nodes that belong
+ * to no shard do not count, because they may be old. Pure.
+ */
+export function lackingNodes(views: readonly ClusterView[]): string[] {
+  const current = views.filter((view) => ownerOf(view) !== undefined);
+  const answered = new Set(current.flatMap((view) => [view.selfId, ownerOf(view)?.id]));
+  const lacking = new Map<string, string>();
+  for (const { topology } of current)
+    for (const { id, slots, address } of topology.nodes.values())
+      if (slots.length > 0 && !answered.has(id)) lacking.set(id, formatEndpoint(address));
+  return [...lacking.values()];
+}
+
+/**
+ * The slots of the shards as the first node of a shard that answers knows them, and whether that node moves slots. A
+ * node without slots may have left the cluster, so its view does not count.
  * @throws Failure if no node answers
  */
 export async function readSlots(
@@ -96,6 +123,7 @@ export async function readSlots(
       const connection = await deployment.connect(node);
       try {
         const view = new ViewParser().parse(String(await connection.cluster("NODES")));
+        if (ownerOf(view) === undefined) continue;
         const ranges = [...view.topology.nodes.values()].map(({ slots }) => slots).filter((slots) => slots.length > 0);
         return { slots: ranges.map(formatRanges).sort(), moves: view.openSlots.length > 0 };
       } finally {
@@ -133,8 +161,7 @@ export function chooseSource({ members }: LiveShard): DeploymentNode | undefined
 
 /** A node as the source of a stream. */
 export function sourceAt(deployment: Deployment, node: DeploymentNode): StreamSource {
-  const { access, dial } = deployment.streamTo?.(node) ?? { access: deployment.access, dial: undefined };
-  return { name: node.name, endpoint: node.endpoint, access, dial };
+  return { name: node.name, endpoint: node.endpoint, access: deployment.access };
 }
 
 type Reached = Extract<ConnectionAttempt, { readonly connection: Connection }>;

@@ -19,6 +19,8 @@ export interface ArchiveStore {
   create(name: string): Promise<PendingFile>;
   /** Names of the visible files and folders in a folder. Empty if there is no such folder. */
   list(folder: string): Promise<string[]>;
+  /** Removes what earlier processes have left of files that they did not finish, in a folder and in its folders. */
+  removePending(folder: string): Promise<void>;
   /** Bytes of a visible file. @throws the store's error, when the first piece is read */
   read(name: string): AsyncIterable<Buffer>;
 }
@@ -29,6 +31,7 @@ export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
   return {
     create: (name) => store.create(inside(name)),
     list: (name) => store.list(inside(name)),
+    removePending: (name) => store.removePending(inside(name)),
     read: (name) => store.read(inside(name)),
   };
 }
@@ -54,6 +57,13 @@ export class DirectoryStore implements ArchiveStore {
       if (["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return [];
       throw error;
     }
+  }
+
+  async removePending(folder: string): Promise<void> {
+    const path = join(this.path, folder);
+    if (!(await pathExists(path))) return;
+    const names = await readdir(path, { recursive: true });
+    for (const name of names.filter((each) => each.endsWith(PENDING))) await rm(join(path, name), { force: true });
   }
 
   read(name: string): AsyncIterable<Buffer> {

@@ -9,8 +9,10 @@ const MAX_LINE_BYTES = 64 * 1024;
 export class ByteReader {
   readonly #pieces: AsyncIterator<Buffer>;
   #buffer: Buffer = Buffer.alloc(0);
+  /** Longest time without any byte while a reader waits, milliseconds. After it, the stream ends with a Failure. */
+  silenceMs = Infinity;
 
-  constructor(stream: Readable) {
+  constructor(private readonly stream: Readable) {
     this.#pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
@@ -42,8 +44,17 @@ export class ByteReader {
   }
 
   async #next(): Promise<Buffer> {
-    const next = await this.#pieces.next();
-    if (next.done === true) throw new Failure("the server closed the connection");
-    return next.value;
+    const timer = Number.isFinite(this.silenceMs)
+      ? setTimeout(() => {
+          this.stream.destroy(new Failure(`the server has sent nothing for ${this.silenceMs / 1000} s`));
+        }, this.silenceMs)
+      : undefined;
+    try {
+      const next = await this.#pieces.next();
+      if (next.done === true) throw new Failure("the server closed the connection");
+      return next.value;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }

@@ -16,15 +16,9 @@ import { ReplicaLink, StreamRefused } from "./replica-link";
 import type { Session } from "./session";
 import { checkLink, isKnown, learnOffset, versionOf } from "./session";
 import { readSnapshot } from "./snapshot";
-import { Spool, SpoolFull } from "./spool";
+import { Spool, SpoolFailed, SpoolFull } from "./spool";
 import type { StreamUnit } from "./stream-units";
 import { StreamUnits } from "./stream-units";
-
-/** Where to continue: the position, and the database that is selected there. */
-export interface ResumePoint {
-  readonly position: StreamPosition;
-  readonly database: number;
-}
 
 /** Events of the stream, in order. */
 export type StreamEvent =
@@ -36,8 +30,15 @@ export type StreamEvent =
    * Whole commands and whole transactions, from the present offset up to `offset`.
    * `at`: the time at which the server had sent exactly this much, milliseconds since the epoch. Undefined for commands
    * that the server executed at an unknown earlier time: during the transfer of the RDB file or without a connection.
+   * `database`: the database that is selected after the commands. Undefined if none of the commands of this connection
+   * selects one: a replica passes on the stream of its primary, which does not select a database for a new follower.
    */
-  | { readonly kind: "commands"; readonly offset: number; readonly database: number; readonly at: number | undefined }
+  | {
+      readonly kind: "commands";
+      readonly offset: number;
+      readonly database: number | undefined;
+      readonly at: number | undefined;
+    }
   /** The stream goes on without a gap. The replication ID is new after a failover. */
   | { readonly kind: "continued"; readonly replid: string }
   /** Up to this time, the server had sent nothing more than what was received. Sent several times a second. */
@@ -53,7 +54,7 @@ export interface FollowOptions {
   /** The server to follow now. It is asked before each connection, because a failover moves the primary. */
   readonly source: () => StreamSource | Promise<StreamSource>;
   /** Place to continue at. @default an RDB file is requested */
-  readonly resume?: ResumePoint | undefined;
+  readonly resume?: StreamPosition | undefined;
   /** Existing directory for the spool. */
   readonly spoolDirectory: string;
   /** Highest number of bytes on disk that may wait for the consumer. */
@@ -76,7 +77,7 @@ const NONE = Buffer.alloc(0);
 
 /**
  * The items of the stream. The server is never slowed down by a slow consumer: items wait on disk.
- * @throws SpoolFull after the items that fit, the error of the connection when no server could be reached in time, and
+ * @throws SpoolFull and SpoolFailed after the items that fit, the error of the connection when no server could be reached in time, and
  * the signal's reason
  */
 export async function* followStream(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
@@ -105,7 +106,7 @@ export async function* followStream(options: FollowOptions): AsyncGenerator<Stre
 }
 
 class Follower {
-  #point: ResumePoint | undefined;
+  #position: StreamPosition | undefined;
   /** The last time at which the server sent something, by `performance.now`. */
   #lastContact = performance.now();
   /** Connections in a row that brought no commands. */
@@ -116,7 +117,7 @@ class Follower {
     private readonly spool: Spool<StreamEvent>,
     private readonly signal: AbortSignal,
   ) {
-    this.#point = options.resume;
+    this.#position = options.resume;
   }
 
   async run(): Promise<void> {
@@ -127,7 +128,7 @@ class Follower {
         await this.#connect();
       } catch (error) {
         this.signal.throwIfAborted();
-        const isFinal = [SpoolFull, StreamRefused, StreamCorrupt, PasswordRefused].some((kind) =>
+        const isFinal = [SpoolFull, SpoolFailed, StreamRefused, StreamCorrupt, PasswordRefused].some((kind) =>
           isCausedBy(error, kind),
         );
         if (isFinal || !(error instanceof Failure || isSocketError(error))) throw error;
@@ -149,20 +150,22 @@ class Follower {
     };
     this.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      const point = this.#point;
-      const reply = await link.sync(point?.position);
+      // A network that drops packets closes no connection.
+      link.reader.silenceMs = this.options.patienceMs ?? PATIENCE_MS;
+      const position = this.#position;
+      const reply = await link.sync(position);
       this.#lastContact = performance.now();
       if (reply.kind === "full") {
         // Until the file has arrived as a whole, a lost connection needs a new file.
-        this.#point = undefined;
+        this.#position = undefined;
         await this.#receiveBase(link, reply.position, serverVersion);
-        this.#point = { position: reply.position, database: 0 };
-      } else if (point === undefined) throw new Failure(`${link.where} continued a stream that was not requested`);
+        this.#position = reply.position;
+      } else if (position === undefined) throw new Failure(`${link.where} continued a stream that was not requested`);
       else {
-        this.#point = { ...point, position: { ...point.position, replid: reply.replid } };
+        this.#position = { ...position, replid: reply.replid };
         await this.spool.push({ kind: "continued", replid: reply.replid }, NONE);
       }
-      const { offset } = this.#point.position;
+      const { offset } = this.#position;
       const session = {
         link,
         source,
@@ -173,7 +176,7 @@ class Follower {
         lookedAt: performance.now(),
         isCutOff: false,
       };
-      await this.#receive(session, this.#point);
+      await this.#receive(session);
     } finally {
       this.signal.removeEventListener("abort", onAbort);
       link.close();
@@ -190,7 +193,7 @@ class Follower {
   }
 
   /** Receives commands until the connection ends. */
-  async #receive(session: Session, from: ResumePoint): Promise<never> {
+  async #receive(session: Session): Promise<never> {
     let failed: unknown;
     const timer = setInterval(() => {
       this.#tick(session).catch((error: unknown) => {
@@ -199,7 +202,7 @@ class Follower {
       });
     }, TICK_MS);
     try {
-      return await this.#receiveCommands(session, from);
+      return await this.#receiveCommands(session);
     } catch (error) {
       throw failed ?? error;
     } finally {
@@ -207,9 +210,9 @@ class Follower {
     }
   }
 
-  async #receiveCommands(session: Session, from: ResumePoint): Promise<never> {
+  async #receiveCommands(session: Session): Promise<never> {
     const parser = new CommandParser();
-    const units = new StreamUnits(from.database);
+    const units = new StreamUnits();
     for (;;) {
       const piece = await session.link.reader.piece();
       this.#lastContact = performance.now();
@@ -244,8 +247,7 @@ class Follower {
     const at = isKnown(session, offset) ? arrived : undefined;
     await this.spool.push({ kind: "commands", offset, database: last.database, at }, bytes);
     session.offset = offset;
-    if (this.#point !== undefined)
-      this.#point = { position: { ...this.#point.position, offset }, database: last.database };
+    if (this.#position !== undefined) this.#position = { ...this.#position, offset };
     this.#failures = 0;
   }
 

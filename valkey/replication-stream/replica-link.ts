@@ -4,7 +4,6 @@ import { connect as connectTcp } from "node:net";
 import type { Duplex } from "node:stream";
 import { Failure, messageOf } from "../../lib/errors";
 import { tlsOptions } from "../connection";
-import type { Dial } from "../connector";
 import { startSecure } from "../connector";
 import type { Endpoint, NodeAccess } from "../node";
 import { formatEndpoint } from "../node";
@@ -17,8 +16,6 @@ export interface StreamSource {
   readonly endpoint: Endpoint;
   /** Credentials. The user needs the permissions `+psync +replconf +ping +info`. */
   readonly access: NodeAccess;
-  /** Opens the byte stream to the server. @default a TCP connection to the endpoint */
-  readonly dial?: Dial | undefined;
 }
 
 /** Place in the history of a replication. */
@@ -160,8 +157,8 @@ export class ReplicaLink {
   }
 }
 
-async function openStream({ endpoint, access, dial }: StreamSource, timeoutMs: number): Promise<Duplex> {
-  const bytes = await (dial === undefined ? dialTcp(endpoint, timeoutMs) : dial());
+async function openStream({ endpoint, access }: StreamSource, timeoutMs: number): Promise<Duplex> {
+  const bytes = await dialTcp(endpoint, timeoutMs);
   return access.tls === undefined ? bytes : startSecure(bytes, tlsOptions(access, endpoint.host), timeoutMs);
 }
 

@@ -57,7 +57,7 @@ export function checkLink(session: Session): void {
 }
 
 async function infoOf(source: StreamSource, section: string): Promise<Map<string, string>> {
-  const connection = await connect(source.name, source.endpoint, source.access, undefined, source.dial);
+  const connection = await connect(source.name, source.endpoint, source.access);
   try {
     return parseInfo(await connection.info(section));
   } finally {

@@ -5,7 +5,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Failure } from "../../lib/errors";
+import { Failure, messageOf } from "../../lib/errors";
 
 /** The consumer is so slow that the frames on disk exceed the limit. */
 export class SpoolFull extends Failure {
@@ -15,6 +15,14 @@ export class SpoolFull extends Failure {
         "raise the limit, or make the consumer faster, and begin a new base",
     );
     this.name = "SpoolFull";
+  }
+}
+
+/** The spool's files cannot be written or read, for example because the disk is full. Trying again does not help. */
+export class SpoolFailed extends Failure {
+  constructor(directory: string, cause: unknown) {
+    super(`the spool in ${directory} cannot be used: ${messageOf(cause)}`, { cause });
+    this.name = "SpoolFailed";
   }
 }
 
@@ -63,16 +71,18 @@ export class Spool<T> {
 
   /**
    * Adds a frame after those of earlier calls.
-   * @throws SpoolFull if the frame does not fit, and the operating system's error if the disk is full
+   * @throws SpoolFull if the frame does not fit, and SpoolFailed if the disk is full or there are too many open files
    */
   push(frame: T, bytes: Buffer): Promise<void> {
-    const pushed = this.#pushed.then(() => this.#append(frame, bytes));
+    const pushed = this.#pushed.then(async () => {
+      if (this.#bytes + bytes.length > this.limit) throw new SpoolFull(this.limit);
+      await this.#guard(() => this.#append(frame, bytes));
+    });
     this.#pushed = pushed.catch(() => undefined);
     return pushed;
   }
 
   async #append(frame: T, bytes: Buffer): Promise<void> {
-    if (this.#bytes + bytes.length > this.limit) throw new SpoolFull(this.limit);
     const segment = await this.#segmentForWriting();
     const from = segment.written;
     segment.written += bytes.length;
@@ -95,7 +105,7 @@ export class Spool<T> {
   /**
    * Takes the oldest frame. One call at a time.
    * @returns undefined when all frames have been read and no further frames come
-   * @throws the reason of the end, after the last frame
+   * @throws the reason of the end, after the last frame; SpoolFailed
    */
   async take(): Promise<{ readonly frame: T; readonly bytes: Buffer } | undefined> {
     while (this.#places.length === 0 && this.#end === undefined)
@@ -107,6 +117,10 @@ export class Spool<T> {
       if (this.#end?.error !== undefined) throw this.#end.error;
       return undefined;
     }
+    return { frame: place.frame, bytes: await this.#guard(() => this.#read(place)) };
+  }
+
+  async #read(place: Place<T>): Promise<Buffer> {
     const bytes = Buffer.allocUnsafe(place.length);
     for (let read = 0; read < place.length;) {
       const { bytesRead } = await place.segment.file.read(bytes, read, place.length - read, place.from + read);
@@ -116,7 +130,16 @@ export class Spool<T> {
     this.#bytes -= place.length;
     place.segment.unread--;
     await this.#removeIfRead(place.segment);
-    return { frame: place.frame, bytes };
+    return bytes;
+  }
+
+  /** Marks errors of the file system, because errors of a connection to a server look the same. */
+  async #guard<R>(use: () => Promise<R>): Promise<R> {
+    try {
+      return await use();
+    } catch (error) {
+      throw new SpoolFailed(this.directory, error);
+    }
   }
 
   /** Removes the files. Frames that wait are lost. */
@@ -134,7 +157,7 @@ export class Spool<T> {
     const present = this.#segment;
     if (present !== undefined && present.written < SEGMENT_BYTES) return present;
     const path = join(this.directory, `spool-${this.#number++}`);
-    this.#segment = { path, file: await open(path, "w+"), written: 0, unread: 0 };
+    this.#segment = { path, file: await open(path, "w+", 0o600), written: 0, unread: 0 };
     if (present !== undefined) await this.#removeIfRead(present);
     return this.#segment;
   }

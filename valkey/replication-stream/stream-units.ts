@@ -10,18 +10,13 @@ export interface StreamUnit {
   readonly commands: readonly StreamCommand[];
   /** Number of bytes in the stream. */
   readonly length: number;
-  /** The database that is selected after the unit. */
-  readonly database: number;
+  /** The database that is selected after the unit. Undefined before the first SELECT. */
+  readonly database: number | undefined;
 }
 
 export class StreamUnits {
   #transaction: StreamCommand[] | undefined;
-  #database: number;
-
-  /** @param database the database that is selected before the first command */
-  constructor(database: number) {
-    this.#database = database;
-  }
+  #database: number | undefined;
 
   /**
    * Takes the next command.

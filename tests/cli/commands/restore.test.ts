@@ -1,6 +1,6 @@
 /** The lines that `restore` prints: PASS, or each difference. */
 import { expect, it } from "vitest";
-import { formatComparisons } from "../../../cli/commands/restore";
+import { formatComparisons, parseInstant } from "../../../cli/commands/restore";
 import type { Restore } from "../../../valkey/archive/catalog";
 import type { Comparison } from "../../../valkey/rdb/compare";
 
@@ -21,7 +21,8 @@ const lines = (second: Comparison): string[] =>
 it("counts the keys of each shard once, and says how far the instants are apart", () => {
   expect(lines(EQUAL).slice(-2)).toEqual([
     "The instants of the shards are within 200 ms.",
-    "RESTORE shop: PASS — 10 keys of 2 shards: every key, value and TTL is the same as in the archive.",
+    "RESTORE shop: PASS — 10 keys of 2 shards: every key, value and TTL is the same as in the archive; " +
+      "2 keys that expired since the instant were not compared.",
   ]);
 });
 
@@ -45,6 +46,20 @@ it("names each difference and its server", () => {
     "RESTORE shop: FAIL — restored-1: not the same data as in the archive.",
   ]);
   expect(lines(different).some((line) => /restored-1 +5 +1 +4$/.test(line))).toBe(true);
+});
+
+it("takes a time with a time zone, on a day that exists", () => {
+  expect(parseInstant("2026-11-24T08:00:00Z")).toBe(Date.UTC(2026, 10, 24, 8));
+  expect(parseInstant("2026-11-24T01:00:00.250+02:00")).toBe(Date.UTC(2026, 10, 23, 23, 0, 0, 250));
+  expect(parseInstant("2024-02-29T00:00Z")).toBe(Date.UTC(2024, 1, 29));
+  for (const text of [
+    "2026-02-30T00:00:00Z",
+    "2026-02-29T00:00:00Z",
+    "2026-13-01T00:00:00Z",
+    "2026-11-24T08:00:00",
+    "now",
+  ])
+    expect(parseInstant(text), text).toBeUndefined();
 });
 
 it("does not pass without a comparison", () => {

@@ -5,6 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "vitest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
+import { loadingProblem } from "../../../platforms/host/restore";
+import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import { materialize, restorePoint } from "../../../valkey/archive/materialize";
 import { compareRdb } from "../../../valkey/rdb/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
@@ -14,7 +16,8 @@ import { followStream } from "../../../valkey/replication-stream/follow";
 import type { StreamSource } from "../../../valkey/replication-stream/replica-link";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { followServer } from "../../support/valkey/followed-server";
-import { eventually, realPrograms, Sandbox } from "../../support/valkey/real";
+import { fillingStore } from "../../support/valkey/filling-store";
+import { eventually, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
 import type { ServerProcess } from "../../support/valkey/server-process";
 import { digests, programsOf, save, startServer, VERSIONS } from "../../support/valkey/server-process";
 import { startTlsServer } from "../../support/valkey/tls-server";
@@ -183,6 +186,82 @@ it("continues after a failover without a new base, and after its own end where i
   expect(await digests(loaded, 2)).toEqual(await digests(replica, 2));
   expect((await digests(loaded, 2)).size).toBe(3);
   await Promise.all([loaded.kill(), replica.kill()]);
+});
+
+it("restores into the database that a followed replica had selected before the base", async () => {
+  const programs = await realPrograms();
+  const primary = await startServer(sandbox, programs, freshDirectory());
+  const replica = await startServer(sandbox, programs, freshDirectory());
+  await replica.connection.call("REPLICAOF", ["127.0.0.1", String(primary.endpoint.port)]);
+  await waitForReplicas(primary, 1);
+  await primary.connection.select(5);
+  await primary.connection.set("before", "1");
+  await eventually("the replica has everything", async () => (await offsetOf(replica)) === (await offsetOf(primary)));
+  const directory = freshDirectory();
+  const archive = followServer(directory, () => sourceOf(replica));
+  await waitForReplicas(replica, 1);
+  await primary.connection.set("after", "2");
+  await archive.reached(await offsetOf(primary));
+  await archive.stop();
+  await primary.connection.set("later", "3");
+  await eventually("the replica has everything", async () => (await offsetOf(replica)) === (await offsetOf(primary)));
+  const resumed = followServer(directory, () => sourceOf(replica), await archive.newestSet());
+  await resumed.reached(await offsetOf(replica));
+  await resumed.stop();
+  expect(resumed.kinds).toEqual(["continued"]);
+  const set = await resumed.newestSet();
+  expect([set.base.database, ...set.increments.map((each) => each.database)]).not.toContain(0);
+  const target = freshDirectory();
+  const last = set.increments.at(-1)?.instants.at(-1)?.[0] ?? 0;
+  await materialize(resumed.store, set, restorePoint(set, last), target);
+  const loaded = await startServer(sandbox, programs, target, LOADED);
+  expect([...(await digests(loaded, 5)).keys()].sort()).toEqual(["after", "before", "later"]);
+  expect((await digests(loaded, 0)).size).toBe(0);
+  await Promise.all([loaded.kill(), replica.kill(), primary.kill()]);
+});
+
+it("sees that a server has refused a command of its append-only file", async () => {
+  const programs = await realPrograms();
+  const directory = freshDirectory();
+  const files = join(directory, "appendonlydir");
+  mkdirSync(files);
+  writeFileSync(join(files, "appendonly.aof.1.incr.aof"), "*2\r\n$6\r\nSELECT\r\n$2\r\n99\r\n");
+  writeFileSync(join(files, "appendonly.aof.manifest"), "file appendonly.aof.1.incr.aof seq 1 type i\n");
+  const loaded = await startServer(sandbox, programs, directory, LOADED);
+  expect(loadingProblem("restored-0", await loaded.connection.info("stats"))).toContain("refused 1 command of its set");
+  await loaded.kill();
+});
+
+it("ends with the error of its last increment when that cannot be written after the stop", async () => {
+  const deployment = await sandbox.replication("full-disk", 0, { "repl-diskless-sync-delay": 0 });
+  let isFull = false;
+  const directory = freshDirectory();
+  const stop = new AbortController();
+  let hasBase = false;
+  const archived = archiveDeployment({
+    store: fillingStore(join(directory, "archive"), () => isFull),
+    deployment,
+    spoolDirectory: join(directory, "spool"),
+    signal: stop.signal,
+    onEvent: ({ kind }) => {
+      hasBase ||= kind === "written";
+    },
+  });
+  const outcome = archived.then(
+    () => "ended",
+    (error: unknown) => String(error),
+  );
+  await eventually("the base is written", () => hasBase);
+  await withNode(deployment, 0, async (connection) => {
+    for (let value = 0; value < 200; value++) {
+      await connection.set("key", value);
+      await sleep(5);
+      if (value !== 150) continue;
+      isFull = true;
+      stop.abort(new Error("stopped"));
+    }
+  });
+  expect(await outcome).toMatch(/shard-0: ENOSPC/);
 });
 
 it("refuses damaged files and directories that have data", async () => {

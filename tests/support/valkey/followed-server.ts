@@ -34,7 +34,7 @@ export function followServer(directory: string, source: () => StreamSource, resu
     const writer = new ArchiveWriter(store, { incrementMs: 100 }, resume);
     const options = { source, spoolDirectory, spoolLimit: 64 * 1024 ** 2, signal: controller.signal };
     try {
-      const point = resume === undefined ? undefined : resumePoint(resume);
+      const point = resume === undefined ? undefined : resumePoint(resume).position;
       for await (const item of followStream({ ...options, resume: point })) {
         if (["base", "base-end", "continued"].includes(item.event.kind)) kinds.push(item.event.kind);
         await writer.write(item);

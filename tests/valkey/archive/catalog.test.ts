@@ -19,7 +19,16 @@ function set(name: string, ...times: readonly number[]): CatalogSet {
     bytes: 1,
     set: {
       name,
-      base: { ...common, size: 1, offset: 0, serverVersion: "9.1.2", format: "VALKEY 80", startedAt: 0, keys: 1 },
+      base: {
+        ...common,
+        size: 1,
+        offset: 0,
+        serverVersion: "9.1.2",
+        format: "VALKEY 80",
+        startedAt: 0,
+        keys: 1,
+        database: 0,
+      },
       increments: [{ ...common, size: 9, from: 0, to: 9, databaseBefore: 0, database: 0, instants }],
     },
   };

@@ -78,6 +78,12 @@ it("names each single change", async () => {
   expect([libraries.isEqual, libraries.libraries]).toEqual([false, ["#!lua name=a", "#!lua name=a"]]);
 });
 
+it("finds files different when one has a key twice, although no key differs", async () => {
+  const twice = [database(0), string("a", "1"), string("a", "1")];
+  const found = await compare([database(0), string("a", "1")], twice);
+  expect(found).toMatchObject({ isEqual: false, differing: 0 });
+});
+
 it("counts all differences, and names as many as requested", async () => {
   const many = Array.from({ length: 30 }, (_, index) => string(`key-${index}`, "x"));
   const result = await compare([], many);

@@ -27,7 +27,7 @@ const STREAM = Buffer.concat([
 /** Names of the commands of each unit, and where the unit ends. */
 function unitsOf(pieces: readonly Buffer[]): string[] {
   const parser = new CommandParser();
-  const units = new StreamUnits(0);
+  const units = new StreamUnits();
   let offset = 0;
   return pieces.flatMap((piece) =>
     parser.push(piece).flatMap((each) => {
@@ -93,6 +93,6 @@ describe("a replication stream", () => {
         }
       }),
     );
-    expect(() => new StreamUnits(0).add({ name: "SELECT", words: [], bytes: Buffer.alloc(0) })).toThrow(StreamCorrupt);
+    expect(() => new StreamUnits().add({ name: "SELECT", words: [], bytes: Buffer.alloc(0) })).toThrow(StreamCorrupt);
   });
 });

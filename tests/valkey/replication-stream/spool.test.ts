@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -21,6 +21,7 @@ it("gives frames back in order, to a consumer that is faster or slower, and remo
   await Promise.all([1, 2, 3, 4, 5].map((frame) => spool.push(frame, big)));
   expect(spool.waiting).toBe(5 * big.length);
   expect(readdirSync(directory).length).toBeGreaterThan(1);
+  for (const name of readdirSync(directory)) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
   for (const frame of [1, 2, 3, 4, 5]) {
     const taken = await spool.take();
     expect(taken?.frame).toBe(frame);
