@@ -25,7 +25,7 @@ function addArchive({ program, signal, finish }: Context): void {
       "Follow a replica of each shard, and write its data and every later change into a folder, until Ctrl-C. The " +
         "command restore restores any time between",
     )
-    .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
+    .argument("[stack]", "name of a deployed stack of the platform host (default: the servers of the options)");
   addServerOptions(command)
     .option("--into <folder>", "folder of the archive; made if it does not exist (required)")
     .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: none)")
