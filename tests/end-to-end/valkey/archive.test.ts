@@ -59,6 +59,7 @@ async function load(
 ): Promise<{ digest: unknown; keys: Map<string, string>; file: string }> {
   const server = await startServer(sandbox, programs, directory, LOADED);
   try {
+    expect(loadingProblem("restored-0", await server.connection.info("stats"))).toBeUndefined();
     return { digest: await digestOf(server), keys: await digests(server), file: await save(server) };
   } finally {
     await server.kill();
