@@ -101,7 +101,7 @@ async function readInput(
   return { chosen, programs, replicas: count };
 }
 
-/** A time as milliseconds since the epoch. Undefined for other texts, and for a day that the month does not have. Pure. */
+/** A time as milliseconds since the epoch. Undefined for other texts, and for a day that does not exist. Pure. */
 export function parseInstant(text: string): number | undefined {
   const day = INSTANT.exec(text)?.[1];
   const [time, midnight] = [Date.parse(text), Date.parse(`${day}T00:00:00Z`)];
@@ -242,7 +242,8 @@ export function formatComparisons(
     comparisons.length === 0
       ? "FAIL — the servers were not compared, because verification failed"
       : unequal.length === 0
-        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}: every key, value and TTL is the same as in the archive${left}`
+        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}: ` +
+          `every key, value and TTL is the same as in the archive${left}`
         : `FAIL — ${unequal.map(({ server }) => server).join(", ")}: not the same data as in the archive`;
   return [
     ...textTable([["SHARD", "INSTANT", "SERVER", "KEYS", "EXPIRED SINCE", "DIFFERENT"], ...rows], "lllrrr"),

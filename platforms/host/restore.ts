@@ -121,15 +121,15 @@ export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): 
 }
 
 /**
- * The reason why a server does not have the data of its set, although it has loaded the set. Undefined if there is none.
- * A server continues when it refuses a command of an append-only file, and counts these commands. Pure.
+ * The reason why a server that has loaded its set does not have the set's data. Undefined if there is none. A server
+ * continues when it refuses a command of an append-only file, and counts these commands. Pure.
  * @param stats reply to INFO stats
  */
 export function loadingProblem(server: string, stats: string): string | undefined {
   const refused = infoNumber(parseInfo(stats), "unexpected_error_replies");
   if (refused === 0) return undefined;
   const count = refused === undefined ? "an unknown number of commands" : counted(refused, "command");
-  return `FAIL — ${server} refused ${count} of its set while it loaded the set, so its data are not those of the archive`;
+  return `FAIL — ${server} refused ${count} of its set during loading, so its data are not those of the archive`;
 }
 
 /**

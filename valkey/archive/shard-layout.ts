@@ -64,7 +64,8 @@ async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<La
   const lacking = lackingNodes(found.map(({ view }) => view));
   if (lacking.length > attempts.length - found.length)
     throw new Failure(
-      `nodes with slots are not in the list of nodes: ${lacking.join(", ")}; start the command again with a list that has them`,
+      `nodes with slots are not in the list of nodes: ${lacking.join(", ")}; ` +
+        "start the command again with a list that has them",
     );
   const shards = new Map<string, { slots: readonly SlotRange[]; members: ShardMember[] }>();
   for (const { member, view } of found) {

@@ -77,8 +77,8 @@ const NONE = Buffer.alloc(0);
 
 /**
  * The items of the stream. The server is never slowed down by a slow consumer: items wait on disk.
- * @throws SpoolFull and SpoolFailed after the items that fit, the error of the connection when no server could be reached in time, and
- * the signal's reason
+ * @throws SpoolFull and SpoolFailed after the items that fit, the error of the connection when no server could be
+ * reached in time, and the signal's reason
  */
 export async function* followStream(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
   const spool = new Spool<StreamEvent>(options.spoolDirectory, options.spoolLimit);

@@ -1,4 +1,4 @@
-/** Archives that lack files: what is damaged, and when the last time is not taken for the last one that was archived. */
+/** Archives that lack files: what is damaged, and when the last time is not the last one that was archived. */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
