@@ -107,7 +107,7 @@ describe("replication", () => {
 
     const { command, connection, endpoint, access } = await restored([folder, "--at", before, "--replicas", "1"]);
     expect(command.output).toMatch(
-      /RESTORE replication: PASS — \d+ keys of 1 shard: every key, value and TTL is equal/,
+      /RESTORE replication: PASS — \d+ keys of 1 shard: every key, value and TTL is the same/,
     );
     // The key `short` has expired since.
     expect(command.output).toMatch(/restored-0 +\d+ +1 +0\n.*restored-1 +\d+ +1 +0\n/);

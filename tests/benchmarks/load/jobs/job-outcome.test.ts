@@ -113,7 +113,7 @@ describe("the outcome of a Job", () => {
     expect(jobOutcome(facts({ records: [record(), late] })).warnings).toMatchObject([
       {
         code: "runners-apart",
-        text: expect.stringContaining("at the same time for only 33.3 % of the measurement") as string,
+        text: expect.stringContaining("ran together during only 33.3 % of the measurement") as string,
       },
     ]);
   });
