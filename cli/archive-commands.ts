@@ -39,7 +39,7 @@ function addArchive({ program, signal, finish }: Context): void {
 function addBackups({ program, finish }: Context): void {
   program
     .command("backups")
-    .description("List the sets of an archive: the times that can be restored, sizes and keys")
+    .description("List what an archive has: the times that can be restored, sizes and keys")
     .argument("<folder>", "folder of the archive")
     .option("--json", "sets as JSON")
     .action(async (folder: string, values: Values) => {
@@ -52,7 +52,7 @@ function addRestore({ program, signal, finish }: Context): void {
   program
     .command("restore")
     .description(
-      "Restore an archive as it was at a time, verify the servers, and compare every key, value and TTL with the sets. " +
+      "Restore the data that an archive had at a given time, verify the servers, and compare every key, value and TTL. " +
         "Then the servers run until Ctrl-C. The exit status is 0 if everything is equal, else 1",
     )
     .argument("<folder>", "folder of the archive")

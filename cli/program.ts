@@ -245,7 +245,9 @@ function addCompare({ program, finish }: Context): void {
 function addRecommend({ program, finish }: Context): void {
   program
     .command("recommend")
-    .description("Recommend mode, primaries, machine type and io-threads for a load, from measured capacity and prices")
+    .description(
+      "Recommend the mode, the number of primaries, the machine type and io-threads for a load, from measured capacity and prices",
+    )
     .argument("[results...]", "results.json files, or their directories")
     .option("--rate <rps>", "peak rate, requests per second (required)")
     .option("--reads <part>", "part of the requests that read (default: 0.9)")

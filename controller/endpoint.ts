@@ -1,6 +1,6 @@
 /**
  * The HTTP endpoint of a watching process: metrics for Prometheus, and the results of the last looks at deployments, as
- * JSON.
+ * JSON. The probes of the controller's pod ask for the metrics, so they pass whatever the looks find.
  */
 import { once } from "node:events";
 import type { Server } from "node:http";

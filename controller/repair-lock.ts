@@ -114,7 +114,7 @@ export class FileLock implements RepairLock {
   }
 }
 
-/** Lock that is always free, for servers that, as far as is known, only this process changes. */
+/** Lock that is always free. It serves for servers that no other process is known to change. */
 export const NO_LOCK: RepairLock = {
   observe: () => Promise.resolve(undefined),
   begin: () => Promise.resolve(undefined),

@@ -1,4 +1,7 @@
-/** Arguments of all deployments. Arguments that decide which resources exist have plain types; others are `Input`s. */
+/**
+ * Arguments of all deployments. Arguments that decide which resources exist have plain types; others are `Input`s.
+ * `deployment/deployment-args.ts` makes these arguments from those of the public components, with their defaults.
+ */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { OnLostMajority } from "../../controller/pod-settings";

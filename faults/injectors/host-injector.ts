@@ -23,7 +23,8 @@ const FILL_CHUNK_BYTES = 64 * 1024;
 
 /**
  * Injects faults into processes. The injector remembers the nodes that it froze and the disks that it filled, so that
- * `restore` can heal them. A network cut is recorded in the run directory of the host.
+ * `restore` can heal them. `platforms/host/side-effects.ts` cuts networks with
+ * iptables, and records this in the run directory of the host.
  */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();

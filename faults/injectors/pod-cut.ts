@@ -31,7 +31,11 @@ export interface PodCut {
 type Spec = Plain<V1NetworkPolicySpec>;
 type EgressRule = NonNullable<Spec["egress"]>[number];
 
-/** The specs of both policies of a cut, derived from the deployment's own policy. Pure. */
+/**
+ * Specs of the two NetworkPolicies that separate some pods of a deployment from its other pods. `cut` selects the pods
+ * that are cut off, and `others` selects the remaining pods. Among the pods of the deployment, each policy lets pods
+ * call only those of their own side. Both specs are derived from the deployment's own policy. Pure.
+ */
 export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec; readonly cut: Spec } {
   const narrowTo = (selector: Plain<V1LabelSelector>): Spec => ({
     ...own,

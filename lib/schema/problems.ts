@@ -31,7 +31,7 @@ export function describeIssues(
   return describeAll(toJsonSchema(schema), input, issues, label);
 }
 
-/** Message for an unknown key: `x: unknown key; did you mean y? Known here: …`. */
+/** Message for an unknown key: `x: unknown key; did you mean y? Allowed keys: …`. */
 export function unknownKey(where: string, key: string, known: readonly string[]): string {
   const list = known.length === 0 ? "" : ` Allowed keys: ${known.join(", ")}`;
   return `${where}: unknown key;${didYouMean(key, known)}${list}`;

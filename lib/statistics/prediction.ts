@@ -59,8 +59,8 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
 }
 
 /**
- * Prediction by y = a · x^p, fitted to logarithms. The interval is a factor in both directions. All x and y must be
- * positive.
+ * Prediction by y = a · x^p, fitted to logarithms. The interval is symmetric for the logarithm: `high / estimate` equals
+ * `estimate / low`. Points whose x or y is not positive are left out.
  * @returns undefined for fewer than three points, or if all points have the same x
  */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {

@@ -20,7 +20,7 @@ const CONNECT_MS = 3_000;
  * be replaced.
  *
  * The machine of a lost pod may still run the old server, for example behind a broken network. These checks make sure
- * that the old server cannot take part any more:
+ * that nothing more is lost when the pod is replaced:
  *
  * - Nothing accepts a connection at the address of the old server. If only the kubelet has failed, the server still
  *   replies, and must stay.
@@ -29,12 +29,12 @@ const CONNECT_MS = 3_000;
  *   this side has the majority. An old primary on the other side stops accepting writes after the node timeout. The new
  *   server starts empty and therefore with a new node ID, so no two nodes have the same ID. When the network is back,
  *   the others no longer know the old ID, or know that its slots have a new owner with a higher epoch.
- * - In replication mode, the running part has the only primary that this process reaches, and this primary serves no
- *   other replica. With Sentinels, the majority of them must be ready on this side, so that the other side cannot
+ * - In replication mode, the running part has the only primary that this process reaches, and this primary lists no
+ *   replicas except those of the running part. With Sentinels, the majority of them must be ready on this side, so that the other side cannot
  *   promote a replica. An old primary on the other side keeps accepting writes there, unless `min-replicas-to-write` is
  *   set. These writes are lost as soon as the Sentinels turn it into a replica, whether or not its pod is replaced.
- *   Without Sentinels, nobody takes over from the designated primary, so its pod is never replaced: if it started empty
- *   while others do not answer, they would copy the empty data.
+ *   Without Sentinels, nobody takes over from the designated primary. If it started empty, the other servers would
+ *   replace their data with its empty data. So its pod is never replaced.
  *
  * @param lost pods of servers on lost machines
  */

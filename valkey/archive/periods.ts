@@ -1,5 +1,6 @@
 /**
- * The folder of an archive. It belongs to one deployment. A period is a time in which each shard kept its slots.
+ * The folder of an archive. It belongs to one deployment. A period is a time in which each shard kept its slots. No code
+ * deletes a period or a set: the user deletes them.
  *
  *   archive.json                  the deployment
  *   PERIOD/period.json            the shards with their slots

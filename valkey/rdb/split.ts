@@ -64,7 +64,8 @@ export async function splitRdb(
       key: (key: RdbKey) => {
         const target = targetOf[key.slot] ?? NO_TARGET;
         const writer = writers[target];
-        if (writer === undefined) throw new Failure(`no target has slot ${key.slot}, the slot of a key of the file`);
+        if (writer === undefined)
+          throw new Failure(`the file has a key in slot ${key.slot}, but no target has this slot`);
         run.continueIn(writer, key.database);
         keysOf[target] = (keysOf[target] ?? 0) + 1;
       },

@@ -160,7 +160,8 @@ class Follower {
         this.#position = undefined;
         await this.#receiveBase(link, reply.position, serverVersion);
         this.#position = reply.position;
-      } else if (position === undefined) throw new Failure(`${link.where} continued a stream that was not requested`);
+      } else if (position === undefined)
+        throw new Failure(`${link.where} was asked for a copy of all data, but replied with CONTINUE`);
       else {
         this.#position = { ...position, replid: reply.replid };
         await this.spool.push({ kind: "continued", replid: reply.replid }, NONE);

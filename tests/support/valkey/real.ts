@@ -22,6 +22,7 @@ export const never = new AbortController().signal;
 
 let programs: Promise<Programs> | undefined;
 
+/** @throws BadInput if there is no Valkey, so that tests fail and are not skipped */
 export function realPrograms(): Promise<Programs> {
   programs ??= findPrograms(packagesDirectory(), () => undefined, never);
   return programs;
