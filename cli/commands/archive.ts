@@ -146,59 +146,68 @@ function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
  * Prints the events of an archive, and the RPO. To compute the RPO, it takes the age that the oldest command of each
  * file had when the file was on the disk.
  */
-class ArchiveLog {
+export class ArchiveLog {
   #bytes = 0;
   #recentMs = 0;
   #highestMs = 0;
-  /** Whether the archive follows the replication stream of a server. */
-  #follows = false;
+  /** Shards of the period of which the archive has no base yet; undefined before the first period. */
+  #missing: Set<string> | undefined;
+
+  constructor(private readonly say = print) {}
 
   add(event: ArchiveEvent): void {
     const at = formatTime(Date.now());
     switch (event.kind) {
       case "period": {
+        this.#missing = new Set(event.period.shards.map(({ name }) => name));
         const shards = counted(event.period.shards.length, "shard");
-        print(`${at} ${event.isNew ? "new" : "continued"} period ${event.period.name} with ${shards}`);
+        this.say(`${at} ${event.isNew ? "new" : "continued"} period ${event.period.name} with ${shards}`);
         return;
       }
       case "connect":
-        print(`${at} ${event.shard}: following ${event.node}`);
+        this.say(`${at} ${event.shard}: following ${event.node}`);
         return;
       case "continued":
-        this.#follows = true;
-        print(`${at} ${event.shard}: the stream goes on where the archive ended`);
+        this.#missing?.delete(event.shard);
+        this.say(`${at} ${event.shard}: the stream goes on where the archive ended`);
         return;
       case "written":
         this.#addFile(at, event);
         return;
       case "waiting":
-        print(`${at} waiting: ${event.why}`);
+        this.say(`${at} waiting: ${event.why}`);
         return;
       case "moved":
-        print(`${at} slots have moved, so the period ends and every shard gets a new base`);
+        this.say(`${at} slots have moved, so the period ends and every shard gets a new base`);
     }
   }
 
-  /** Prints a line with the highest RPO since the previous line. */
+  /** Prints a line with the highest RPO since the previous line, or the shards that have no base yet. */
   report(): void {
-    if (!this.#follows) return;
-    print(`${formatTime(Date.now())} ${rpo(this.#recentMs)}; ${formatBytes(this.#bytes)} of commands in all`);
+    const missing = [...(this.#missing ?? [])].join(", ");
+    const state = missing === "" ? rpo(this.#recentMs) : `no base yet of ${missing}`;
+    if (this.#missing !== undefined)
+      this.say(`${formatTime(Date.now())} ${state}; ${formatBytes(this.#bytes)} of commands in all`);
     this.#recentMs = 0;
   }
 
-  /** @throws Failure if no stream was followed */
+  /** @throws Failure if a shard has no base */
   finish(): void {
-    if (!this.#follows) throw new Failure("nothing was archived: the command ended before the first base was written");
-    print(`Stopped. Highest ${rpo(this.#highestMs)}; ${formatBytes(this.#bytes)} of commands`);
+    const missing = [...(this.#missing ?? ["any shard"])].join(", ");
+    if (missing !== "")
+      throw new Failure(
+        `the command ended before the archive had a base of ${missing}, so no time can be restored yet`,
+      );
+    this.say(`Stopped. Highest ${rpo(this.#highestMs)}; ${formatBytes(this.#bytes)} of commands`);
   }
 
   #addFile(at: string, { shard, file }: Extract<ArchiveEvent, { kind: "written" }>): void {
-    this.#follows = true;
+    this.#missing?.delete(shard);
     if (file.keys === undefined) {
       this.#bytes += file.bytes;
       this.#recentMs = Math.max(this.#recentMs, file.ageMs);
       this.#highestMs = Math.max(this.#highestMs, file.ageMs);
-    } else print(`${at} ${shard}: base with ${counted(file.keys, "key")}, ${formatBytes(file.bytes)}`);
+    } else this.say(`${at} ${shard}: base with ${counted(file.keys, "key")}, ${formatBytes(file.bytes)}`);
   }
 }
 

@@ -215,7 +215,7 @@ class RestoreRun {
 const secondsSince = (began: number): string => ((performance.now() - began) / 1000).toFixed(1);
 
 /**
- * Report of a restore as lines of text: the time as of which each shard was restored, the differences between each
+ * Report of a restore as lines of text: the instant to which each shard was restored, the differences between each
  * server and the archive, and the verdict. Pure.
  */
 export function formatComparisons(

@@ -22,3 +22,16 @@ export interface BenchmarkContext {
   /** Takes a row that this machine cannot measure, and the reason. */
   readonly skip: (id: string, why: string) => void;
 }
+
+/** Measures if a row is wanted. Skips the wanted rows if something is missing. @param missing what is missing; undefined if nothing is */
+export async function measureOrSkip(
+  context: BenchmarkContext,
+  ids: readonly string[],
+  missing: string | undefined,
+  measure: (context: BenchmarkContext) => Promise<void>,
+): Promise<void> {
+  const wanted = ids.filter((id) => context.wanted.has(id));
+  if (wanted.length === 0) return;
+  if (missing === undefined) await measure(context);
+  else for (const id of wanted) context.skip(id, missing);
+}

@@ -32,7 +32,7 @@ const INCREMENT_BYTES = 64 * 1024 ** 2;
 /** Smallest distance of two instants, milliseconds. */
 const INSTANT_MS = 100;
 
-/** Interval at which manifests say that there are no commands, milliseconds. */
+/** Interval of the manifests that are written while no commands arrive, milliseconds. */
 const QUIET_MS = 10_000;
 /** Field of an RDB file: the database that is selected where the stream continues. */
 const STREAM_DATABASE = "repl-stream-db";

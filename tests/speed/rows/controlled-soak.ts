@@ -4,9 +4,9 @@ import { Failure, messageOf } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods } from "../../support/kubernetes/deployed-pods";
-import { KernelFaults, ON_THIS_KERNEL } from "../../support/kubernetes/kernel-faults";
-import { KUBECONFIG } from "../../support/kubernetes/throw-away";
+import { KernelFaults, MISSING_KERNEL } from "../../support/kubernetes/kernel-faults";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
+import { measureOrSkip } from "../benchmark";
 import { atMost, singleRow } from "../row";
 import { CLUSTER, moveReplica, shardsOf, untilHealthy } from "./heal";
 import type { Disturbance } from "./left-alone";
@@ -22,6 +22,7 @@ const KEYS_PER_ROUND = 50;
 const COPIED_MS = 60_000;
 /** A deployment that takes longer until it passes would need a hand. */
 const SERVED_MS = 600_000;
+const MOST_INTERRUPTIONS = 10;
 /** The longest time that a freeze or a cut lasts. */
 const MOST_SECONDS = 30;
 
@@ -34,13 +35,7 @@ const FAULTS: readonly (readonly [what: string, strike: Disturbance])[] = [
 export const controlledSoak: Benchmark = {
   title: "A day with a controller, compressed",
   ids: [SECONDS_ID, KEYS_ID],
-  run: async (context) => {
-    const ids = [SECONDS_ID, KEYS_ID].filter((id) => context.wanted.has(id));
-    if (ids.length === 0) return;
-    if (KUBECONFIG === undefined || !ON_THIS_KERNEL)
-      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel");
-    else await measure(context);
-  },
+  run: (context) => measureOrSkip(context, [SECONDS_ID, KEYS_ID], MISSING_KERNEL, measure),
 };
 
 async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
@@ -52,7 +47,7 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
   try {
     await controlled.untilLook(120, ({ pass }) => pass);
     const faults = await KernelFaults.open(NAME);
-    for (; round < ROUNDS && !signal.aborted; round++) {
+    for (let interruptions = 0; round < ROUNDS && !signal.aborted;) {
       const [what, strike] = FAULTS[Math.floor(Math.random() * FAULTS.length)] ?? [];
       await untilServed(pods);
       written.push(...(await writeKeys(pods, round)));
@@ -60,11 +55,13 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
       const seconds = 1 + Math.random() * MOST_SECONDS;
       try {
         await strike?.({ controlled, faults, shards, round, seconds });
-        report(`${round + 1}: ${what ?? ""} (${seconds.toFixed(0)} s where it lasts)`);
+        report(`${++round}: ${what ?? ""} (${seconds.toFixed(0)} s where it lasts)`);
       } catch (error) {
         // What disturbs may itself be disturbed, for example by an API server that does not answer on a busy machine.
+        // Such a fault does not count.
         signal.throwIfAborted();
-        report(`${round + 1}: ${what ?? ""}, interrupted: ${messageOf(error)}`);
+        if (++interruptions > MOST_INTERRUPTIONS) throw error;
+        report(`interrupted: ${what ?? ""}: ${messageOf(error)}`);
       } finally {
         await faults.heal();
       }
@@ -102,7 +99,7 @@ async function untilServed(pods: DeployedPods): Promise<void> {
 
 /** Writes keys to all shards, each to a replica too. @returns the keys */
 async function writeKeys(pods: DeployedPods, round: number): Promise<string[]> {
-  const keys = Array.from({ length: KEYS_PER_ROUND }, (_, index) => `round-${round}-${index}`);
+  const keys = Array.from({ length: KEYS_PER_ROUND }, (_, index) => `round-${round}-${Date.now()}-${index}`);
   await withPrimaries(pods, async (primaryOf) => {
     for (const key of keys) {
       await primaryOf(key).set(key, "value");

@@ -5,9 +5,9 @@ import { Failure, messageOf } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import { freezePods, KernelFaults, ON_THIS_KERNEL } from "../../support/kubernetes/kernel-faults";
-import { KUBECONFIG } from "../../support/kubernetes/throw-away";
+import { freezePods, KernelFaults, MISSING_KERNEL } from "../../support/kubernetes/kernel-faults";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
+import { measureOrSkip } from "../benchmark";
 import { atMost, singleRow } from "../row";
 import type { Shard } from "./heal";
 import { CLUSTER, shardsOf } from "./heal";
@@ -50,13 +50,7 @@ export const DISTURBANCES: readonly (readonly [what: string, disturb: Disturbanc
 export const leftAlone: Benchmark = {
   title: "Disturbances that a controller leaves alone",
   ids: [REPAIRS, TAKEOVERS],
-  run: async (context) => {
-    const ids = [REPAIRS, TAKEOVERS].filter((id) => context.wanted.has(id));
-    if (ids.length === 0) return;
-    if (KUBECONFIG === undefined || !ON_THIS_KERNEL)
-      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel");
-    else await measure(context);
-  },
+  run: (context) => measureOrSkip(context, [REPAIRS, TAKEOVERS], MISSING_KERNEL, measure),
 };
 
 async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {

@@ -6,11 +6,11 @@ import { groupBy } from "../../../lib/group-by";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import { KernelFaults, ON_THIS_KERNEL } from "../../support/kubernetes/kernel-faults";
-import { KUBECONFIG } from "../../support/kubernetes/throw-away";
+import { KernelFaults, MISSING_KERNEL } from "../../support/kubernetes/kernel-faults";
 import type { Ack, Overlap } from "../../support/valkey/two-writers";
 import { acksOf, overlappingWriters } from "../../support/valkey/two-writers";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
+import { measureOrSkip } from "../benchmark";
 import { atMost, singleRow } from "../row";
 import { CLUSTER, shardsOf } from "./heal";
 
@@ -37,13 +37,7 @@ const SIDES: readonly (readonly [what: string, choose: (pods: DeployedPods, roun
 export const partitions: Benchmark = {
   title: "Partitions of a cluster whose controller may let replicas take over",
   ids: IDS,
-  run: async (context) => {
-    const ids = IDS.filter((id) => context.wanted.has(id));
-    if (ids.length === 0) return;
-    if (KUBECONFIG === undefined || !ON_THIS_KERNEL)
-      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel");
-    else await measure(context);
-  },
+  run: (context) => measureOrSkip(context, IDS, MISSING_KERNEL, measure),
 };
 
 async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {

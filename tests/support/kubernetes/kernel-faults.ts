@@ -6,9 +6,15 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
+import { KUBECONFIG } from "./throw-away";
 
-/** Whether this process may signal the pods' processes and filter their packets: "yes". */
-export const ON_THIS_KERNEL = process.env["VALKEY_TEST_PODS_ON_THIS_KERNEL"] === "yes";
+/** Reason why this process may not signal the pods' processes and filter their packets. Undefined if it may. */
+export const MISSING_KERNEL =
+  KUBECONFIG === undefined || process.env["VALKEY_TEST_PODS_ON_THIS_KERNEL"] !== "yes"
+    ? "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel"
+    : undefined;
+/** Beginning of the comment of each rule, by which a later run knows the rules of this project. */
+const COMMENT = "valkey-test-";
 const API_SERVER_PORT = "6443";
 
 type Rule = readonly [chain: string, ...words: string[]];
@@ -16,15 +22,16 @@ type Rule = readonly [chain: string, ...words: string[]];
 export class KernelFaults {
   #rules: Rule[] = [];
 
-  /** @param tag marks the rules, so that those of a killed run are found */
-  private constructor(private readonly tag: string) {}
+  private constructor(private readonly comment: string) {}
 
-  /** Removes the rules of a former run. */
-  static async open(tag: string): Promise<KernelFaults> {
+  /** Removes the rules that a killed run has left. @param name of the deployment that the faults are for */
+  static async open(name: string): Promise<KernelFaults> {
+    const comment = `${COMMENT}${name}`;
     const { stdout } = await promisify(execFile)("iptables", ["-w", "-S"]);
-    const leftovers = stdout.split("\n").filter((line) => line.startsWith("-A ") && line.includes(tag));
+    const isOwn = (line: string): boolean => line.startsWith("-A ") && line.includes(`--comment ${comment} `);
+    const leftovers = stdout.split("\n").filter(isOwn);
     for (const line of leftovers) await iptables("-D", ...line.split(" ").slice(1));
-    return new KernelFaults(tag);
+    return new KernelFaults(comment);
   }
 
   /** Drops what one side sends the other, of open connections too. @param left addresses, as is `right` */
@@ -47,7 +54,7 @@ export class KernelFaults {
   }
 
   get #end(): string[] {
-    return ["-m", "comment", "--comment", this.tag, "-j", "DROP"];
+    return ["-m", "comment", "--comment", this.comment, "-j", "DROP"];
   }
 
   async #drop(rule: Rule): Promise<void> {
