@@ -20,6 +20,8 @@ const ROUNDS = 60;
 const KEYS_PER_ROUND = 50;
 /** After a cut, TCP sends again only after a while that grows with the length of the cut. */
 const COPIED_MS = 60_000;
+/** Longest wait of one command. A connection gives up a command that takes longer than its time limit. */
+const WAIT_MS = 1000;
 /** A deployment that takes longer until it passes would need a hand. */
 const SERVED_MS = 600_000;
 const MOST_INTERRUPTIONS = 10;
@@ -103,7 +105,9 @@ async function writeKeys(pods: DeployedPods, round: number): Promise<string[]> {
   await withPrimaries(pods, async (primaryOf) => {
     for (const key of keys) {
       await primaryOf(key).set(key, "value");
-      if ((await primaryOf(key).wait(1, COPIED_MS)) < 1) throw new Failure(`no replica has ${key}`);
+      const isCopied = async (): Promise<boolean> => (await primaryOf(key).wait(1, WAIT_MS)) >= 1;
+      if (!(await holdsInTime(isCopied, { timeoutMs: COPIED_MS, intervalMs: 1 })))
+        throw new Failure(`no replica has ${key}`);
     }
   });
   return keys;
