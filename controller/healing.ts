@@ -4,6 +4,7 @@
  */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
 import type { AssertionId } from "../valkey/verification/assertion";
+import { listNames } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
 
@@ -54,6 +55,11 @@ const ABANDONED_MINUTES = { sameKeys: 5, otherKeys: 30 };
  * recovers by itself: a pod that has lost its data joins again within half a minute.
  */
 const STEADY_SECONDS = 20;
+/**
+ * Seconds for which looks must find the same problems while nodes that reply do not reach each other. A cut network
+ * recovers by itself, and no repair mends it. But nodes that have old addresses of each other need a repair.
+ */
+const SEPARATED_SECONDS = 120;
 /** Time without a failover after which a replica may take over for an even spread over the zones, minutes. */
 const QUIET_MINUTES = 5;
 /**
@@ -186,7 +192,10 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
   if (missing[0] !== undefined) return wait(`${missing[0].id} does not hold`);
   if (moving !== undefined) return wait(moving);
-  if (now - memory.since < STEADY_SECONDS * 1000) return wait("the deployment may recover by itself");
+  const isSteady = (seconds: number): boolean => now - memory.since >= seconds * 1000;
+  if (!isSteady(STEADY_SECONDS)) return wait("the deployment may recover by itself");
+  if (look.separated !== undefined && !isSteady(SEPARATED_SECONDS))
+    return wait(`another node does not reach ${listNames(look.separated)}, but the network may recover by itself`);
   if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
     return wait(`the limit of ${MAX_REPAIRS_PER_HOUR} repairs in one hour is reached`);
   const last = memory.repairs.at(-1);
@@ -231,5 +240,7 @@ function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
 
 function describeProblems(memory: HealingMemory, look: Look): string | undefined {
   const problems = problemsOf(memory, look);
-  return problems.length === 0 ? undefined : problems.join("; ");
+  if (problems.length === 0) return undefined;
+  // The wait begins again when a cut begins or ends.
+  return [...problems, ...(look.separated === undefined ? [] : ["separated"])].join("; ");
 }

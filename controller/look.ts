@@ -1,6 +1,7 @@
 /** One look at a deployment: the verdict, the failed assertions and the primaries, as plain data. Pure. */
 import { compact } from "../lib/compact";
 import { formatDuration } from "../lib/units";
+import { separatedNodes } from "../valkey/verification/cluster-verdict";
 import { changedSettings } from "../valkey/verification/shared-assertions";
 import type { Verification } from "../valkey/verification/verify";
 import { formatRanges } from "../valkey/topology/slots";
@@ -37,6 +38,11 @@ export interface Look {
    * them.
    */
   readonly openSlots?: OpenSlots | undefined;
+  /**
+   * Names of nodes that reply, but that another node does not reach. The network between the nodes may be cut. Undefined
+   * if all nodes that reply reach each other.
+   */
+  readonly separated?: readonly string[] | undefined;
   /** Names of settings that servers take without a restart, and that do not have their configured values. */
   readonly changedSettings?: readonly string[] | undefined;
 }
@@ -51,6 +57,7 @@ export function lookOf(
   const verdict = verification?.verdict;
   const pass = verdict?.pass === true;
   const changed = verification === undefined || pass ? [] : settingsToRepair(verification);
+  const separated = verification === undefined || pass ? [] : separatedNodes(verification.facts.nodes);
   return {
     deployment,
     at: time,
@@ -62,6 +69,7 @@ export function lookOf(
     ],
     remarks: pass ? drift : [],
     ...(openSlots === undefined ? {} : { openSlots }),
+    ...(separated.length === 0 ? {} : { separated }),
     ...(changed.length === 0 ? {} : { changedSettings: changed }),
     primaries: Object.fromEntries(
       (verdict?.shards ?? []).flatMap(({ slots, primary }) =>

@@ -50,6 +50,15 @@ describe("the decision to repair", () => {
     });
   });
 
+  it("waits for two minutes while nodes that reply do not reach each other, and then for twenty seconds", () => {
+    const cut = (seconds: number): Look => look(seconds, [BROKEN], { separated: ["orders-0", "orders-3"] });
+    const why = "another node does not reach orders-0, orders-3, but the network may recover by itself";
+    expect(decisionAfter([cut(0), cut(60), cut(115)])).toEqual({ kind: "wait", why });
+    expect(decisionAfter([cut(0), cut(60), cut(120)]).kind).toBe("repair");
+    expect(decisionAfter([cut(0), cut(60), look(65, [BROKEN]), look(80, [BROKEN])]).kind).toBe("wait");
+    expect(decisionAfter([cut(0), cut(60), look(65, [BROKEN]), look(85, [BROKEN])]).kind).toBe("repair");
+  });
+
   it.each(["reachable", "not-loading", "one-primary", "one-owner", "lag-bounded"])(
     "is not made while %s does not hold",
     (id) => {

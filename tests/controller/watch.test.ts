@@ -5,7 +5,10 @@ import { watch } from "../../controller/watch";
 import type { Inspection } from "../../provider/updates/drift";
 
 const passing = (pass: boolean): Inspection =>
-  ({ verification: { verdict: { pass, assertions: [], shards: [] } }, drift: [] }) as unknown as Inspection;
+  ({
+    verification: { facts: { nodes: [] }, verdict: { pass, assertions: [], shards: [] } },
+    drift: [],
+  }) as unknown as Inspection;
 
 /** Times of the looks within 500 ms, milliseconds since the first. */
 async function looks(pass: boolean, changesAfterMs?: number): Promise<number[]> {

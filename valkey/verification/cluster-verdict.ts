@@ -108,6 +108,21 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
   return assertion("none-failing", "no node reports another node as failing", "none", violations);
 }
 
+/**
+ * Names of the nodes that reply although another node that replies suspects them, reports them as failed, or has no bus
+ * link to them. Nodes without a reply do not count, nor do node IDs that no node has any more.
+ */
+export function separatedNodes(nodes: readonly NodeFacts[]): string[] {
+  const named = nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : []));
+  const nameById = new Map(named);
+  const names = nodes.flatMap(({ view }) => {
+    if (!view.known) return [];
+    const flagged = view.value.unhealthy.filter(({ flag }) => flag === "suspected" || flag === "failed");
+    return compact([...flagged.map(({ id }) => id), ...view.value.unlinked].map((id) => nameById.get(id)));
+  });
+  return [...new Set(names)].sort();
+}
+
 /** A topology, and the names of the nodes whose view contains this topology. */
 interface SharedTopology {
   readonly topology: Topology;

@@ -26,6 +26,8 @@ const POLL_MS = 1000;
 const AFTER_MS = 3000;
 /** Time without a failover after which the controller lets replicas take over for an even spread. */
 const QUIET_MS = 5 * 60_000;
+/** Time without work on an open slot after which its migration counts as abandoned. */
+const ABANDONED_MS = 5 * 60_000;
 
 interface Fault {
   readonly id: string;
@@ -62,6 +64,21 @@ const FAULTS: readonly Fault[] = [
     strike: crowdZone,
     quietMs: QUIET_MS,
   },
+  {
+    id: "slots",
+    what: "an abandoned migration of a slot, from the end of the five minutes without work on it",
+    kind: CLUSTER,
+    limit: 60,
+    strike: abandonSlot,
+    quietMs: ABANDONED_MS,
+  },
+  {
+    id: "settings",
+    what: "a setting that is changed by hand on one server",
+    kind: CLUSTER,
+    limit: 60,
+    strike: changeSetting,
+  },
 ];
 const METRICS = ["seconds", "lost", "failed"] as const;
 type Metric = (typeof METRICS)[number];
@@ -87,7 +104,7 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
   const name = `heal-${fault.id}`;
   const settings = { save: "", "repl-diskless-sync-delay": 0 };
   const pods = await DeployedPods.open(name, fault.kind, { settings, ephemeral: true });
-  const controlled = await ControlledPods.open(pods, { repair: true });
+  const controlled = await ControlledPods.open(pods, { repair: true, repairSettings: true });
   const seconds: number[] = [];
   const writes: ObservedWrites[] = [];
   try {
@@ -223,5 +240,27 @@ async function crowdZone({ pods }: ControlledPods): Promise<void> {
   await pods.withNodes(async (at) => {
     await at(crowding.replica).call("CLUSTER", "FAILOVER");
     while (!String(await at(crowding.replica).call("ROLE")).startsWith("master")) await sleep(POLL_MS);
+  });
+}
+
+/** Opens a slot for a migration, as a tool does that stops right there. */
+async function abandonSlot({ pods }: ControlledPods, round: number): Promise<void> {
+  const { shards } = (await pods.verified()).verdict;
+  const [source, target] = [shards[round % shards.length], shards[(round + 1) % shards.length]];
+  const slot = source?.slots[0]?.from ?? 0;
+  await pods.withNodes(async (at) => {
+    const [from, to] = [
+      String(await at(source?.primary).call("CLUSTER", "MYID")),
+      String(await at(target?.primary).call("CLUSTER", "MYID")),
+    ];
+    await at(target?.primary).call("CLUSTER", "SETSLOT", slot, "IMPORTING", from);
+    await at(source?.primary).call("CLUSTER", "SETSLOT", slot, "MIGRATING", to);
+  });
+}
+
+/** Changes a configured setting on one server. */
+async function changeSetting({ pods }: ControlledPods, round: number): Promise<void> {
+  await pods.withNodes(async (_, all) => {
+    await all[round % all.length]?.config("SET", "repl-diskless-sync-delay", "5");
   });
 }

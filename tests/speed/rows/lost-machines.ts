@@ -80,6 +80,15 @@ const CASES: readonly Case[] = [
     lose: loseMajority,
     hasNeighbour: false,
   },
+  {
+    id: "lost-restarted",
+    what: "the only replica of a shard restarts while the machine of its primary is lost: from the taint out-of-service until all slots are served",
+    limit: 30,
+    args: { everySeconds: 5, onLostMajority: "takeover" },
+    prepare: (all, victim) => Promise.all(all.map(({ pods }) => makePrimaries(pods, victim, 1))),
+    lose: loseRestarted,
+    hasNeighbour: false,
+  },
 ];
 const idsOf = ({ id }: Case): readonly [seconds: string, lost: string] => [`${id}-seconds`, `${id}-lost`];
 
@@ -203,6 +212,19 @@ async function loseMajority({ here, all, victim }: Scene): Promise<number[]> {
   } finally {
     await taintOutOfService(here, victim, false);
   }
+}
+
+/** Deletes the replicas whose primaries are on the machine, and then loses the machine before they run again. */
+async function loseRestarted(scene: Scene): Promise<number[]> {
+  for (const { pods } of scene.all) {
+    const { facts, verdict } = await pods.verified();
+    const lost = facts.nodes.filter(({ node }) => node.machine === scene.victim).map(({ node }) => node.name);
+    const { namespace } = pods.target;
+    for (const { primary = "", replicas } of verdict.shards)
+      for (const name of lost.includes(primary) ? replicas : [])
+        await scene.here.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 });
+  }
+  return loseMajority(scene);
 }
 
 async function isServed({ here, target: { name, container } }: DeployedPods, victim: string): Promise<boolean> {

@@ -62,17 +62,24 @@ export async function neighboursOfMachines(here: ThrowAway): Promise<Map<string,
   return new Map(machines.map((each) => [each.name, others(each)]));
 }
 
-/** Makes all servers of a machine primaries. */
-export async function makePrimaries(pods: DeployedPods, machineName: string): Promise<void> {
+/** Makes servers of a machine primaries, and the machine's other servers replicas. @default count all of them */
+export async function makePrimaries(pods: DeployedPods, machineName: string, count = Infinity): Promise<void> {
   const { facts, verdict } = await pods.verified();
-  const primaries = verdict.shards.map(({ primary }) => primary);
-  const servers = facts.nodes.filter(({ node }) => node.machine === machineName && !primaries.includes(node.name));
-  for (const { node } of servers)
-    await pods.withNodes(async (at) => {
-      await at(node.name).call("CLUSTER", "FAILOVER");
-      while (!String(await at(node.name).call("ROLE")).startsWith("master")) await sleep(500);
-    });
+  const own = facts.nodes.flatMap(({ node }) => (node.machine === machineName ? [node.name] : []));
+  for (const [index, server] of own.entries()) {
+    const shard = verdict.shards.find(({ primary }) => primary === server);
+    if (index < count && shard === undefined) await takeOver(pods, server);
+    if (index >= count && shard !== undefined) await takeOver(pods, shard.replicas[0] ?? "");
+  }
   await pods.verified();
+}
+
+/** Lets a replica take over from its primary. */
+async function takeOver(pods: DeployedPods, replica: string): Promise<void> {
+  await pods.withNodes(async (at) => {
+    await at(replica).call("CLUSTER", "FAILOVER");
+    while (!String(await at(replica).call("ROLE")).startsWith("master")) await sleep(500);
+  });
 }
 
 async function isMachineUp(here: ThrowAway, name: string): Promise<boolean> {

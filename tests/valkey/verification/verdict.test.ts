@@ -3,6 +3,7 @@ import { formatVerification, verdictLine } from "../../../valkey/verification/fo
 import type { ClientWayFacts } from "../../../valkey/client-endpoints";
 import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { observed, unobserved } from "../../../valkey/observation";
+import { separatedNodes } from "../../../valkey/verification/cluster-verdict";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { formatRanges } from "../../../valkey/topology/slots";
 import type { FakeNode } from "../../support/valkey/cluster-text";
@@ -381,5 +382,25 @@ describe("a verification as text", () => {
       "✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down\n    nodes:    n-3",
     );
     expect(text).toContain("VERIFY cluster: FAIL — 1 of 18 assertions do not hold: links-up.");
+  });
+});
+
+describe("separated nodes", () => {
+  const separated = (change: DeploymentFacts): string[] => separatedNodes(change.nodes);
+
+  it("are those that reply and that another node does not reach", () => {
+    expect(separated(good)).toEqual([]);
+    expect(separated(withNode(good, 0, { view: viewOf("n-0", patch("n-4", { flags: "fail?" })) }))).toEqual(["n-4"]);
+    expect(separated(withNode(good, 0, { view: viewOf("n-0", patch("n-4", { link: "disconnected" })) }))).toEqual([
+      "n-4",
+    ]);
+  });
+
+  it("are neither a node that does not reply nor a node ID that no node has any more", () => {
+    const failed = everyView(patch("n-4", { flags: "fail" }));
+    expect(separated(failed)).toEqual(["n-4"]);
+    expect(separated(withNode(failed, 4, { view: unobserved("it does not reply") }))).toEqual([]);
+    const old = everyView((nodes) => [...nodes, { name: "n-99", flags: "fail", link: "disconnected" }]);
+    expect(separated(old)).toEqual([]);
   });
 });
