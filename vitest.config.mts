@@ -19,7 +19,16 @@ const KUBERNETES_ALONE = ["empty-nodes", "lost-machines", "lost-majority", "job"
  * wait for nodes to miss each other, so that no core is idle while a worker waits.
  */
 const LONGEST = [
-  ...["package", "resize-interrupted", "sentinel-hand-over", "resize-atomic", "formation", "resize-by-keys"],
+  ...[
+    "open-slots",
+    "watch-heal",
+    "package",
+    "resize-interrupted",
+    "sentinel-hand-over",
+    "resize-atomic",
+    "formation",
+    "resize-by-keys",
+  ],
   ...[
     "start-cluster",
     "start-replication",
@@ -32,7 +41,8 @@ const LONGEST = [
     "failure",
   ],
   ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
-  ...["valkey-cluster", "troubles", "failure", "kubernetes/replication", "rolling-replication"],
+  ...["kubernetes/controller", "kubernetes/replication", "valkey-cluster", "sentinels-switched", "primary-moves"],
+  ...["troubles", "scaling", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
 const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
