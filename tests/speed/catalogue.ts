@@ -4,6 +4,7 @@ import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
 import { change } from "./rows/change";
 import { controlledSoak } from "./rows/controlled-soak";
+import { controllerDeleted } from "./rows/controller-deleted";
 import { crash } from "./rows/crash";
 import { drain } from "./rows/drain";
 import { failure } from "./rows/failure";
@@ -40,6 +41,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   failure,
   crash,
   heal,
+  controllerDeleted,
   lostMachines,
   leftAlone,
   controlledSoak,

@@ -259,7 +259,7 @@ async function abandonSlot({ pods }: ControlledPods, round: number): Promise<voi
 }
 
 /** Changes a configured setting on one server. */
-async function changeSetting({ pods }: ControlledPods, round: number): Promise<void> {
+export async function changeSetting({ pods }: ControlledPods, round: number): Promise<void> {
   await pods.withNodes(async (_, all) => {
     await all[round % all.length]?.config("SET", "repl-diskless-sync-delay", "5");
   });

@@ -105,6 +105,38 @@ export class ControlledPods {
       .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
   }
 
+  /** Whether a process holds the Lease of the deployment, as one that repairs it does. */
+  async isLeaseHeld(): Promise<boolean> {
+    const { here, target } = this.pods;
+    const metadata = { name: objectNames(target.name).controller, namespace: target.namespace };
+    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata };
+    return here.read(lease).then(
+      (found) => Boolean((found as { spec?: { holderIdentity?: string } }).spec?.holderIdentity),
+      (error: unknown) => {
+        if (statusInError(error)?.code === 404) return false;
+        throw error;
+      },
+    );
+  }
+
+  /** Deletes the controller's Deployment and creates it again. @param isKilled whether its pod gets no time to end */
+  async replaceDeployment(isKilled: boolean): Promise<void> {
+    const { here, target } = this.pods;
+    const { namespace, name } = target;
+    await here.apps.deleteNamespacedDeployment({ namespace, name: objectNames(name).controller });
+    if (isKilled)
+      for (const { metadata } of await here.pods(this.#labels))
+        await here.core
+          .deleteNamespacedPod({ namespace, name: metadata?.name ?? "", gracePeriodSeconds: 0 })
+          .catch(() => undefined);
+    await here.until(60, async () => {
+      const pods = await here.pods(this.#labels);
+      return pods.length === 0 ? undefined : "the controller's pod is still there";
+    });
+    await here.apply(this.objects.filter(({ kind }) => kind === "Deployment"));
+    await this.#untilCurrent();
+  }
+
   /** Gives the deployment a new controller that knows nothing of former repairs, which are limited to six an hour. */
   async renew(): Promise<void> {
     const { here, target } = this.pods;
