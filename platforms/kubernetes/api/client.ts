@@ -17,7 +17,7 @@ import type {
   PolicyV1Api,
   StorageV1Api,
 } from "@kubernetes/client-node";
-import { closest, distance } from "fastest-levenshtein";
+import { didYouMean } from "../../../lib/did-you-mean";
 import { BadInput, codeOf, Failure, messageOf } from "../../../lib/errors";
 import type { ApiServer } from "./api-errors";
 import type * as ClientLibrary from "./client-library.mjs";
@@ -168,12 +168,10 @@ function choose(
   const name = context ?? current;
   if (name === undefined || name === "")
     throw new BadInput("kubeconfig", [`it has no current context; name one of ${known.join(", ")}`]);
-  if (!known.includes(name)) {
-    const nearest = closest(name, known);
-    const meant =
-      distance(name, nearest) <= Math.max(2, Math.floor(name.length / 3)) ? ` did you mean ${nearest}?` : "";
-    throw new BadInput("kubeconfig", [`it has no context ${name};${meant} Contexts: ${known.join(", ")}`]);
-  }
+  if (!known.includes(name))
+    throw new BadInput("kubeconfig", [
+      `it has no context ${name};${didYouMean(name, known)} Contexts: ${known.join(", ")}`,
+    ]);
   const server = config.getCluster(config.getContextObject(name)?.cluster ?? "")?.server;
   if (server === undefined || server === "")
     throw new BadInput("kubeconfig", [`context ${name} names a cluster that the kubeconfig does not describe`]);
