@@ -14,6 +14,8 @@ import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import { never } from "../../support/valkey/real";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atMost, singleRow } from "../row";
+import type { Check } from "./abandoned-slot";
+import { abandonSlot } from "./abandoned-slot";
 
 const ROUNDS = 10;
 /** Writes per second to a deployment. */
@@ -35,7 +37,7 @@ interface Fault {
   readonly kind: PodsKind;
   /** Target of the longest time, seconds. */
   readonly limit: number;
-  readonly strike: (controlled: ControlledPods, round: number) => Promise<void>;
+  readonly strike: (controlled: ControlledPods, round: number, checks: Check[]) => Promise<void>;
   /** Part of the time for which the controller waits on purpose, milliseconds. @default 0 */
   readonly quietMs?: number;
 }
@@ -118,9 +120,11 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
       let took = 0;
       const observed = await observer.during(async () => {
         const began = performance.now();
-        await fault.strike(controlled, round);
+        const checks: Check[] = [];
+        await fault.strike(controlled, round, checks);
         await untilHealthy(pods);
         took = (performance.now() - began - (fault.quietMs ?? 0)) / 1000;
+        for (const check of checks) await check();
       }, AFTER_MS);
       seconds.push(took);
       writes.push(observed);
@@ -240,21 +244,6 @@ async function crowdZone({ pods }: ControlledPods): Promise<void> {
   await pods.withNodes(async (at) => {
     await at(crowding.replica).call("CLUSTER", "FAILOVER");
     while (!String(await at(crowding.replica).call("ROLE")).startsWith("master")) await sleep(POLL_MS);
-  });
-}
-
-/** Opens a slot for a migration, as a tool does that stops right there. */
-async function abandonSlot({ pods }: ControlledPods, round: number): Promise<void> {
-  const { shards } = (await pods.verified()).verdict;
-  const [source, target] = [shards[round % shards.length], shards[(round + 1) % shards.length]];
-  const slot = source?.slots[0]?.from ?? 0;
-  await pods.withNodes(async (at) => {
-    const [from, to] = [
-      String(await at(source?.primary).call("CLUSTER", "MYID")),
-      String(await at(target?.primary).call("CLUSTER", "MYID")),
-    ];
-    await at(target?.primary).call("CLUSTER", "SETSLOT", slot, "IMPORTING", from);
-    await at(source?.primary).call("CLUSTER", "SETSLOT", slot, "MIGRATING", to);
   });
 }
 
