@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { objectNames } from "../../../components/kubernetes/names";
 import { PASSWORD_FILE } from "../../../components/kubernetes/server-config";
 import { Failure } from "../../../lib/errors";
+import { holdsInTime } from "../../../lib/polling";
 import { inspectDeployment } from "../../../provider/updates/drift";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
@@ -174,15 +175,20 @@ export function observe({ here, target }: DeployedPods): Promise<ObserverPod<"ob
 }
 
 /** Waits until every assertion holds and nothing is remarked, as this process finds it. */
-export async function untilHealthy({ target, password }: DeployedPods): Promise<void> {
-  const until = performance.now() + LIMIT_SECONDS * 1000;
-  for (;;) {
-    const { verification, drift } = await inspectDeployment(target, password, { signal: never });
-    if (verification?.verdict.pass === true && drift.length === 0) return;
-    if (performance.now() > until) throw new Failure(`${target.name} is not repaired: ${drift.join("; ")}`);
-    await sleep(POLL_MS);
-  }
+export async function untilHealthy(pods: DeployedPods): Promise<void> {
+  const healthy = (): Promise<boolean> => isHealthy(pods);
+  if (!(await holdsInTime(healthy, { timeoutMs: LIMIT_SECONDS * 1000, intervalMs: POLL_MS })))
+    throw new Failure(`${pods.target.name} is not repaired: ${(await inspect(pods)).drift.join("; ")}`);
 }
+
+/** Whether every assertion holds and nothing is remarked. */
+export async function isHealthy(pods: DeployedPods): Promise<boolean> {
+  const { verification, drift } = await inspect(pods);
+  return verification?.verdict.pass === true && drift.length === 0;
+}
+
+const inspect = ({ target, password }: DeployedPods): ReturnType<typeof inspectDeployment> =>
+  inspectDeployment(target, password, { signal: never });
 
 export interface Shard {
   readonly primary: string;
@@ -248,7 +254,7 @@ async function crowdZone({ pods }: ControlledPods): Promise<void> {
 }
 
 /** Changes a configured setting on one server. */
-export async function changeSetting({ pods }: ControlledPods, round: number): Promise<void> {
+async function changeSetting({ pods }: ControlledPods, round: number): Promise<void> {
   await pods.withNodes(async (_, all) => {
     await all[round % all.length]?.config("SET", "repl-diskless-sync-delay", "5");
   });

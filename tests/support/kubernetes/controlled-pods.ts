@@ -119,8 +119,8 @@ export class ControlledPods {
     );
   }
 
-  /** Deletes the controller's Deployment and creates it again. @param isKilled whether its pod gets no time to end */
-  async replaceDeployment(isKilled: boolean): Promise<void> {
+  /** Deletes the controller's Deployment, and waits until its pod is gone. @param isKilled whether the pod is killed */
+  async deleteDeployment(isKilled: boolean): Promise<void> {
     const { here, target } = this.pods;
     const { namespace, name } = target;
     await here.apps.deleteNamespacedDeployment({ namespace, name: objectNames(name).controller });
@@ -133,7 +133,11 @@ export class ControlledPods {
       const pods = await here.pods(this.#labels);
       return pods.length === 0 ? undefined : "the controller's pod is still there";
     });
-    await here.apply(this.objects.filter(({ kind }) => kind === "Deployment"));
+  }
+
+  /** Creates the controller's Deployment again. */
+  async createDeployment(): Promise<void> {
+    await this.pods.here.apply(this.objects.filter(({ kind }) => kind === "Deployment"));
     await this.#untilCurrent();
   }
 
