@@ -256,6 +256,6 @@ async function crowdZone({ pods }: ControlledPods): Promise<void> {
 /** Changes a configured setting on one server. */
 async function changeSetting({ pods }: ControlledPods, round: number): Promise<void> {
   await pods.withNodes(async (_, all) => {
-    await all[round % all.length]?.config("SET", "repl-diskless-sync-delay", "5");
+    await all[round % all.length]?.config("SET", "save", "3600 1");
   });
 }
