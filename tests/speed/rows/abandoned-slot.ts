@@ -4,6 +4,8 @@ import { Failure } from "../../../lib/errors";
 import type { ControlledPods } from "../../support/kubernetes/controlled-pods";
 
 const KEYS = 20;
+/** Fewer slots than a range has that the observer's slot begins. */
+const ROOM = 1000;
 
 /** A check after the repair. */
 export type Check = () => Promise<void>;
@@ -16,7 +18,9 @@ export type Check = () => Promise<void>;
 export async function abandonSlot({ pods }: ControlledPods, round: number, checks: Check[]): Promise<void> {
   const { shards } = (await pods.verified()).verdict;
   const [source, target] = [shards[round % shards.length], shards[(round + 1) % shards.length]];
-  const slot = (source?.slots[0]?.from ?? 0) + 10 + round;
+  // Slots of former rounds may be ranges of their own.
+  const range = source?.slots.find(({ from, to }) => to - from > ROOM);
+  const slot = (range?.from ?? 0) + ROOM - round;
   const keys = keysOfSlot(slot);
   await pods.withNodes(async (at) => {
     const [from, to] = [at(source?.primary), at(target?.primary)];
