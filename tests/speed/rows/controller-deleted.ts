@@ -19,7 +19,7 @@ const ROUNDS = 10;
 const MOST_TRIES = 30;
 const BEGIN_MS = 180_000;
 /** Longest time from the beginning of a repair until the Deployment is deleted. */
-const INTO_REPAIR_MS = 2000;
+const INTO_REPAIR_MS = 300;
 const POLL_MS = 50;
 const AFTER_MS = 3000;
 /** The Lease of a killed controller is free after a minute, and a repair needs half a minute of looks. */
