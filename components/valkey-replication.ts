@@ -4,7 +4,7 @@ import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
 import { BadInput } from "../lib/errors";
 import { compact } from "../lib/compact";
-import type { SentinelSettings } from "../valkey/sentinel-plan";
+import type { SentinelSettings } from "../valkey/sentinel-config";
 import type { SentinelRequest } from "../valkey/sentinel/sentinel-settings";
 import {
   describeSentinels,

@@ -15,7 +15,7 @@ import { awaitPodDeployment, awaitRunningPart, runningPartOf } from "./kubernete
 import type { PodWaitOptions } from "./kubernetes/pods/running-pods";
 import { runningServers } from "./kubernetes/pods/running-pods";
 import { findStatefulSet } from "./kubernetes/volumes/statefulset-volumes";
-import type { Sentinels, SentinelSettings } from "../valkey/sentinel-plan";
+import type { Sentinels, SentinelSettings } from "../valkey/sentinel-config";
 import type { Shape } from "../valkey/topology/placement";
 import type { ClientWay } from "../valkey/client-endpoints";
 import type { ExpectedTuning } from "../valkey/machine-settings";

@@ -1,7 +1,7 @@
 /** A deployment: the Valkey nodes that serve one data set. */
 import type { Connection } from "./connection";
 import type { NodeAccess, DeploymentNode, Mode } from "./node";
-import type { Sentinels } from "./sentinel-plan";
+import type { Sentinels } from "./sentinel-config";
 import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-endpoints";
 import type { MachineSettings, ExpectedTuning } from "./machine-settings";

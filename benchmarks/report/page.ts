@@ -9,7 +9,7 @@ import { NO_WARNINGS, noteLetter, warningNotes } from "../warnings/warning-notes
 import type { DeploymentComparison, ResultRow, TestComparison } from "../results/rows";
 import { compareDeployments } from "../results/rows";
 import type { Results } from "../results/schema";
-import { measurementCharts } from "./charts";
+import { measurementCharts } from "./run-charts";
 import { topologySection, verificationSection } from "./deployment-sections";
 import { environmentSection } from "./environment-section";
 import { renderFigure } from "./figure";

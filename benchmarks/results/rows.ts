@@ -1,4 +1,7 @@
-/** Computes a result for each deployment and test from the records of a run, and compares deployments. Pure. */
+/**
+ * Computes a result for each deployment and test from the records of a run, and compares deployments: the speed-up with
+ * its interval. Pure.
+ */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";

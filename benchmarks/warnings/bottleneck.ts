@@ -1,7 +1,7 @@
 /**
  * Finds the bottleneck of a load, for the warnings `machine-bound` and `client-bound`. The evidence is the CPU use of
  * the load generator and of the servers, and the number of requests in flight. Pure. Every limit is a named constant in
- * this file.
+ * this file. `warnings.ts` decides when the warnings apply, and `warning-notes.ts` gives them letters.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";

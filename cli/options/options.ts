@@ -1,6 +1,6 @@
 /**
  * Options of the command line, and the options of the configuration that they override. The options of the load have
- * the same names as in the published document "Valkey on EKS".
+ * the same names as in the published document "Valkey on EKS". `cli/cli.ts` decides the exit status for wrong options.
  */
 import type { Command } from "commander";
 import { compact } from "../../lib/compact";

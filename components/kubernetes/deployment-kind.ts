@@ -1,6 +1,6 @@
 /** Engine, topology and origin of a deployment. */
 import type { Mode } from "../../valkey/node";
-import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../valkey/sentinel-config";
 import type { Engine } from "../../valkey/settings/engines";
 import type { Shape } from "../../valkey/topology/placement";
 

@@ -1,4 +1,7 @@
-/** The ratio of two values that were measured in the same rounds, with an interval and a verdict. Pure. */
+/**
+ * The ratio of two values that were measured in the same rounds, with an interval and a verdict.
+ * Studies use it. `benchmarks/results/rows.ts` computes the speed-up of a run. Pure.
+ */
 import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
 

@@ -4,8 +4,8 @@
  */
 import { randomInt } from "node:crypto";
 import type { Mode } from "../../valkey/node";
-import type { SentinelSettings } from "../../valkey/sentinel-plan";
-import { placeSentinels } from "../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../valkey/sentinel-config";
+import { placeSentinels } from "../../valkey/sentinel-config";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import { toDirectives } from "../../valkey/settings/settings";
 import type { PlacedNode, Shape } from "../../valkey/topology/placement";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../../valkey/node";
-import { sentinelConfig } from "../../valkey/sentinel-plan";
+import { sentinelConfig } from "../../valkey/sentinel-config";
 import { supportsZoneDirective, ZONE_DIRECTIVE } from "../../valkey/availability-zone";
 import { formatConfigFile } from "../../valkey/settings/settings";
 import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/planning/derived-settings";

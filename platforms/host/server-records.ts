@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { isSentinelName } from "../../valkey/sentinel-plan";
+import { isSentinelName } from "../../valkey/sentinel-config";
 import type { RunningProcess } from "./processes";
 import { adoptProcess } from "./processes";
 import type { RunDirectory } from "./run-directory";

@@ -11,7 +11,7 @@ import type { Deployment } from "../../valkey/deployment";
 import type { SharedConnections } from "../../valkey/shared-connections";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
-import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../valkey/sentinel-config";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { ClientWay } from "../../valkey/client-endpoints";

@@ -9,7 +9,7 @@ import type { LoadedDeployment } from "../../benchmarks/workloads/suitability";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { adjustKeySpace, adjustedLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../valkey/sentinel-config";
 import type { SentinelRequest } from "../../valkey/sentinel/sentinel-settings";
 import { sentinelSettings } from "../../valkey/sentinel/sentinel-settings";
 import type { Shape } from "../../valkey/topology/placement";

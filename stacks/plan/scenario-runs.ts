@@ -8,7 +8,7 @@ import { planFault } from "../../faults/plan/plan-fault";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import { placeSentinels } from "../../valkey/sentinel-plan";
+import { placeSentinels } from "../../valkey/sentinel-config";
 import { toDirectives } from "../../valkey/settings/settings";
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";

@@ -3,7 +3,7 @@ import type { Engine } from "../../valkey/settings/engines";
 import type { FaultKind } from "../../faults/plan/fault";
 import type { ClusterForecast } from "../../valkey/planning/forecast";
 import type { MemoryPlan } from "../../valkey/planning/memory-plan";
-import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../valkey/sentinel-config";
 import type { Survival } from "../../valkey/planning/survival";
 import type { BusTraffic } from "../../valkey/topology/bus-traffic";
 import type { ShardPlan } from "../../valkey/topology/cluster-plan";

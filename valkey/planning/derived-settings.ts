@@ -1,6 +1,6 @@
 /**
  * Settings that are derived from the size of a cluster. A derived setting applies only if the configuration does not
- * set it. Pure.
+ * set it. `memory-plan.ts` derives `maxmemory` from the memory of a pod. Pure.
  */
 import type { ServerSettings } from "../settings/settings";
 import { busTraffic } from "../topology/bus-traffic";

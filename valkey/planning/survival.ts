@@ -1,6 +1,6 @@
 /** Predicts for several events which data a deployment loses, and how long clients must wait. Pure. */
 import type { Mode } from "../node";
-import { majority } from "../sentinel-plan";
+import { majority } from "../sentinel-config";
 import type { ServerSettings } from "../settings/settings";
 import { MIN_NODE_TIMEOUT_MS } from "./derived-settings";
 import type { Shape } from "../topology/placement";

@@ -1,6 +1,7 @@
 /**
  * Migrates slots between primaries while clients use the slots. The migration is atomic if both servers support atomic
  * migration. If one of the servers does not support atomic migration, slots are migrated key by key.
+ * `atomic-migration.ts` and `key-migration.ts` send the commands.
  */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";

@@ -7,7 +7,7 @@ import type { DeploymentNode } from "../node";
 import type { Observation } from "../observation";
 import { observed, unobserved } from "../observation";
 import { sentinelsAsDeployment } from "./form-sentinels";
-import type { Sentinels } from "../sentinel-plan";
+import type { Sentinels } from "../sentinel-config";
 import type { SentinelView } from "./sentinel-view";
 import { readSentinelView } from "./sentinel-view";
 

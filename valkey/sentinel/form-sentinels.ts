@@ -11,8 +11,8 @@ import { Deadline } from "../membership/deadline";
 import { announcedEndpoint, awaitSolePrimary } from "../membership/replication-primary";
 import type { DeploymentNode, Endpoint } from "../node";
 import { formatEndpoint, nodeNameAt } from "../node";
-import type { Sentinels } from "../sentinel-plan";
-import { monitorCommands } from "../sentinel-plan";
+import type { Sentinels } from "../sentinel-config";
+import { monitorCommands } from "../sentinel-config";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags, readSentinelView } from "./sentinel-view";
 

@@ -1,6 +1,9 @@
-/** The Sentinels that a configuration requests, the defaults of a request, and reasons to refuse a request. Pure. */
-import type { SentinelSettings } from "../sentinel-plan";
-import { majority, MIN_SENTINEL_ZONES } from "../sentinel-plan";
+/**
+ * The Sentinels that a configuration requests, the defaults of a request, and reasons to refuse a request.
+ * `../sentinel-config.ts` turns the numbers into the configuration of a Sentinel. Pure.
+ */
+import type { SentinelSettings } from "../sentinel-config";
+import { majority, MIN_SENTINEL_ZONES } from "../sentinel-config";
 
 /** The Sentinels that a configuration requests. `{}` means all defaults. */
 export interface SentinelRequest {

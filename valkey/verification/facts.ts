@@ -5,7 +5,7 @@
 import type { DeploymentNode, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
-import type { SentinelSettings } from "../sentinel-plan";
+import type { SentinelSettings } from "../sentinel-config";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
 import type { ClientWayFacts } from "../client-endpoints";

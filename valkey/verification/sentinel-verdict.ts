@@ -5,8 +5,8 @@ import { formatEndpoint } from "../node";
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { SentinelFacts } from "../sentinel/facts";
-import type { SentinelSettings } from "../sentinel-plan";
-import { majority } from "../sentinel-plan";
+import type { SentinelSettings } from "../sentinel-config";
+import { majority } from "../sentinel-config";
 import type { SentinelView } from "../sentinel/sentinel-view";
 import { failureFlags } from "../sentinel/sentinel-view";
 

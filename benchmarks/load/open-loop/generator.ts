@@ -18,7 +18,7 @@ import { TimedRequest } from "./requests/request";
 import { Router } from "./connections/router";
 import type { DiscoverRoutes } from "./connections/routes";
 import { RouteRefresher } from "./connections/routes";
-import type { ArrivalSchedule } from "./requests/schedule";
+import type { ArrivalSchedule } from "./requests/request-times";
 import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "./tally";
 

@@ -1,5 +1,5 @@
 /**
- * Calls a function at intended times. Timers of the event loop are up to a millisecond late, and this lateness would
+ * Calls a function at intended times, which `requests/request-times.ts` decides. `tally.ts` keeps the latencies. Timers of the event loop are up to a millisecond late, and this lateness would
  * add to every latency. For this reason the loop spins while a reply is awaited or the next intended time is near.
  * Otherwise the loop sleeps until a tenth of a millisecond before the next intended time. `onArrival` receives the
  * lateness that remains.

@@ -4,7 +4,7 @@ import { MixedOperationSource } from "./requests/operations";
 import type { OpenLoopPlan } from "./plan";
 import { Random } from "../../../lib/statistics/random";
 import { routeDiscovery } from "./connections/routes";
-import { arrivalSchedule } from "./requests/schedule";
+import { arrivalSchedule } from "./requests/request-times";
 
 /**
  * Number of independent streams of random numbers in one worker. The streams are for arrivals, operations and the

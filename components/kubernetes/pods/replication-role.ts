@@ -1,5 +1,5 @@
 /** Role of a server in replication mode: the parts of its pod that are specific to this mode. Pure. */
-import type { SentinelSettings } from "../../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
 import {

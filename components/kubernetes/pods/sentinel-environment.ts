@@ -1,5 +1,5 @@
 /** Environment variables of scripts that ask Sentinels. Pure. */
-import type { SentinelSettings } from "../../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import { hostInPod } from "./server-pod";
 

@@ -2,7 +2,7 @@
  * Automatic failover in replication mode on Kubernetes. There are Sentinels in every zone. Servers ask the Sentinels
  * for the primary before they start. Proxies forward clients to the primary.
  */
-import type { SentinelSettings } from "../../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { createFailoverPolicies } from "../network-policy";

@@ -1,6 +1,6 @@
 /** The Sentinels of a deployment, spread over its zones. */
 import type { types } from "@pulumi/kubernetes";
-import type { SentinelSettings } from "../../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";

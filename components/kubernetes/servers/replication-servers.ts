@@ -4,7 +4,7 @@
  */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
-import type { SentinelSettings } from "../../../valkey/sentinel-plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import { toDirectives } from "../../../valkey/settings/settings";
 import type { ServerArgs } from "../arguments";
 import { clientServices } from "./client-services";

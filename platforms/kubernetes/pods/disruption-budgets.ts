@@ -1,6 +1,7 @@
 /**
- * The disruption budgets of a deployment. They limit how many of its pods may be
- * evicted at the same time. `valkey/topology/disruption-groups.ts` decides which pods share a budget.
+ * The disruption budgets of a deployment. They limit how many of its pods may be evicted at the same time.
+ * `valkey/topology/disruption-groups.ts` decides which pods share a budget.
+ * `components/kubernetes/servers/server-objects.ts` creates the first budget.
  */
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";

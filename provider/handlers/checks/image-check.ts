@@ -1,4 +1,7 @@
-/** Tests a new image before pods are replaced. */
+/**
+ * Tests a new image before pods are replaced. Refuses a version that may be unable to read the data of the running
+ * version, as `valkey/settings/version.ts` decides.
+ */
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";

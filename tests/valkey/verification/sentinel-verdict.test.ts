@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SentinelFacts } from "../../../valkey/sentinel/facts";
-import { majority, placeSentinels } from "../../../valkey/sentinel-plan";
+import { majority, placeSentinels } from "../../../valkey/sentinel-config";
 import type { SentinelVerdictInput } from "../../../valkey/verification/sentinel-verdict";
 import { sentinelAssertions } from "../../../valkey/verification/sentinel-verdict";
 import type { SentinelView } from "../../../valkey/sentinel/sentinel-view";

@@ -1,4 +1,7 @@
-/** Charts of a run that compares deployments: throughput, latency, and shares of primaries. Pure. */
+/**
+ * Charts of a run that compares deployments: throughput, latency, and shares of primaries.
+ * `figure.ts` draws them as SVG. Pure.
+ */
 import type { SeriesOption } from "echarts";
 import type { CumulativeCount } from "../../lib/histogram";
 import type { ResultRow } from "../results/rows";

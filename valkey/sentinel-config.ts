@@ -1,6 +1,8 @@
 /**
- * Sentinels are processes that monitor the primary of a deployment in replication mode. If the Sentinels agree that the
- * primary has failed, they promote a replica. Plain data. Pure.
+ * Settings of Sentinels, and the configuration file and the commands that give them to Sentinels on this machine. On
+ * Kubernetes, `components/kubernetes/scripts/sentinel.sh` writes the file. Sentinels are processes that monitor the
+ * primary of a deployment in replication mode. If they agree that the primary has failed, they promote a replica. Plain
+ * data. Pure.
  */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { mean, sampleVariance } from "simple-statistics";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../../../lib/statistics/random";
-import { arrivalSchedule } from "../../../../../benchmarks/load/open-loop/requests/schedule";
+import { arrivalSchedule } from "../../../../../benchmarks/load/open-loop/requests/request-times";
 
 function times(count: number, arrivals: "fixed" | "poisson", rate: number, worker = 0, workers = 1): number[] {
   const schedule = arrivalSchedule({ arrivals, rate, worker, workers }, new Random(7, worker));
