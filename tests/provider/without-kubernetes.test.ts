@@ -30,7 +30,7 @@ describe("a preview", () => {
   it("refuses to leave the namespace that the stack created, which Pulumi would delete with all data", async () => {
     const inputs = (createsNamespace: boolean): Parameters<NonNullable<typeof clusterCheck.check>>[1] => ({
       kubeconfig,
-      needs: { namespace: "valkey", createsNamespace, zones: ["a"], storageClasses: [], servers: [] },
+      needs: { namespace: "valkey", createsNamespace, zones: ["a"], storageClasses: [], servers: [], controllers: [] },
       stack: "project/stack",
       keepsNamespace: false,
     });

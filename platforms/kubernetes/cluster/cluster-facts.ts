@@ -2,7 +2,7 @@
  * Reads facts about a Kubernetes cluster: its contents, and the rights of this program. A fact that this program may
  * not read is undefined, and does not count as a problem.
  */
-import type { V1Node, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
+import type { V1Node, V1ResourceAttributes, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { statusInError } from "../api/api-errors";
 import type { KubernetesFacts, MachineSchedulingFacts } from "./requirements";
@@ -23,12 +23,13 @@ const KEPT_BY = "valkey-measured/kept-by";
  */
 export async function readKubernetesFacts(kubernetes: KubernetesClient, namespace: string): Promise<KubernetesFacts> {
   const { core, storage, context } = kubernetes;
-  const [there, machines, classes, grows, mayForward] = await Promise.all([
+  const [there, machines, classes, grows, mayForwardPorts, mayCreateClusterRoles] = await Promise.all([
     readable(core.readNamespace({ name: namespace })),
     readable(core.listNode()),
     readable(storage.listStorageClass()),
     autoscales(kubernetes),
-    mayForwardPorts(kubernetes, namespace),
+    isAllowed(kubernetes, { namespace, verb: "create", resource: "pods", subresource: "portforward" }),
+    isAllowed(kubernetes, { verb: "create", group: "rbac.authorization.k8s.io", resource: "clusterroles" }),
   ]);
   return {
     context,
@@ -42,7 +43,8 @@ export async function readKubernetesFacts(kubernetes: KubernetesClient, namespac
       isDefault: each.metadata?.annotations?.[DEFAULT_CLASS] === "true",
     })),
     autoscales: grows,
-    mayForwardPorts: mayForward,
+    mayForwardPorts,
+    mayCreateClusterRoles,
   };
 }
 
@@ -76,10 +78,12 @@ async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> 
   return (pools !== null && (pools?.items.length ?? 1) > 0) || status !== null;
 }
 
-async function mayForwardPorts({ authorization }: KubernetesClient, namespace: string): Promise<boolean | undefined> {
-  const body: Plain<V1SelfSubjectAccessReview> = {
-    spec: { resourceAttributes: { namespace, verb: "create", resource: "pods", subresource: "portforward" } },
-  };
+/** Whether this program may do what is described, according to the API server. Undefined if it does not say. */
+async function isAllowed(
+  { authorization }: KubernetesClient,
+  resourceAttributes: Plain<V1ResourceAttributes>,
+): Promise<boolean | undefined> {
+  const body: Plain<V1SelfSubjectAccessReview> = { spec: { resourceAttributes } };
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 

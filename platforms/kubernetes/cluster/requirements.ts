@@ -32,6 +32,8 @@ export interface KubernetesRequirements {
    * machines with servers, or if nothing is measured.
    */
   readonly runner?: MachineSelection | undefined;
+  /** Names of the deployments that get a controller. Each controller needs a ClusterRole. */
+  readonly controllers: readonly string[];
 }
 
 /** Facts about a machine that decide whether a pod can be scheduled on it. */
@@ -58,6 +60,8 @@ export interface KubernetesFacts {
   readonly storageClasses: readonly { readonly name: string; readonly isDefault: boolean }[] | undefined;
   /** Whether this program may open port-forwards, according to the API server's self-review of access. */
   readonly mayForwardPorts: boolean | undefined;
+  /** Whether this program may create ClusterRoles, according to the API server's self-review of access. */
+  readonly mayCreateClusterRoles: boolean | undefined;
 }
 
 /**
@@ -206,10 +210,21 @@ function storageProblems(
   });
 }
 
-function rightProblems({ namespace }: KubernetesRequirements, { mayForwardPorts, context }: KubernetesFacts): string[] {
-  if (mayForwardPorts !== false) return [];
-  return [
-    `context: ${context} may not forward ports to pods, but formation and verification need this; grant the user of the context a Role in ` +
-      `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
-  ];
+function rightProblems(
+  { namespace, controllers }: KubernetesRequirements,
+  { mayForwardPorts, mayCreateClusterRoles, context }: KubernetesFacts,
+): string[] {
+  const problems: string[] = [];
+  if (mayForwardPorts === false)
+    problems.push(
+      `context: ${context} may not forward ports to pods, but formation and verification need this; grant the user of the context a Role in ` +
+        `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
+    );
+  if (mayCreateClusterRoles === false && controllers.length > 0)
+    problems.push(
+      `context: ${context} may not create ClusterRoles, but each controller (of ${controllers.join(", ")}) needs one to read the zones of machines; ` +
+        "remove the key controller of these deployments, or grant the user of the context a ClusterRole with " +
+        'apiGroups ["rbac.authorization.k8s.io"], resources ["clusterroles", "clusterrolebindings"], verbs ["create", "get", "patch", "delete"]',
+    );
+  return problems;
 }

@@ -73,5 +73,8 @@ function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: Sta
       tolerations: tolerations?.map((each): Toleration => withoutUndefinedKeys(each)),
     })),
     runner,
+    controllers: Object.entries(deployments).flatMap(([name, { controller }]) =>
+      controller === undefined ? [] : [name],
+    ),
   };
 }

@@ -27,6 +27,7 @@ const needs: KubernetesRequirements = {
   zones: ["a", "b", "c"],
   storageClasses: [null],
   servers: [servers()],
+  controllers: [],
 };
 const facts: KubernetesFacts = {
   context: "kind",
@@ -38,6 +39,7 @@ const facts: KubernetesFacts = {
     { name: "standard", isDefault: false },
   ],
   mayForwardPorts: true,
+  mayCreateClusterRoles: true,
 };
 const problems = (
   changedNeeds: Partial<KubernetesRequirements>,
@@ -49,8 +51,14 @@ describe("requirements of a Kubernetes cluster", () => {
     expect(problems({})).toEqual([]);
     expect(
       problems(
-        { runner: {} },
-        { namespace: undefined, machines: undefined, storageClasses: undefined, mayForwardPorts: undefined },
+        { runner: {}, controllers: ["cluster"] },
+        {
+          namespace: undefined,
+          machines: undefined,
+          storageClasses: undefined,
+          mayForwardPorts: undefined,
+          mayCreateClusterRoles: undefined,
+        },
       ),
     ).toEqual([]);
   });
@@ -132,10 +140,20 @@ describe("requirements of a Kubernetes cluster", () => {
       { mayForwardPorts: false },
       /^context: kind may not forward ports .* grant the user of the context a Role in namespace valkey with .*pods\/portforward/,
     ],
+    [
+      "no right to create the ClusterRole of a controller",
+      { controllers: ["cluster", "cache"] },
+      { mayCreateClusterRoles: false },
+      /^context: kind may not create ClusterRoles, .*\(of cluster, cache\).* remove the key controller .*"clusterroles", "clusterrolebindings"/,
+    ],
   ])("report %s", (_what, changedNeeds, changedFacts, message) => {
     const found = problems(changedNeeds, changedFacts);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(message);
+  });
+
+  it("do not include ClusterRoles if no deployment has a controller", () => {
+    expect(problems({}, { mayCreateClusterRoles: false })).toEqual([]);
   });
 
   it("accept a namespace that the stack itself kept for its volumes", () => {
