@@ -1,4 +1,7 @@
-/** A test with a Valkey of its own: deploys a cluster, works with it, destroys it. npx tsx index.ts ZONE ZONE ZONE */
+/**
+ * A test that deploys a Valkey cluster, uses the cluster, and destroys the cluster. To run the test in three zones: npx
+ * tsx index.ts ZONE ZONE ZONE
+ */
 import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { ValkeyCluster } from "valkey-measured";
 
@@ -13,7 +16,7 @@ async function main(zones: readonly string[]): Promise<void> {
     const { outputs } = await stack.up({ onOutput: (text) => process.stdout.write(text) });
     const shards = outputs["shards"]?.value as readonly object[];
     process.stdout.write(`${shards.length} shards serve\n`);
-    // The test itself: outputs["url"] is what its clients connect to.
+    // Put the test here. Its clients connect to outputs["url"].
   } finally {
     await stack.destroy();
   }

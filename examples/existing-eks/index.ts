@@ -1,4 +1,7 @@
-/** pulumi config set clusterName NAME; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up */
+/**
+ * A Valkey cluster on an EKS cluster that exists already. To deploy it: pulumi config set clusterName NAME (the EKS
+ * cluster); pulumi config set --path 'zones[0]' us-west-2a (then zones[1], zones[2]); pulumi up
+ */
 import * as aws from "@pulumi/aws";
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
@@ -8,7 +11,7 @@ const config = new pulumi.Config();
 const name = config.require("clusterName");
 const cluster = aws.eks.getClusterOutput({ name });
 
-// The token comes from the AWS CLI when it is needed, so this text holds no secret.
+// The AWS CLI gets a token for each login, so the kubeconfig contains no secret.
 const exec = {
   apiVersion: "client.authentication.k8s.io/v1beta1",
   command: "aws",

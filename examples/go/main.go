@@ -1,4 +1,5 @@
-// pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up
+// To deploy the cluster: pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a (then zones[1],
+// zones[2]); pulumi up
 package main
 
 import (

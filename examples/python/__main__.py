@@ -1,4 +1,6 @@
-"""pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up"""
+"""To deploy the cluster: pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a (then zones[1],
+zones[2]); pulumi up
+"""
 
 import pulumi
 import pulumi_valkey as valkey

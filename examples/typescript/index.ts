@@ -1,4 +1,7 @@
-/** npm install valkey-measured; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up */
+/**
+ * A Valkey cluster on Kubernetes. To deploy the cluster: npm install valkey-measured; pulumi config set --path 'zones[0]'
+ * us-west-2a (then zones[1], zones[2]); pulumi up
+ */
 import * as pulumi from "@pulumi/pulumi";
 import { ValkeyCluster } from "valkey-measured";
 
