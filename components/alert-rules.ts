@@ -17,9 +17,15 @@ const FULL = 0.9;
 /** Alert threshold for a replica's lag: seconds since its last acknowledgement. */
 const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
-/** Alert threshold for the end of a certificate, days. cert-manager renews a certificate of 90 days when 30 are left. */
+/**
+ * Alert threshold for the remaining validity of a certificate, days. cert-manager renews a certificate of 90 days when
+ * 30 days remain.
+ */
 const CERTIFICATE_DAYS = 14;
-/** Alert threshold for the age of the controller's last look, seconds. Looks are at most 120 s apart. */
+/**
+ * Alert threshold for the age of the controller's last verification, seconds. The controller verifies at least every
+ * 120 s.
+ */
 const STALE_LOOK_SECONDS = 300;
 
 /**

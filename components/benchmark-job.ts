@@ -74,9 +74,9 @@ const argsSchema = z
   .refine(hasOneLength, TWO_LENGTHS);
 
 /**
- * Measures every target with the same load. The measurements of the targets are interleaved and repeated. The results
- * are kept in the state, so a new measurement runs only when an argument changes. Each target is verified before it is
- * measured. A target that fails the verification is not measured.
+ * Measures every target with the same load, in several rounds. Each round measures every target once with each test and
+ * workload. The results are kept in Pulumi's state. A new measurement runs only when an argument changes. Each target
+ * is verified before it is measured. A target that fails the verification is not measured.
  *
  * @example
  * const benchmark = new BenchmarkJob("orders-benchmark", { targets: [cluster, replication], tests: ["get", "set"] });

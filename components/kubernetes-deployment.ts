@@ -36,8 +36,8 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
   /**
-   * Milliseconds between the time when all pods run and the time when the cluster serves. Null in replication mode,
-   * which has no formation step.
+   * Duration of the formation, milliseconds: from the moment when all pods run until the cluster serves all slots. Null
+   * in replication mode, which has no formation step.
    */
   readonly formationMs: pulumi.Output<number | null>;
   /** For each kind of failure: the data that can be lost, and the time during which clients cannot write. */
@@ -91,7 +91,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     this.registerOutputs({ endpoint, url, password, caCertificate, topology, survives });
   }
 
-  /** The nodes as they were when the deployment was verified. */
+  /** The deployment's Valkey nodes, as the last verification found them. */
   get nodes(): pulumi.Output<TopologyRecord["nodes"]> {
     return this.topology.nodes;
   }

@@ -22,7 +22,7 @@ export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
   /** Duration of each offered load, seconds. @default 10 */
   readonly duration?: number | undefined;
   /**
-   * Duration of the load before each offered load, seconds. The requests of this earlier load are not counted.
+   * Duration of the load that precedes each offered load, seconds. The requests of the preceding load are not counted.
    * @default 1
    */
   readonly warmup?: number | undefined;
@@ -47,12 +47,13 @@ const argsSchema = z.strictObject({
 });
 
 /**
- * Searches for the capacity of one target after the other. The component offers rising loads with an open loop until a
- * load misses the objective. After that, the component repeats measurements near that load to confirm the result. Each
- * target is verified before it is measured. A target that fails the verification is not measured.
+ * Searches for the capacity of one target after another. The component offers rising loads with an open loop until a
+ * load misses the objective. Then it repeats measurements near that load to confirm the result. Each target is verified
+ * before it is measured. A target that fails the verification is not measured.
  *
- * @example const capacity = new LoadCapacity("orders-capacity", { targets: [orders], objective: "p99=2ms" }); export
- *   const highest = capacity.capacities.apply(([orders]) => orders?.capacity);
+ * @example
+ * const capacity = new LoadCapacity("orders-capacity", { targets: [orders], objective: "p99=2ms" });
+ * export const highest = capacity.capacities.apply(([first]) => first?.capacity);
  */
 export class LoadCapacity extends MeasuringComponent {
   /**

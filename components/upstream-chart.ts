@@ -1,4 +1,7 @@
-/** The Valkey project's own Helm chart in replication mode, verified, to compare this project's deployments with. */
+/**
+ * The Valkey project's own Helm chart in replication mode, deployed and verified for comparisons with this project's
+ * deployments.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
 import { BadInput } from "../lib/errors";
@@ -88,20 +91,20 @@ export interface UpstreamChartArgs extends Pick<DeploymentArgs, ChartArguments> 
    */
   readonly storage?: ChartStorage | undefined;
   /**
-   * Values of the chart. They override the values that the component derives from other arguments. Values that the
-   * component decides itself are refused here: `auth`, `tls`, `clusterDomain`, `image`, `resources`, `valkeyConfig`,
+   * Values of the chart. They override the values that the component derives from other arguments. Values that only the
+   * component may set are refused: `auth`, `tls`, `clusterDomain`, `image`, `resources`, `valkeyConfig`,
    * `fullnameOverride`, `nameOverride`, `service.port`, `replica.enabled`, `replica.replicas`, `replica.service` and
    * `replica.replicationUser`.
-   * @default the values that follow from other arguments
+   * @default the values that the component derives from other arguments
    */
   readonly values?: ChartValues | undefined;
 }
 
 /**
- * Replication mode as deployed by the unchanged Helm chart of the Valkey project, verified. The chart's objects are
- * named `NAME-chart`. There is no failover and no TLS here. A change restarts the pods, and clients cannot write until
- * the primary is back. After a crash the primary may start without data; its replicas then copy the empty data set, so
- * all data is lost.
+ * A primary with its replicas, deployed by the unchanged Helm chart of the Valkey project and then verified. The
+ * chart's objects are named `NAME-chart`. The deployment has no failover and no TLS. A change restarts the pods, and
+ * clients cannot write until the primary is back. After a crash the primary may start without data; its replicas then
+ * copy the empty data set, so all data is lost.
  *
  * @example
  * const upstream = new UpstreamChart("upstream", { replicas: 2, zones: ["us-west-2a", "us-west-2b", "us-west-2c"] });

@@ -10,7 +10,7 @@ export interface ValkeyAlertsArgs {
   readonly namespace: pulumi.Input<string>;
   /**
    * Labels by which the Prometheus operator finds the PrometheusRule.
-   * @default none: for a Prometheus that takes rules with any labels
+   * @default none, which is enough if the operator selects every PrometheusRule
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }

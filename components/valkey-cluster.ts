@@ -12,8 +12,8 @@ export interface ValkeyClusterArgs extends DeploymentArgs {
 
 /**
  * A Valkey cluster. Resources that depend on it are created after all slots are served and the verification has passed.
- * Every later change is an update of the same component. The component's name is part of the name of every Kubernetes
- * object, so a new name creates a new deployment.
+ * A changed argument updates the running cluster. A new name of the component creates a new deployment, because every
+ * Kubernetes object has this name as a part of its own.
  *
  * @example
  * const orders = new ValkeyCluster("orders", {

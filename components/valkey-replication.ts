@@ -38,8 +38,8 @@ export class ValkeyReplication extends KubernetesDeployment {
   /** `HOST:PORT` for reads. It routes to all nodes, including the primary. */
   readonly readEndpoint: pulumi.Output<string>;
   /**
-   * `HOST:PORT` of each Sentinel, for clients that ask Sentinels for the primary. The name to ask for is this
-   * component's name. Empty without Sentinels.
+   * `HOST:PORT` of each Sentinel, for clients that ask Sentinels for the primary. Clients must ask for the name of this
+   * component. Empty without Sentinels.
    */
   readonly sentinels: pulumi.Output<readonly string[]>;
   /** `HOST:PORT` of the primary for clients outside the Kubernetes cluster; undefined without `external`. */

@@ -113,8 +113,8 @@ export function accountProblems(
 }
 
 /**
- * Hint for a message about machine types that are all Graviton types. A region without Graviton offers none of these
- * types.
+ * Part of a message about machine types that a region does not offer: whether all these types are Graviton types. Some
+ * regions have no Graviton machines.
  */
 function kindOf(types: readonly string[]): string {
   const [only, ...others] = architecturesOf(types);

@@ -53,7 +53,7 @@ export function networkProblems(
         message: `${subnet.id} is in ${subnet.vpcId}; expected a subnet of ${vpcId}`,
       });
   }
-  // A subnet that could not be read may be in any zone.
+  // A subnet that could not be read may be in any zone, so the check of the zones is left out.
   if (known.length < subnets.length) return problems;
   for (const [zone, { machines, prefixes }] of demand) {
     const here = known.filter((subnet) => subnet.zone === zone);

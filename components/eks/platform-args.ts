@@ -45,12 +45,15 @@ export interface EksPlatformArgs
   /** Pools of machines for servers, clients and other pods. @default `servers` and `clients` with their defaults */
   readonly pools?: PoolSettings | undefined;
   /**
-   * Pods that run on the pools. The pools get the size that these pods need.
-   * @default unknown: each pool needs a `vcpuLimit`, and Karpenter and CoreDNS are sized for the machines that the
-   * limits allow
+   * Pods that run on the pools. Each pool gets the size that its pods need.
+   * @default unknown. Then each pool needs a `vcpuLimit`, and Karpenter and CoreDNS get the size for as many machines
+   * as these limits allow
    */
   readonly groups?: readonly PodGroup[] | undefined;
-  /** Machines for Karpenter, CoreDNS and the volume controller. @default two of the smallest m7g that has room */
+  /**
+   * Machines for Karpenter, CoreDNS and the volume controller. @default two machines of the smallest m7g type that is
+   * large enough
+   */
   readonly system?: Partial<SystemArgs> | undefined;
   /** Addresses that may reach the API server from outside the network. @default none */
   readonly publicAccess?: Partial<PublicAccess> | undefined;

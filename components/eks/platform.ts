@@ -22,7 +22,8 @@ import { StorageClasses } from "./storage-classes";
 import { EKS_VERSIONS } from "./aws/versions";
 
 /**
- * A network, an EKS cluster, storage classes and Karpenter with its pools. Workloads depend on `ready`.
+ * A platform on EKS: a network, a cluster, storage classes, and Karpenter with its pools. Resources that run on the
+ * cluster must have `ready` in `dependsOn`.
  *
  * @example
  * const platform = new EksPlatform("production", {

@@ -1,6 +1,7 @@
 /**
  * Arguments of all deployments. Arguments that decide which resources exist have plain types; others are `Input`s.
- * `deployment/deployment-args.ts` makes these arguments from those of the public components, with their defaults.
+ * `deployment/deployment-args.ts` computes these arguments from the arguments of the public components, and adds
+ * defaults.
  */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
@@ -19,10 +20,10 @@ export interface ServerArgs {
    */
   readonly image: string;
   /**
-   * Whether machines ask the registry for the image at every start of a container (`Always`), or only if they do not
-   * have the image (`IfNotPresent`). If somebody pushes a different image with the same tag, nodes with `IfNotPresent`
-   * can run different servers. So use `IfNotPresent` with a tag only for images that were loaded onto the machines by
-   * hand (CKV_K8S_15).
+   * When machines ask the registry for the image: at every start of a container (`Always`), or only if they do not have
+   * the image (`IfNotPresent`). With `IfNotPresent`, servers may run different images after somebody has pushed a new
+   * image with the same tag. So use `IfNotPresent` with a tag only for images that were loaded onto the machines by
+   * hand (CKV_K8S_15, a rule of the scanner checkov).
    * @default "IfNotPresent" for an image with a digest, else "Always"
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
@@ -48,8 +49,8 @@ export interface ServerArgs {
   readonly storage: Storage;
   readonly placement: Placement;
   /**
-   * Image of HAProxy for the proxies in front of a primary with Sentinels. It must be version 3.1 or newer with Lua,
-   * like the official images.
+   * Image for the proxies in front of a primary with Sentinels. It must contain HAProxy 3.1 or newer with Lua, like the
+   * official images of HAProxy.
    * @default `PROXY_IMAGE`
    */
   readonly proxyImage?: string | undefined;
@@ -99,8 +100,8 @@ export interface Resources {
 }
 
 /**
- * One volume for each node. The volume contains the data set. In a cluster it also contains nodes.conf, the file in
- * which a node stores what it knows about the other nodes. Volumes can grow while servers run. A smaller size and a
+ * One volume for each server. The volume contains the data set. In a cluster it also contains nodes.conf, the file in
+ * which a server stores what it knows about the other servers. Volumes can grow while servers run. A smaller size and a
  * different storage class are refused.
  */
 export interface Storage {
@@ -122,24 +123,25 @@ export interface Storage {
 
 export interface Placement {
   /**
-   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: the numbers of nodes in two
-   * zones differ by at most one.
+   * Zones of the servers: values of `topology.kubernetes.io/zone`. Servers are spread evenly: the numbers of servers in
+   * two zones differ by at most one.
    */
   readonly zones: readonly string[];
   /**
-   * Whether an autoscaler such as Karpenter starts machines only for the deployment's pods. With `true`, if the nodes
-   * cannot be spread evenly, the first zones in `zones` get one node more than the others, as long as machines are
-   * available in these zones.
+   * Whether an autoscaler such as Karpenter starts machines for the deployment's pods only. With `true`, the first
+   * zones in `zones` get the additional servers if the number of servers is not a multiple of the number of zones.
    * @default false
    */
   readonly ownMachines?: boolean | undefined;
   /**
-   * Whether nodes of the deployment may share a machine. `required`: two nodes never share a machine. `preferred`: two
-   * nodes share a machine only if no other machine has room. `none`: nodes may always share a machine.
+   * Whether servers of the deployment may share a machine. `required`: they never share a machine. `preferred`: two
+   * servers share a machine only if no other machine can take the second one. `none`: servers may always share a
+   * machine.
    */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
   /**
-   * Whether all nodes of the deployment run on one machine, regardless of `hostAntiAffinity`. Needs exactly one zone.
+   * Whether all servers of the deployment run on one machine. If true, `hostAntiAffinity` has no effect, and `zones`
+   * must have exactly one zone.
    * @default false
    */
   readonly oneMachine?: boolean | undefined;
@@ -169,13 +171,13 @@ export interface NetworkAccess {
 
 /**
  * Services for clients outside the Kubernetes cluster. In replication mode there is one Service for the primary and one
- * for reads. In cluster mode each node has its own Service. The node announces the address of this Service to all its
- * clients, also to clients inside the Kubernetes cluster. Adding or removing the Services needs no restart.
+ * for reads. In cluster mode each server has its own Service, and announces the address of this Service to all clients,
+ * also to clients inside the Kubernetes cluster. Adding or removing the Services needs no restart.
  */
 export interface ExternalReach {
   /**
-   * Type of the Services. With `NodePort`, clients reach a node at the address of the machine on which the node runs.
-   * In cluster mode, `NodePort` needs Valkey 9.1.
+   * Type of the Services. With `NodePort`, clients reach a server at the address of the machine on which it runs. In
+   * cluster mode, `NodePort` needs Valkey 9.1.
    */
   readonly type: "LoadBalancer" | "NodePort";
   /** Annotations of the Services. The Kubernetes controller that creates load balancers reads them. @default none */
@@ -207,27 +209,30 @@ export interface ControllerArgs {
   /** Whether the controller repairs the deployment. With `false`, it only reports what it finds. @default true */
   readonly repair?: boolean | undefined;
   /**
-   * Reaction to shards of a cluster that have lost their primary and cannot elect a replica. `report`: an Event says what
-   * to type. `takeover`: if its machine is known to be off, the replica with the greatest offset takes over, and
-   * writes that this replica has not received are lost. `takeover` needs volumes and an append-only file or snapshots.
+   * Reaction when a shard of a cluster has lost its primary and cannot elect a replica. `report`: an Event tells which
+   * command to run. `takeover`: if the primary's machine is known to be off, the replica with the greatest offset takes
+   * over. Writes that this replica has not received are lost. `takeover` needs volumes and an append-only file or
+   * snapshots.
    * @default "report"
    */
   readonly onLostMajority?: OnLostMajority | undefined;
   /**
-   * Consent to replace pods whose machines do not come back: seconds for which a machine must have been away, from 60 to
-   * 86400. A volume that only this machine can use is deleted. The controller replaces one pod at a time, and only while
-   * the other servers have all data (docs/lost-machines.md). Needs `repair: true` and replicas.
+   * Seconds after which the controller replaces the pods of a machine that does not come back, 60 to 86400. A volume
+   * that only this machine can use is deleted. The controller replaces one pod at a time, and only while the other
+   * servers have all data (docs/lost-machines.md). Needs `repair: true` and replicas.
    * @default pods of lost machines are not replaced
    */
   readonly replaceLostMachinesAfterSeconds?: number | undefined;
   /**
-   * Whether the controller also sets settings that somebody changed by hand to their configured values. It changes only
-   * settings that servers take without a restart. Needs `repair: true`. @default false
+   * Whether the controller restores the configured value of a setting that somebody changed by hand. It restores only
+   * settings that servers take without a restart. Needs `repair: true`.
+   * @default false
    */
   readonly repairSettings?: boolean | undefined;
   /**
-   * Ports of the API server to which the pod may connect. Some network plugins compare the port of the API server's
-   * endpoint with the policy, for example 8443 or 16443.
+   * Ports of the API server to which the controller may connect. Some network plugins check the port of the API server
+   * itself instead of the port of the Service `kubernetes`. With such a plugin, add this port, for example 8443 or
+   * 16443.
    * @default [443, 6443]
    */
   readonly apiServerPorts?: readonly number[] | undefined;

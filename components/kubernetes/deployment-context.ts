@@ -15,9 +15,9 @@ export interface DeploymentContext {
 }
 
 /**
- * Annotations for Pulumi. Pulumi waits only until an object exists, because `Rollout` waits for the pods of the object.
- * Pulumi also waits for deletions. If others, for example `Rollout`, have changed fields of an object, Pulumi takes
- * over these fields without a conflict.
+ * Annotations for Pulumi. Pulumi waits only until an object exists, because `Rollout` waits for the object's pods.
+ * Pulumi also waits for deletions. If `Rollout` or a different writer has changed fields of an object, Pulumi
+ * overwrites these fields without a conflict.
  */
 export const ENGINE_ANNOTATIONS = {
   "pulumi.com/waitFor": "jsonpath={.metadata.uid}",

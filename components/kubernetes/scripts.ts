@@ -5,8 +5,8 @@ import { SCRIPTS_DIRECTORY } from "./layout";
 
 export const SCRIPTS = {
   cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "hand-over.sh"],
-  // Deployments with and without Sentinels share this set, because pods of both kinds run while Sentinels are added or
-  // removed.
+  // Deployments with and without Sentinels use the same scripts, because pods of both kinds run while Sentinels are
+  // added or removed.
   replication: [
     ...["node.sh", "copies.sh", "start-replication.sh", "ready-replication.sh"],
     ...["sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "hand-over-replication.sh"],

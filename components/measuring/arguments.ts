@@ -15,8 +15,8 @@ export interface MeasurementTarget {
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Input<string>;
   /**
-   * Milliseconds between the time when all servers run and the time when the deployment serves. The results contain
-   * this number.
+   * Duration of the deployment's formation, milliseconds: from the moment when all servers run until the deployment
+   * serves. It is copied into the results.
    * @default null: not known
    */
   readonly formationMs?: pulumi.Input<number | null> | undefined;
@@ -91,8 +91,8 @@ export interface LoadGeneratorArgs extends Partial<Omit<RunnerPlan, "namespace">
 /** Arguments of every measuring component. */
 export interface MeasuringArgs {
   /**
-   * Deployments to measure. Either all deployments are in the same Kubernetes cluster, or all are outside Kubernetes.
-   * At least one target or external target is needed.
+   * Deployments to measure. They must all be in the same Kubernetes cluster, or all outside Kubernetes. The component
+   * needs at least one target or external target.
    * @default none
    */
   readonly targets?: readonly MeasurementTarget[] | undefined;

@@ -108,7 +108,10 @@ export const measuringFields = {
 /** A path as text, such as `workloads.steady.rate`. */
 export const dottedPath: Label = (path) => path.map(String).join(".");
 
-/** The given mixed workload. If it names no load generator, it gets the default load generator. */
+/**
+ * A mixed workload with its load generator. If the given workload names none, the result has the default load
+ * generator.
+ */
 export function withLoadGenerator(workload: unknown): unknown {
   return isMap(workload) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...workload } : workload;
 }

@@ -64,7 +64,7 @@ export function nodeClassOf(
         },
       ],
       detailedMonitoring: false,
-      // Karpenter then plans with the CPUs that the machine's kubelet really offers to pods.
+      // Karpenter must know the reserved CPUs. It then plans with the CPUs that the kubelet offers to pods.
       ...(reserved > 0 && { kubelet: { systemReserved: { cpu: String(reserved) } } }),
       userData: userDataOf(tuning),
       tags: { ...cluster.tags },
@@ -109,7 +109,8 @@ export function nodePoolOf(
             only("kubernetes.io/os", ["linux"]),
             only("node.kubernetes.io/instance-type", instanceTypes),
             only("topology.kubernetes.io/zone", zones),
-            // Karpenter starts machines for each set that a pod's node selector names, and labels them with the set.
+            // A pod's node selector names a set of machines. Karpenter starts machines for this set and labels them
+            // with its name.
             { key: MACHINE_SET_KEY, operator: "Exists" },
           ],
           expireAfter: "Never",

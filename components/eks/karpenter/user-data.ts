@@ -59,8 +59,8 @@ function nodeConfigOf(tuning: Tuning): object {
   const config = {
     cpuManagerPolicy: "static",
     reservedSystemCPUs: "0",
-    // In the image's configuration both options name a cgroup. With these names, a kubelet with reserved CPUs does not
-    // start.
+    // The image's configuration names a cgroup in both options. With these names a kubelet with reserved CPUs does not
+    // start, so the options are empty.
     kubeReservedCgroup: "",
     systemReservedCgroup: "",
   };

@@ -44,8 +44,8 @@ function settingsProblems({ repair = true, repairSettings = false }: ControllerA
 }
 
 /**
- * Problems of the consent to replace pods of lost machines. Whether the servers have volumes does not matter: a pod is
- * replaced only while the other servers have all data. Without replicas, no other server ever has the data.
+ * Problems of `replaceLostMachinesAfterSeconds`. Volumes are not required, because a pod is replaced only while the
+ * other servers have all data. Replicas are required, because without replicas no other server has the data.
  */
 function replacementProblems(
   { repair = true, replaceLostMachinesAfterSeconds }: ControllerArgs,

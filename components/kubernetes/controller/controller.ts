@@ -29,10 +29,9 @@ import type { ReplaceablePods } from "./rights";
 import { createRights } from "./rights";
 
 /**
- * Options of Node.js for a process that looks at deployments. The memory for new objects has 1 MiB instead of 16,
- * because a look makes much garbage, and a larger memory would keep this garbage for a while. The optimizing compiler
- * is off, because code that runs so rarely gains less CPU time than the compiler needs. The compiler also needs 10 MiB
- * of memory.
+ * Options of Node.js for a process that verifies deployments at intervals. The heap for new objects has 1 MiB instead
+ * of 16 MiB: each verification makes much garbage, and a larger heap keeps the garbage longer. The optimizing compiler
+ * is off: it needs 10 MiB of memory, and for code that runs so rarely, it needs more CPU time than it saves.
  */
 export const LOOKING_OPTIONS = ["--max-semi-space-size=1", "--no-opt"] as const;
 /**
@@ -49,7 +48,7 @@ const PROGRAM_DIRECTORY = "/controller/program";
 const PROGRAM_FILE = "controller.cjs.gz";
 /**
  * Unpacks the program in memory, because the container's file system is read-only. The program has only ASCII
- * characters and fits into one chunk; other ways of unpacking need 10 MiB more memory.
+ * characters and is read as one chunk. A way without these two limits needs 10 MiB more memory.
  */
 const START = [
   'const module = new (require("module"))("controller")',
@@ -98,7 +97,7 @@ export function createController(
       metadata,
       spec: {
         replicas: 1,
-        // Never two at a time.
+        // Two pods of the controller must never run at the same time.
         strategy: { type: "Recreate" },
         selector: { matchLabels: labels },
         template: { metadata: { labels }, spec: podSpec(context, args, settings.apply(checksum), program) },
@@ -168,7 +167,7 @@ function createService(context: DeploymentContext, selector: Record<string, stri
   const { names, args, options } = context;
   const metadata = objectMetadata(context, names.controller, "controller");
   const ports = [{ name: "metrics", port: CONTROLLER_PORT, targetPort: "metrics" }];
-  // Prometheus uses the Service, so Pulumi need not wait until it routes to the pod.
+  // Only Prometheus uses the Service, so Pulumi need not wait until the Service routes to the pod.
   const annotated = { ...metadata, annotations: ENGINE_ANNOTATIONS };
   new k8s.core.v1.Service(names.controller, { metadata: annotated, spec: { selector, ports } }, options);
   if (args.metrics?.serviceMonitor !== true) return;
@@ -237,7 +236,7 @@ function podSpec(
       { name: "settings", configMap: { name: names.controller } },
       { name: "program", configMap: { name: program.metadata.name } },
       passwordVolume(names),
-      // The controller needs the authority, not the key.
+      // The controller needs the authority's certificate, but not the servers' private key.
       ...(tls === undefined
         ? []
         : [{ name: "tls", secret: { secretName: tls.secretName, items: [{ key: "ca.crt", path: "ca.crt" }] } }]),

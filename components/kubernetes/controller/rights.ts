@@ -1,6 +1,6 @@
 /**
  * Rights of the controller's service account. The controller cannot read Secrets. It can delete pods and their volume
- * claims only with consent, and only those of this deployment.
+ * claims only if `replaceLostMachinesAfterSeconds` is set, and only those of this deployment.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { ControllerArgs } from "../arguments";
@@ -80,8 +80,8 @@ export function createRights(
   const { rbac } = k8s;
   const name = names.controller;
   const metadata = objectMetadata(context, name, "controller");
-  // Objects of the whole Kubernetes cluster: deployments of the same name may exist in several namespaces.
-  // A colon occurs in neither name, so that names of two deployments never meet.
+  // These objects have no namespace, but two namespaces can each have a deployment with this name. So the namespace is
+  // part of the objects' name. The colon keeps the names distinct, because neither part can contain a colon.
   const everywhere = { name: pulumi.interpolate`${args.namespace}:${name}`, labels: metadata.labels };
   const group = "rbac.authorization.k8s.io";
   const base = repair ? [...LOOKING, ...REPAIRING] : LOOKING;

@@ -21,7 +21,10 @@ export abstract class ComparedDeployment extends pulumi.ComponentResource {
   readonly topology: pulumi.Output<TopologyRecord>;
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
-  /** Milliseconds between the time when all pods run and the time when the cluster serves. Null in replication mode. */
+  /**
+   * Duration of the formation, milliseconds: from the moment when all pods run until the cluster serves all slots. Null
+   * in replication mode.
+   */
   readonly formationMs: pulumi.Output<number | null>;
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;

@@ -38,23 +38,24 @@ export interface DeploymentArgs
     >,
     Partial<Pick<ServerArgs, "settings">> {
   /**
-   * The pod `NAME-controller`, which verifies the deployment between updates and repairs it. With `false`, there is no
-   * such pod. The Pulumi program needs the right to create ClusterRoles, unless this argument is `false`.
+   * The pod `NAME-controller`, which verifies the deployment between updates and repairs it. `false` means no
+   * controller. With a controller, the Pulumi program needs the right to create ClusterRoles.
    * @default a controller with the defaults of its arguments
    */
   readonly controller?: boolean | ControllerArgs | undefined;
-  /** Whether `maxmemory` may be larger than the pod's memory limit allows. @default false */
+  /** Whether a `maxmemory` is allowed that does not fit into the pod's memory limit. @default false */
   readonly oversubscribed?: boolean | undefined;
   /**
-   * Names of directives in `settings` that this package does not know, because the servers run a newer Valkey.
+   * Names of directives in `settings` that a newer Valkey knows, but this package does not. Other unknown directives
+   * are refused.
    * @default none
    */
   readonly newerDirectives?: readonly string[] | undefined;
   /** Namespace of the deployment. It must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
   /**
-   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: the numbers of nodes in two
-   * zones differ by at most one.
+   * Zones of the servers: values of `topology.kubernetes.io/zone`. Servers are spread evenly: the numbers of servers in
+   * two zones differ by at most one.
    */
   readonly zones: readonly string[];
   /** Constraints on the machines, in addition to the zones. @default `preferred` anti-affinity, any machine */
@@ -68,8 +69,8 @@ export interface DeploymentArgs
    */
   readonly password?: pulumi.Input<string> | undefined;
   /**
-   * Existing Kubernetes Secret with the password of the user `default`, instead of `password` and `passwordVersion`.
-   * Each update reads it. If the password in this Secret has changed, the servers get the new password.
+   * Existing Kubernetes Secret with the password of the user `default`. It replaces `password` and `passwordVersion`.
+   * Each update reads the Secret. If its password has changed, the servers get the new password.
    * @default none
    */
   readonly passwordSecret?: SecretKey | undefined;
@@ -80,10 +81,10 @@ export interface DeploymentArgs
    * @default 120
    */
   readonly passwordOverlapSeconds?: number | undefined;
-  /** TLS for all connections: connections of clients, and connections between nodes. @default plain TCP */
+  /** TLS for all connections: between clients and servers, and between servers. @default plain TCP */
   readonly tls?: TlsSource | undefined;
   /**
-   * Whether all nodes may restart at the same time. TLS can be turned on or off only if this is true. The nodes keep
+   * Whether all servers may restart at the same time. Turning TLS on or off needs this permission. The servers keep
    * their data.
    * @default false: changes that need downtime are refused
    */
@@ -92,7 +93,10 @@ export interface DeploymentArgs
   readonly resources?: Resources | undefined;
   /** Volume of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
   readonly storage?: Partial<Storage> | undefined;
-  /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
+  /**
+   * Time limit, seconds, for pods to start and for the servers to form a cluster or a primary with replicas. @default
+   * 600
+   */
   readonly timeoutSeconds?: number | undefined;
   /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */
   readonly tuning?: ExpectedTuning | undefined;

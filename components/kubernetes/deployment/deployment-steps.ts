@@ -255,7 +255,10 @@ export class DeploymentSteps {
     );
   }
 
-  /** Declares the controller, if it is wanted, after the deployment has passed verification. */
+  /**
+   * Declares the controller, unless the arguments turn it off. The controller starts after the deployment has passed
+   * verification.
+   */
   control({ inputs }: RunningSteps, verified: pulumi.Resource): void {
     const { name, parent } = this.request;
     const { controller } = this.servers;

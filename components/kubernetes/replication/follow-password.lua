@@ -1,5 +1,5 @@
--- Reads the password from a file, and again when the file changes, so that no proxy restarts for another password.
--- Argument: the file. HAProxy's checks use the variable proc.password.
+-- Reads the password from a file, and reads it again when the file changes. So a new password needs no restart of a
+-- proxy. Argument: the file. HAProxy's checks use the variable proc.password.
 local file = ...
 local PAUSE_MS = 1000
 
@@ -15,7 +15,7 @@ local function hexadecimal(text)
   return (text:gsub(".", function(character) return ("%02x"):format(character:byte()) end))
 end
 
--- Only the control socket can change such a variable. It answers an empty line, or what is wrong.
+-- Only HAProxy's control socket can set this variable. The socket answers with an empty line, or with an error message.
 local function set(password)
   local socket = core.tcp()
   socket:settimeout(5)

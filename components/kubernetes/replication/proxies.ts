@@ -55,7 +55,8 @@ export function createProxies(
       metadata: { ...metadata, annotations: { ...ENGINE_ANNOTATIONS, "pulumi.com/waitFor": "condition=Available" } },
       spec: {
         replicas: PROXY_COUNT,
-        // There is no third proxy during an update: if proxies must not share a machine, it would need a third machine.
+        // An update never starts a third proxy. If proxies must not share a machine, a third proxy would need a third
+        // machine.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
         selector: { matchLabels: labels },
         template: {
@@ -103,8 +104,8 @@ function proxyContainer({ args }: DeploymentContext): types.input.core.v1.Contai
     securityContext: CONTAINER_SECURITY_CONTEXT,
     readinessProbe: LISTENS,
     livenessProbe: { ...LISTENS, periodSeconds: 10 },
-    // HAProxy stops listening as soon as it gets the signal to stop. For a moment machines still forward clients to
-    // this proxy, until they know that it has left the Service.
+    // HAProxy stops listening as soon as it gets the signal to stop. Machines forward clients to this proxy for a
+    // moment longer, until they know that the Service no longer routes to it.
     lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },
     volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...secretMounts(args.tls)],
   };

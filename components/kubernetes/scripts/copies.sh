@@ -125,8 +125,8 @@ has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 #   The disk is empty: any copy is newer.
 #   Both copies have the same replication ID: the higher offset is newer.
 #   This server noted the other server's replication ID after it wrote its snapshot: the other copy continues the snapshot.
-#   Otherwise the other server must have been linked to its primary when this disk was written: until then it has all writes. If it
-#   has only loaded its own disk since it started, the age of its copy is unknown, and it does not count as newer.
+#   Otherwise: the other copy is newer if the other server was linked to its primary when this disk was written, because it then had
+#   all writes. A server that has only loaded its own disk since it started does not count, because the age of its copy is unknown.
 newer() {
   has_data || return 1
   [ "$disk" != none ] || return 0
@@ -135,6 +135,6 @@ newer() {
     return
   fi
   if [ "$disk" = rdb ] && [ -n "$last" ] && [ "$lineage" = "$last" ] && [ "$HISTORY" -nt "$snapshot" ]; then return 0; fi
-  # since and age are rounded to seconds.
+  # since and age are rounded to seconds, so a difference of two seconds is tolerated.
   [ "$since" -ge 0 ] && [ "$since" -le $((age + 2)) ]
 }

@@ -124,7 +124,7 @@ within() {
   done
 }
 
-# hand_over: lets a replica take over. Fails if nothing has changed, so that it can be tried again.
+# hand_over: lets a replica take over. It fails only if it has changed nothing, so that the caller can try again.
 hand_over() {
   ready && all 0 || return 1
   paused=$(printf 'CLIENT PAUSE 60000 WRITE\nINFO replication\n' | tell localhost 3 | sed -n "s/^master_repl_offset:\([0-9]*\).*/\1/p")
@@ -132,7 +132,7 @@ hand_over() {
     echo 'CLIENT UNPAUSE' | tell localhost 3 >/dev/null
     return 1
   fi
-  # Without an answer the failover may have begun nevertheless.
+  # If the Sentinel does not answer, the failover may have begun nevertheless.
   case $(echo "SENTINEL FAILOVER $DEPLOYMENT" | tell "$sentinel" 3 26379) in
     OK* | '') ;;
     *)
@@ -144,15 +144,15 @@ hand_over() {
   within 10 promoted || return 0
   # Proxies need this time to notice the new primary (haproxy.cfg).
   sleep 0.2
-  # One transaction, so that no client sends a write to a replica and gets an error. After it the server accepts connections only from
-  # its own pod, for probes; new connections of clients go to other pods.
+  # One transaction, so that no client sends a write to a replica and gets an error. After the transaction the server accepts only
+  # connections from its own pod, for probes. New connections of clients go to other pods.
   printf '%s\n' MULTI 'CLIENT KILL TYPE normal' 'CLIENT KILL TYPE pubsub' 'CLIENT UNPAUSE' "REPLICAOF $successor" \
     'CONFIG SET bind "127.0.0.1 -::1"' EXEC | tell localhost 3 >/dev/null
-  # Waits until the Sentinels agree, because the pod asks them for the primary when it starts again, and until this server is linked,
-  # which makes a partial synchronization possible then.
+  # Waits until the Sentinels agree on the new primary, because this pod asks them when it starts again. Also waits until this server is
+  # linked to the new primary, so that the pod can later synchronize partially.
   within 10 settled || true
-  # For this second, clients that were still sent to this pod are refused at once. After the pod's address is gone they would wait for
-  # seconds.
+  # Machines may still send clients to this pod. As long as the pod has its address, it refuses them at once. Without the address, these
+  # clients would wait for seconds.
   sleep 1
 }
 

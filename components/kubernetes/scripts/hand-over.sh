@@ -28,9 +28,9 @@ best() {
   done
 }
 
-# unknown: whether clients or any primary would not find the replica at $address yet. Clients look up its host name. If its pod has just
-# started, each instance of CoreDNS may remember for 5 s that the name does not exist, or the pod's former address. A primary that
-# has no connection to the replica does not vote for it. After the failover it would refuse all clients (CLUSTERDOWN) until it learns
+# unknown: whether clients, or a primary, cannot find the replica at $address yet. Clients look up its host name. If its pod has just
+# started, each instance of CoreDNS may remember for 5 s that the name does not exist, or the pod's former address. A primary that has no
+# connection to the replica does not vote for it. After the failover such a primary would refuse all clients (CLUSTERDOWN) until it learns
 # of the replica by gossip, which takes seconds.
 unknown() {
   view=$(echo 'CLUSTER NODES' | tell localhost 3)
@@ -54,7 +54,7 @@ unknown() {
 
 # hand_over: lets replicas take over until this node has no slots. Fails if no replica has taken over in time.
 hand_over() {
-  # A replica may be restarting. If there is none for 5 s, all pods are assumed to be stopping.
+  # A replica may be restarting. If no replica is online for 5 s, all pods are assumed to be stopping.
   patience=$(($(now) + 5))
   known_by=$(($(now) + 10))
   while serves; do

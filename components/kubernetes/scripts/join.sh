@@ -9,11 +9,12 @@
 #   3. When this node has copied the data, all nodes forget its former IDs.
 # The container's environment sets SERVICE, POD_NAME and POD_IP.
 
-# lost_data: whether this pod has lost its data: a node that serves clients knows this pod's host name with a different node ID.
-#   Status 1: no node does, or no node serves clients yet, in which case the Service refuses the connection at once.
+# lost_data: whether this pod has lost its data. It has if a node that serves clients knows this pod's host name with a different node ID.
+#   Status 0: it has lost its data.
+#   Status 1: no node knows the name so, or no node serves clients yet; the Service then refuses the connection at once.
 #   Status 2: it is not known, for example because the machine is too busy to answer.
-# It sets own (this node's ID), former (its former IDs), and primary (ID of the node that this one can replicate). former and primary
-# stay empty while a former ID is not failed or still owns slots, and if their shard has no primary.
+# The function sets own (this node's ID), former (its former IDs), and primary (ID of the node that this one can replicate). former and
+# primary stay empty until all former IDs are failed and own no slots. They also stay empty if the former shard has no primary.
 lost_data() {
   former='' primary=''
   own=$(echo 'CLUSTER MYID' | tell localhost 2)
@@ -34,8 +35,8 @@ lost_data() {
   [ -z "$primary" ] || former=$gone
 }
 
-# shard_primary IDS: reads the answer to CLUSTER SHARDS. Of the first shard with slots that one of these nodes belongs to, it prints
-# the ID of the primary.
+# shard_primary IDS: reads the answer to CLUSTER SHARDS. It finds the first shard that has slots and one of these nodes, and prints the ID
+# of its primary.
 shard_primary() {
   awk -v ids="$1 " '
     function close_shard() { if (here && serves && primary != "" && !found++) print primary; here = serves = 0; primary = "" }
@@ -52,7 +53,7 @@ shard_primary() {
 # is_empty: whether this node has no keys in any database.
 is_empty() { [ "$(echo 'INFO keyspace' | tell localhost 2 | grep -c '^db')" = 0 ]; }
 
-# meet_again: the first step. This node asks the peer to send the MEET and does not send it itself. To ask needs the password, so this
+# meet_again: the first step. This node asks the peer to send the MEET, and does not send it itself. The request needs the password, so this
 # node cannot meet a pod of a different deployment that has got the peer's address.
 meet_again() {
   [ -n "$former" ] && is_empty || return 0

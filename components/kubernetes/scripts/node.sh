@@ -9,10 +9,10 @@ DATA=${DATA:-/data}
 # File with the replication ID that this node had last.
 HISTORY=$DATA/history
 
-# tell HOST SECONDS [PORT]: sends the lines of standard input as commands to a node, and prints the answers. The password is the first
-# line of the client's standard input, because an argument or an environment variable would show in a list of processes. For
-# localhost any certificate is accepted: with an expired certificate, or one from a different authority than that of the files, this
-# node must still be probed, and stop in order.
+# tell HOST SECONDS [PORT]: sends the lines of standard input as commands to a node, and prints the answers. The password is the first line
+# of the client's standard input, because an argument or an environment variable would show in a list of processes. For localhost any
+# certificate is accepted: probes and an orderly stop must work even if this node's certificate is expired, or comes from an authority that
+# the files do not name.
 tell() {
   trust=''
   [ "$1" != localhost ] || trust=--insecure

@@ -35,13 +35,14 @@ if [ "$known" -le 1 ]; then
   case $? in
     0) meet_again ;;
     1) exit 0 ;;
-    # Unknown: not ready, because the roll-out would continue with the next pod, which may have the only copy. But only for two
-    # minutes: in a Kubernetes cluster in which a Service without ready pods does not answer at all, no pod could ever become ready.
+    # It is unknown whether the node has lost its data. The pod is not ready, because the roll-out would continue with the next pod, which
+    # may have the only copy. After two minutes it is ready: in some Kubernetes clusters a Service without ready pods does not answer at
+    # all, and otherwise no pod would ever become ready.
     *) [ "$uptime" -le 120 ] || exit 0 ;;
   esac
   exit 1
 fi
-# A primary without slots that started lately may have come back without its data. It is not ready until it has slots or is a replica,
+# A primary without slots that has just started may have come back without its data. It is not ready until it has slots or is a replica,
 # even if that takes longer than 60 s.
 idle=$DATA/idle-primary
 if [ "$role" = master ] && { [ "$uptime" -le 60 ] || [ -e "$idle" ]; } && [ -z "$(own_slots)" ]; then
@@ -74,10 +75,10 @@ while read -r _id address flags _primary pinged _received _epoch connection slot
   fi
   peer=${address#*,}
   peer=${peer%%,*}
-  # At most eight at a time, so that the probe ends in time. Gossip spreads the other addresses.
+  # Meets at most eight peers, so that the probe ends in time. The addresses of the others come by gossip.
   [ "$met" -lt 8 ] && [ -n "$peer" ] && [ "$peer" != "$address" ] || continue
   met=$((met + 1))
-  # The peer is asked to send the MEET. To ask needs the password, so this node cannot meet a pod of a different deployment that has
+  # The peer is asked to send the MEET. The request needs the password, so this node cannot meet a pod of a different deployment that has
   # got the peer's address.
   echo "CLUSTER MEET $POD_IP 6379" | tell "$peer" 2 >/dev/null &
 done <<NODES

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Readiness of a node in replication mode: its data set is loaded. A replica must also be linked to the primary and keep up with it.
 # PRIMARY_SERVICE is the Service of the primary; it is set only in deployments without Sentinels.
-# A replica that lost its primary tries to connect each second. But an attempt that gets no answer lasts for repl-timeout (60 s), and
-# there is no answer at the old address of a pod that was replaced. This script ends such an attempt, so that the replica looks the
-# address up again: with Sentinels of the same host name, else of the Service. A Service keeps its address, and refuses connections
-# while the primary is not ready. The replica keeps its data set, for a partial synchronization.
+# A replica that lost its primary tries to connect each second. But an attempt that gets no answer lasts for repl-timeout (60 s), and there
+# is no answer at the old address of a pod that was replaced. This script ends such an attempt, so that the replica looks up the address
+# again. With Sentinels the replica looks up the same host name. Without Sentinels it looks up the Service, which keeps its address and
+# refuses connections while the primary is not ready. The replica keeps its data set, for a partial synchronization.
 . "${0%/*}/node.sh"
 
 # lasts SECONDS FILE: whether SECONDS have passed since the first call with FILE. FILE keeps that time.
@@ -14,8 +14,8 @@ lasts() {
   [ $(($(date +%s) - ${first:-$(date +%s)})) -ge "$1" ]
 }
 
-# reopen: while a different server takes over, `up` lets the former primary listen only to its own pod, for a moment. If `up` was
-# interrupted in that moment, this function makes the server listen to clients again after 60 s.
+# reopen: repairs an interrupted hand-over. During a hand-over, `up` lets the former primary listen only to its own pod for a moment. If
+# `up` is interrupted in that moment, this function makes the server listen to clients again after 60 s.
 reopen() {
   case $(echo 'CONFIG GET bind' | tell localhost 2) in
     *"127.0.0.1 -::1") ! lasts 60 "$DATA/closed" || echo 'CONFIG SET bind "* -::*"' | tell localhost 2 >/dev/null ;;
@@ -23,10 +23,10 @@ reopen() {
   esac
 }
 
-# is_lent: whether the designated primary has given its role to a different server only for a time, so that it must take it back. It did
-# so to copy newer data (start-replication.sh), or `up` was interrupted before it designated the server that took over. In the second
-# case the function waits for 240 s, because PRIMARY_FILE in a running pod may be outdated: a different server may be designated, and
-# clients may use it. It is false if the primary follows a server of a different deployment, as in docs/upgrades.md.
+# is_lent: whether a different server is the primary only for a time, and the designated primary must take the role back. There are two
+# cases. The designated primary copies newer data from that server (start-replication.sh), or `up` was interrupted before it designated that
+# server. In the second case the function waits for 240 s: PRIMARY_FILE in a running pod may be outdated, so a different server may already
+# be designated, and clients may use it. The function is false if the primary follows a server of a different deployment (docs/upgrades.md).
 is_lent() {
   [ ! -e "$DATA/lent" ] || return 0
   case $followed in
@@ -96,8 +96,8 @@ follow_primary() {
   echo "REPLICAOF $primary 6379" | tell localhost 2 >/dev/null
 }
 
-# outvoted: whether most Sentinels have named the same different primary in the last three probes; other is that primary. One probe is
-# not enough: for some seconds after they promote this server, Sentinels name the former primary.
+# outvoted: whether most Sentinels named the same different server as the primary in each of the last three probes. `other` is that server.
+# One probe is not enough: for some seconds after they promote this server, Sentinels name the former primary.
 outvoted() {
   other=$(watched "$(most)")
   if [ -z "$other" ] || [ "$other" = "$POD_NAME$SERVERS" ]; then
@@ -108,7 +108,7 @@ outvoted() {
   [ "$(tail -n 3 "$DATA/outvoted" | grep -Fxc "$other")" = 3 ]
 }
 
-# resign: makes a primary that Sentinels do not know follow their primary. Otherwise clients and proxies would find two primaries.
+# resign: makes this primary follow the primary that the Sentinels name. Otherwise clients and proxies would find two primaries.
 resign() {
   echo ROLE | tell "$other" 2 | grep -q '^master' || return 0
   echo "REPLICAOF $other 6379" | tell localhost 2 >/dev/null
@@ -133,7 +133,7 @@ keeps_up() {
       { later = later $0 "\n" }
       END { if (last != "") print last; printf "%s", later }' >"$DATA/reached.new"
   mv "$DATA/reached.new" "$DATA/reached"
-  # A primary that does not answer may be far ahead.
+  # If the primary does not answer, it may be far ahead, so the replica counts as late.
   awk -v due="$(($(date +%s) - MAX_LAG))" -v applied="$applied" '
     $1 <= due && $3 > applied { late = 1 }
     { newest = $1 }
@@ -174,7 +174,7 @@ if [ "$link" = up ]; then
   exit
 fi
 
-# Ends attempts to connect, one each second, until the next probe. A probe may take 8 s.
+# Ends an attempt to connect once a second, until the replica is linked or the time is up. A probe may take 8 s.
 attempt=0
 while [ $attempt -lt 16 ]; do
   attempt=$((attempt + 1))
@@ -185,7 +185,7 @@ while [ $attempt -lt 16 ]; do
     connected) exit 0 ;;
     connecting)
       [ $((attempt % 4)) = 1 ] || { sleep 0.25 && continue; }
-      # REPLICAOF does nothing if the replica already has this host. With a final dot it is a different spelling of the same host.
+      # REPLICAOF does nothing if the replica already follows this host name. The same name with a final dot counts as a different one.
       host=${PRIMARY_SERVICE:-${2%.}}
       [ "$2" != "$host" ] || host=$host.
       echo "REPLICAOF $host 6379" | tell localhost 2 >/dev/null

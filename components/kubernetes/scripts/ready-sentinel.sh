@@ -1,9 +1,9 @@
 #!/bin/sh
 # Readiness of a Sentinel: it answers. The script also repairs two states.
-#   The Sentinel watches a server that has been a replica for two probes, or it watches none: the script makes it watch the primary.
-#   Sentinels learn of each other through the primary, so it would not learn of the primary by itself.
-#   The files of its certificate have changed: the script stops the Sentinel, because it loads a certificate only when it starts. Its
-#   container starts it again, and it keeps its knowledge. If clients would refuse the new files, it keeps running with the old ones.
+#   The Sentinel watches no server, or a server that has been a replica for two probes: the script makes it watch the primary.
+#   Sentinels learn of each other through the primary, so this Sentinel would not find the primary by itself.
+#   The files of its certificate have changed: the script stops the Sentinel, because it loads a certificate only when it starts. The
+#   container starts it again with its saved state. If clients would refuse the new files, the Sentinel keeps running with the old ones.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # sentinel.sh: starts a Sentinel. A Sentinel without a saved state watches the primary that the other Sentinels name. If they name none, it
-# watches the primary that the servers name. In a new deployment the servers name none either; then it watches the designated one. The
+# watches the primary that the servers name. In a new deployment the servers name none either, so it watches the designated primary. The
 # container's environment sets the variables that sentinels.sh reads. The file `servers` in /valkey/config has the number of servers.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"

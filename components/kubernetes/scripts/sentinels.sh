@@ -36,8 +36,8 @@ most() { echo $((COUNT / 2 + 1)); }
 watched() { views | sort | uniq -c | sort -rn | awk -v least="${1:-1}" 'NR == 1 && $1 >= least { print $2 }'; }
 
 # fail_over WAITED: lets one Sentinel promote a replica of this server. Fails if no Sentinel can. If a Sentinel already names a different
-# primary, no failover is started, because it would take the role from that primary. In this case the function succeeds while WAITED is
-# less than 5 s, the time in which the other Sentinels learn of that primary, and then fails.
+# primary, no failover is started, because it would take the role from that primary. The other Sentinels learn of that primary within 5 s.
+# So in this case the function succeeds while WAITED is less than 5 s, and fails later.
 fail_over() {
   if [ "$(views | sort -u)" != "$POD_NAME$SERVERS" ]; then
     [ "$1" -lt 5 ]
@@ -62,8 +62,8 @@ monitor() {
 }
 
 # watch HOST: makes all Sentinels watch that primary instead of the one that they name. If a Sentinel does not answer, the function tries
-# again for some seconds. It must not be left out: it remembers an earlier failover, and the other Sentinels, which have forgotten all
-# failovers after this command, would believe it.
+# again for some seconds. This Sentinel must not be left out: it remembers an earlier failover, while the command makes the other Sentinels
+# forget all failovers, so they would believe it.
 watch() {
   for sentinel in $(sentinels); do
     watch_by "$sentinel" "$1" &

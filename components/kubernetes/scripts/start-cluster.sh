@@ -99,9 +99,9 @@ superseded() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# take_over: lets the peer with the highest offset take over. A forced failover needs the votes of most primaries. These may be starting
-# too, and they do not vote twice for one shard within two node timeouts. So after 3 s the peer takes over without votes, if all peers
-# answer and follow this node, because then no other node can have been elected. Fails if this node does not own its slots any more.
+# take_over: lets the peer with the highest offset take over. A forced failover needs the votes of most primaries. Primaries may be starting
+# too, and do not vote twice for one shard within two node timeouts. So after 3 s the peer takes over without votes, if all peers answer and
+# follow this node: then no other node can have been elected. Fails if this node does not own its slots any more.
 take_over() {
   best=$(echo "$seen" | grep -E '^(linked|loaded) ' | sort -k 2,2nr | head -n 1)
   host=${best##* }

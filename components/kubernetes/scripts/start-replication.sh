@@ -70,9 +70,9 @@ survey() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# best: prints `KIND POSITION HOST` of the server to copy from. A primary comes first, then the copy with the highest position. But copies
-# that continue the replication ID that this server had last come before all others, then copies with that same replication ID: a former
-# primary that has not noticed its successor has less data.
+# best: prints `KIND POSITION HOST` of the server to copy from. A copy that continues the replication ID that this server had last comes
+# first, then a copy with that replication ID, then all others: a former primary that has not noticed its successor has less data. Among
+# equals, a primary comes first, then the copy with the highest position.
 best() {
   echo "$seen" | awk -v last="$last" '
     $1 !~ /^(primary|linked|loaded)$/ { next }
@@ -152,8 +152,8 @@ if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
   watching=yes
   rm -f "$DATA/outvoted"
-  # named: prints the primary that most Sentinels name. For up to 30 s it must be named by more than half of all Sentinels, because those
-  # that do not answer may name a different one. After that one Sentinel is enough, or the primary that the other servers name.
+  # named: prints the primary that most Sentinels name. In the first 30 s, more than half of all Sentinels must name it, because Sentinels
+  # that do not answer may name a different one. After 30 s, one Sentinel is enough. If none names a primary, the servers are asked.
   named() {
     until primary=$(watched "$([ $(($(now) - asking)) -lt 30 ] && most || echo 1)") && [ -n "$primary" ]; do
       [ $(($(now) - asking)) -lt 30 ] || primary=$(leading)
@@ -167,9 +167,9 @@ if [ -n "${SENTINELS-}" ]; then
   # their positions is up to two seconds old.
   even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
   # may_lead: whether this server may start as the primary. It may not if there is a primary, or while Sentinels are about to promote a
-  # replica. If the pod has a new address, Sentinels try it only after 15 s, and would promote a replica while clients already write here.
-  # So the script makes them connect again first. A container that restarts keeps its address, so the script does not do that: Sentinels
-  # can still fail over from a server that never comes up.
+  # replica. If the pod has a new address, Sentinels connect to it only after 15 s. They would then promote a replica while clients already
+  # write here. So the script first makes them connect again. A container that restarts keeps its address, so the script does not do that:
+  # Sentinels can still fail over from a server that never comes up.
   may_lead() {
     [ "$kind" != primary ] || return 1
     [ "$waited" -ge 10 ] || ! failing_over || return 1

@@ -153,7 +153,7 @@ export function createStatefulSet(
       spec: {
         serviceName: names.headless,
         replicas: nodes,
-        // All pods start at once; no pod waits for another.
+        // All pods start at the same time, and none waits for another.
         podManagementPolicy: "Parallel",
         updateStrategy: { type: isRestartedByRollout ? "OnDelete" : "RollingUpdate" },
         selector: { matchLabels: selectorLabels(deployment) },

@@ -10,7 +10,7 @@ systemctl disable --now irqbalance.service 2>/dev/null || true
 last=$(($(nproc --all) - 1))
 turn=0
 mapfile -t irqs < <(awk -v name="$interface" 'index($0, name) {sub(":", "", $1); print $1}' /proc/interrupts)
-# Without a match the interrupts have a different name and stay where the kernel put them, so the script fails.
+# Without a match the loop would pin no interrupt, so the script fails.
 [ "${#irqs[@]}" -gt 0 ]
 for irq in "${irqs[@]}"; do
   [ "$turn" = 0 ] && cpu=0 || cpu=$((last - turn + 1))
