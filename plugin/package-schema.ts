@@ -20,7 +20,10 @@ export interface PropertySpec extends ValueSpec {
   readonly secret?: boolean;
 }
 
-/** Forms of an object type. The value of one property, the form, decides which other properties an object has. */
+/**
+ * Forms of an object type. The value of one property names the form. The form decides which other properties an object
+ * has.
+ */
 export interface FormsSpec {
   /** Name of the property whose value names the form. */
   readonly by: string;

@@ -21,7 +21,7 @@ export const noSpotServers: Rule = {
     const capacity = listAt(resource.props, "spec", "template", "spec", "requirements").filter(
       (each) => textAt(each, "key") === "karpenter.sh/capacity-type",
     );
-    // Without a requirement Karpenter takes the cheapest capacity.
+    // If a pool does not require a capacity type, Karpenter takes the cheapest one, which may be spot.
     const only =
       capacity.length > 0 &&
       capacity.every(

@@ -61,8 +61,8 @@ function resource<Inputs extends object, Outputs = object>(
 export const Password = resource<PasswordInputs, PasswordOutputs>("Password", { password: undefined }, ["password"]);
 
 /**
- * Check of an existing Kubernetes cluster: whether it has room for the stack. The check runs in previews, if the
- * cluster answers, and before anything is created. The check runs again when an input changes.
+ * Check whether the stack can run on an existing Kubernetes cluster. The check runs in previews, if the cluster
+ * answers, and before anything is created. The check runs again when an input changes.
  */
 export const ClusterCheck = resource<ClusterCheckInputs>("ClusterCheck", {});
 

@@ -110,7 +110,7 @@ export class ValkeyProvider implements provider.Provider {
     const { state } = takeAttempts(plainValues(properties).values);
     if (handler.delete === undefined) return;
     const context = this.#context(urn);
-    // What is to be deleted may be gone, and the Lease with it.
+    // The objects to delete may already be gone, and the Lease with them.
     await this.#leases.hold(state, undefined, context).catch(() => undefined);
     await this.#untilCancelled(handler.delete(id, state, context));
   };

@@ -1,4 +1,4 @@
-/** The lock of a deployment on this machine. Whoever changes its servers holds the lock: an update, or a repair. */
+/** The lock of a deployment on this machine. An update or a repair holds the lock while it changes the servers. */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Failure } from "../../lib/errors";
@@ -24,7 +24,7 @@ export function acquireChangeLock(lock: string): (() => void) | undefined {
 }
 
 /**
- * Changes the servers of a deployment while no repair does.
+ * Runs a change of a deployment's servers. No repair changes the servers at the same time.
  * @param lock path of the lock. If it is undefined, or if the run directory is gone, no process can repair the servers
  * @throws Failure when a repair does not end in time
  */

@@ -20,7 +20,7 @@ import { awaitLoaded, loadingSettings, neededDatabases } from "./restore";
 
 /** Longest time for a server to write its RDB file, milliseconds. */
 const SAVE_MS = 12 * 3_600_000;
-/** Differences of a server that are named. */
+/** Highest number of differences that are listed for one server. */
 const NAMED = 100;
 
 /** The comparison of a server with the set of its shard. */

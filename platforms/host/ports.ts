@@ -79,7 +79,7 @@ function ephemeralPorts(): PortRange {
     const [low, high] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);
     if (low !== undefined && high !== undefined && low <= high) return { low, high };
   } catch {
-    // Not Linux.
+    // The file exists only on Linux.
   }
   return { low: 49152, high: 65535 };
 }

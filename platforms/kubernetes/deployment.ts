@@ -83,7 +83,7 @@ export interface PodDeployment extends Deployment {
   readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
-/** How long to wait for a deployment, and how to connect to it. */
+/** Time limits for opening a deployment, and the connections to use. */
 export interface PodOpening extends PodWaitOptions {
   /** Connections that several steps share. @default each step opens its own */
   readonly connections?: SharedConnections | undefined;

@@ -47,7 +47,7 @@ export interface AccessOutputs {
   readonly drift: readonly string[];
 }
 
-/** Time limit for nodes to answer, seconds. */
+/** Highest time limit for nodes to answer, seconds. */
 const MOST_SECONDS = 60;
 /**
  * Shortest overlap of two passwords, seconds. The kubelet writes a changed Secret into a running pod at the next sync

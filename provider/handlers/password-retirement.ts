@@ -49,7 +49,7 @@ async function reloadExporters(
 }
 
 /**
- * Whether a password other than the wanted password may still be in use: in the Secret of the overlap, or on servers
+ * Whether a password other than the configured one may still be in use: in the Secret of the overlap, or on servers
  * that accept it.
  */
 async function isOverlapping(

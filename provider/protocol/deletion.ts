@@ -13,10 +13,10 @@ import type { HandlerContext } from "./resource-handler";
 const GONE = "PULUMI_K8S_DELETE_UNREACHABLE";
 
 /**
- * Opens the Kubernetes cluster for a deletion.
+ * Opens a client of the Kubernetes cluster for a deletion.
  * @param what name of the object to delete, for messages
  * @returns the client; undefined when the cluster cannot be reached and the environment variable says that the cluster
- *   was deleted, because then nothing is left to delete
+ * was deleted, because then nothing is left to delete
  * @throws Failure when the cluster cannot be reached; the message explains the variable
  */
 export async function openForDeletion(

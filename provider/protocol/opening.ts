@@ -39,7 +39,7 @@ interface LookOpening {
   readonly timeoutMs?: number | undefined;
   /** Client of the API server of a deployment on Kubernetes. @default a new client */
   readonly kubernetes?: KubernetesClient | undefined;
-  /** Connections that all steps of the look share. @default each step opens its own */
+  /** Connections that all steps of the inspection share. @default each step opens its own */
   readonly connections?: SharedConnections | undefined;
 }
 

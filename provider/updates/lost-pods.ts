@@ -30,11 +30,11 @@ const CONNECT_MS = 3_000;
  *   server starts empty and therefore with a new node ID, so no two nodes have the same ID. When the network is back,
  *   the others no longer know the old ID, or know that its slots have a new owner with a higher epoch.
  * - In replication mode, the running part has the only primary that this process reaches, and this primary lists no
- *   replicas except those of the running part. With Sentinels, the majority of them must be ready on this side, so that the other side cannot
- *   promote a replica. An old primary on the other side keeps accepting writes there, unless `min-replicas-to-write` is
- *   set. These writes are lost as soon as the Sentinels turn it into a replica, whether or not its pod is replaced.
- *   Without Sentinels, nobody takes over from the designated primary. If it started empty, the other servers would
- *   replace their data with its empty data. So its pod is never replaced.
+ *   replicas except those of the running part. With Sentinels, the majority of them must be ready on this side, so that
+ *   the other side cannot promote a replica. An old primary on the other side keeps accepting writes there, unless
+ *   `min-replicas-to-write` is set. These writes are lost as soon as the Sentinels turn it into a replica, whether or
+ *   not its pod is replaced. Without Sentinels, no server takes over from the designated primary. If it started empty,
+ *   the other servers would replace their data with its empty data. So its pod is never replaced.
  *
  * @param lost pods of servers on lost machines
  */
@@ -54,7 +54,7 @@ export async function whyNotReplace(
   const alive = await firstThatAnswers(lost, port);
   if (alive !== undefined) return alive;
   const part = await openRunningPart(kubernetes, target, password, names);
-  // The number of replicas is unknown, so that the part is judged by itself.
+  // The expected number of replicas is left out, so that verification judges only the servers that run.
   const { facts } = await verify({ ...part, shape: { primaries: shape.primaries } }, ["settings", "zones"]);
   return whyPartLacksData(facts);
 }

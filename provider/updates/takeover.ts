@@ -33,8 +33,9 @@ export interface TakeoverScene {
 }
 
 /**
- * Reads on which machines the pods are. @param former machines that were read before
- * @throws Failure when pods may not be read
+ * Reads on which machines the pods are.
+ * @param former machines that were read before
+ * @throws Failure when this program has no permission to read pods
  */
 export async function readPodMachines(
   kubernetes: KubernetesClient,
@@ -48,7 +49,7 @@ export async function readPodMachines(
 /**
  * Reads which servers are on machines that are known to be off. Callers must read the pods first. Otherwise a pod could
  * be on a machine that joined after this function listed the machines, and its server would count as stopped.
- * @throws Failure when machines may not be listed
+ * @throws Failure when this program has no permission to list machines
  */
 export async function readStoppedServers(
   kubernetes: KubernetesClient,
@@ -65,10 +66,10 @@ function serverNames({ statefulSet, shape }: KubernetesReference): string[] {
 
 /**
  * Plans takeovers from the nodes that reply at this moment.
- * @param stopped names of the servers that are known to be off; undefined for a plan that shows what could be done if
- *   none of the servers that do not reply runs
+ * @param stopped names of the servers that are known to be off. If it is undefined, the plan assumes that no server
+ * that does not reply runs
  * @returns the plan, and the names of the servers that do not reply
- * @throws Failure when pods may not be read
+ * @throws Failure when this program has no permission to read pods
  */
 export async function planFromNodes(
   { kubernetes, target, password }: TakeoverScene,

@@ -68,7 +68,8 @@ export class UpdateLeases {
     taken.catch(() => this.#held.delete(key));
     const lease = await taken;
     const future = wanted?.["target"] as DeploymentReference | undefined;
-    // An update that removes the controller also says what it wants: if it fails, the controller is still there.
+    // An update that removes the controller also writes its checksums. If the update fails, the controller still runs
+    // and compares them.
     if (lease === undefined || future?.platform !== "kubernetes") return;
     const notes = { [WANTED_NOTE]: wantedNodes(future), [SETTINGS_NOTE]: wantedSettings(future) };
     if (Object.entries(notes).some(([name, value]) => lease.notes[name] !== value))
@@ -90,7 +91,7 @@ async function take(
   const own = new Lease(kubernetes, name, holder, (other) => other.startsWith(`${UPDATE} `));
   await own.await({}, PATIENCE_MS, signal, report);
   own.keep((why) => {
-    // The Lease goes with the controller, which the update may have removed.
+    // Kubernetes deletes the Lease together with the controller, which this update may have removed.
     if (why !== "gone") onLost(new Failure(`${why}, so the update stops; run pulumi up again`));
   });
   return own;

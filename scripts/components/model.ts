@@ -57,7 +57,7 @@ export interface ComponentModels {
   readonly types: ReadonlyMap<string, NamedType>;
 }
 
-/** Description of a property: its own, or that of its type. */
+/** Description of a property. A property without a description has the description of its type. */
 export function meaning({ description, shape }: Property, types: ReadonlyMap<string, NamedType>): string {
   if (description !== "" || shape.kind !== "named") return description;
   return types.get(shape.name)?.description ?? "";

@@ -70,7 +70,7 @@ export interface DeploymentArgs
   readonly password?: pulumi.Input<string> | undefined;
   /**
    * Existing Kubernetes Secret with the password of the user `default`. It replaces `password` and `passwordVersion`.
-   * Each update reads the Secret. If its password has changed, the servers get the new password.
+   * Each update reads this Secret again. If its password has changed, the servers get the new password.
    * @default none
    */
   readonly passwordSecret?: SecretKey | undefined;

@@ -20,8 +20,9 @@ export interface PodGroup {
   readonly pods: readonly PlacedNode[];
   /** Zones over which the pods are spread, in the order in which the zones are filled. */
   readonly zones: readonly string[];
-  /** Requests of each pod: thousandths of a CPU, and MiB of memory. */
+  /** CPU request of each pod, thousandths of a CPU. */
   readonly cpuMilli: number;
+  /** Memory request of each pod, MiB. */
   readonly memoryMiB: number;
   /** Images of each pod's containers. @default unknown */
   readonly images?: readonly string[] | undefined;
@@ -32,9 +33,9 @@ export interface PodGroup {
    * same machine.
    */
   readonly separate: boolean;
-  /** Whether all pods share one machine, regardless of `separate`. @default false */
+  /** Whether all pods share one machine. If true, `separate` has no effect. @default false */
   readonly together?: boolean | undefined;
-  /** Machine type, one of the pool's types. @default the cheapest type with room for a pod */
+  /** Machine type, one of the pool's types. @default the cheapest type that is large enough for a pod */
   readonly instanceType?: string | undefined;
 }
 

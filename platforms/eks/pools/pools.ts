@@ -12,8 +12,8 @@ export type PoolName = (typeof POOLS)[number];
 /** Configuration of a pool. */
 export interface PoolArgs {
   /**
-   * Machine types that Karpenter may start, such as `r7g.large`. With several types Karpenter takes the cheapest type
-   * that fits. With only one type, measurements are comparable.
+   * Machine types that Karpenter may start, such as `r7g.large`. Karpenter takes the cheapest type that fits the pods.
+   * With only one type, all machines are equal and measurements are comparable.
    */
   readonly instanceTypes: readonly string[];
   readonly tuning: Tuning;

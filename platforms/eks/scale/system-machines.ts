@@ -12,7 +12,7 @@ import { dnsReplicas, KARPENTER_REPLICAS, karpenterSize } from "./controller-siz
 
 /** Machines for Karpenter, CoreDNS and the volume controller. */
 export interface SystemArgs {
-  /** Machine type. @default the smallest m7g that has room */
+  /** Machine type. @default the smallest m7g type that is large enough */
   readonly instanceType?: string | undefined;
   /** Number of machines, at least 2, because each of Karpenter's two replicas needs its own machine. @default 2 */
   readonly machines: number;
@@ -113,7 +113,7 @@ function smallestType(plan: Omit<SystemPlan, "instanceType">, prices: PriceTable
   return candidates(prices).find(({ type }) => hasRoom(type, plan))?.name;
 }
 
-/** Largest type of the default family. It is used if no type has room, and the problem is reported. */
+/** Largest type of the default family. If every type is too small, the plan uses this type and reports the problem. */
 function largestType(prices: PriceTable | undefined): string {
   return candidates(prices).at(-1)?.name ?? `${FAMILY}.large`;
 }
@@ -137,7 +137,7 @@ export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined)
     const message = `the prices of ${prices.region} of ${prices.date} do not contain ${instanceType}`;
     return [...tooFew, { path, message }];
   }
-  // With too few machines, the type might be large enough. So the problem of the type is not reported as well.
+  // If there are too few machines, only their number is reported: with more machines, the type may be large enough.
   return tooFew.length > 0 || hasRoom(type, plan) ? tooFew : [{ path, message: roomMessage(plan, type, prices) }];
 }
 

@@ -60,7 +60,7 @@ export async function designatedPod(
 
 /**
  * Whether every existing Service of the primary routes to the given pod or to the proxies.
- * @throws Failure when a Service may not be read
+ * @throws Failure when this program has no permission to read the Services
  */
 export async function areLed(
   kubernetes: KubernetesClient,
@@ -79,7 +79,10 @@ export async function areLed(
   return found.every((service) => service === undefined || isDeepStrictEqual(service.spec?.selector, wanted));
 }
 
-/** Routes clients to a pod, or to the proxies if there are any. @throws Failure when a Service may not be changed */
+/**
+ * Routes clients to a pod, or to the proxies if there are any.
+ * @throws Failure when this program has no permission to change the Services
+ */
 export async function leadClients(
   kubernetes: KubernetesClient,
   { namespace, lead }: LeadPlace,
@@ -100,7 +103,7 @@ export async function leadClients(
  * Designates a pod. Servers without Sentinels consider it the primary when they start. This function also annotates
  * running pods, so that their kubelets soon read the changed ConfigMap. Without the annotation, kubelets read it only
  * after about a minute.
- * @throws Failure when the ConfigMap does not exist, or may not be changed
+ * @throws Failure when the ConfigMap does not exist, or this program has no permission to change it
  */
 export async function designate(
   kubernetes: KubernetesClient,

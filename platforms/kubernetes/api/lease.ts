@@ -55,8 +55,9 @@ export class Lease {
   }
 
   /**
-   * The other process that holds the Lease, if there is one. Call this method at intervals. The first call starts to
-   * measure the time without renewal. So the time of a dead holder has passed when the Lease is needed.
+   * The other process that holds the Lease, if there is one. Call this method at intervals, long before the Lease is
+   * needed. The first call starts to measure the time without renewal, so that a dead holder's Lease can be taken as
+   * soon as it is needed.
    * @throws the errors of `acquire`
    */
   async otherHolder(): Promise<string | undefined> {
@@ -75,7 +76,7 @@ export class Lease {
     const other = found && this.#otherHolder(found);
     if (other !== undefined) return other;
     const isWritten = await this.#write(found, this.holder, notes);
-    // Somebody else was faster.
+    // A different process has written the Lease first.
     return isWritten ? undefined : "another process";
   }
 

@@ -19,7 +19,7 @@ export interface PodEvidence {
   readonly claims: readonly V1PersistentVolumeClaim[];
   /** Events of the pods, of their claims, and of the StatefulSet or Job that creates the pods. */
   readonly events: readonly CoreV1Event[];
-  /** Names of storage classes; undefined if they may not be read. */
+  /** Names of storage classes; undefined if this program has no permission to read them. */
   readonly storageClasses: readonly string[] | undefined;
   /** Last lines of the log of a container that keeps exiting, by pod. */
   readonly lastWords: ReadonlyMap<string, string>;
@@ -234,7 +234,7 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  // The problem is not permanent. The claim of a deleted pod is deleted a little later than the pod.
+  // The claim of a deleted pod is deleted a little later than the pod. So this problem ends by itself.
   const passes = /is being deleted/.test(why);
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }

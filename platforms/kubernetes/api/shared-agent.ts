@@ -6,8 +6,8 @@ import { Agent } from "node:https";
 import type { RequestContext, SecurityAuthentication } from "@kubernetes/client-node";
 
 /**
- * Time after which an unused connection is closed, milliseconds. It is short, so that the next look at a deployment
- * opens a new connection and no request waits for a connection that broke in the meantime.
+ * Time after which an unused connection is closed, milliseconds. It is short, so that the next verification opens a new
+ * connection, and no request waits for a connection that has broken in the meantime.
  */
 const UNUSED_MS = 5_000;
 
@@ -26,7 +26,7 @@ export class SharedAgent implements SecurityAuthentication {
   async applySecurityAuthentication(context: RequestContext): Promise<void> {
     await this.method.applySecurityAuthentication(context);
     const own = context.getAgent();
-    // The agents of proxies are subclasses.
+    // Agents of a subclass belong to proxies, and stay as they are.
     if (!(own instanceof Agent) || own.constructor !== Agent) return;
     // A certificate may have been replaced since the last request.
     const key = own.getName(own.options);

@@ -1,6 +1,7 @@
-# Prints the settings of the machine and the limits of the container, as the container sees them: one line for each setting
-# that can be read. It uses POSIX shell and cat. The shell's own `read` reads one byte at a time, and files in /proc/sys
-# return only the first byte then. /proc/interrupts is masked in containers; the files in /sys/kernel/irq are not.
+# Prints the settings of the machine and the limits of the container, as the container sees them: one line for each
+# setting that can be read. It needs only a POSIX shell and cat. It does not use the shell's own `read` for files in
+# /proc/sys: `read` reads one byte at a time, and these files then return only their first byte. /proc/interrupts is
+# masked in containers; the files in /sys/kernel/irq are not.
 say() { value=$(cat "$2" 2>/dev/null) && echo "$1 $value"; }
 say huge-pages /sys/kernel/mm/transparent_hugepage/enabled
 say overcommit /proc/sys/vm/overcommit_memory

@@ -14,7 +14,7 @@ import { runInPod } from "../api/run-in-pod";
  */
 export const BOOT_LABEL = "valkey-measured/boot";
 
-/** Number of containers that are asked at the same time. */
+/** Highest number of containers whose settings are read at the same time. */
 const QUESTIONS = 32;
 
 /** A container, and the machine on which it runs. */
@@ -26,7 +26,7 @@ export interface PlacedContainer extends ContainerName {
 export class MachineSettingsReader {
   readonly #semaphore = new Semaphore(QUESTIONS);
   readonly #read = new Map<string, Promise<MachineSettings>>();
-  // Read at the first use, because programs of pods contain this code without the file.
+  // The script is read at its first use, because programs in pods contain this code but not the file.
   readonly #script = (): string => readFileSync(join(__dirname, "machine-settings.sh"), "utf8");
 
   constructor(private readonly kubernetes: KubernetesClient) {}

@@ -16,7 +16,7 @@ export interface MachineState {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Reads the states of all machines. @throws Failure when machines may not be listed */
+/** Reads the states of all machines. @throws Failure when this program has no permission to list machines */
 export async function listMachineStates(kubernetes: KubernetesClient): Promise<MachineState[]> {
   const { items } = await kubernetes.call("reading machines", kubernetes.core.listNode());
   return items.map(machineState);

@@ -8,13 +8,13 @@ import { Semaphore } from "../../../lib/semaphore";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type";
-/** Number of simultaneous requests. */
+/** Highest number of requests at the same time. */
 const QUESTIONS = 16;
 
 /**
  * Reads machines from the API server.
  * @param names names of machines. A name may occur several times; the result has each machine once
- * @throws Failure when machines may not be read
+ * @throws Failure when this program has no permission to read machines
  */
 export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {
   const semaphore = new Semaphore(QUESTIONS);

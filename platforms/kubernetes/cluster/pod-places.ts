@@ -20,7 +20,7 @@ export interface PlacedClaim {
 export interface PodPlace {
   readonly name: string;
   readonly uid: string;
-  /** Machine of the pod. For a pod that is not scheduled yet, the only machine that can use its volume. */
+  /** Machine of the pod. If the pod is not scheduled yet, this is the only machine that can use the pod's volume. */
   readonly machine: string | undefined;
   /** Address of the pod. */
   readonly address: string | undefined;
@@ -32,7 +32,7 @@ export interface PodPlace {
 
 /**
  * Places of all pods of a StatefulSet, including pods that are being deleted, in the order of their ordinals.
- * @throws Failure when pods, claims or volumes may not be read
+ * @throws Failure when this program has no permission to read pods, claims or volumes
  */
 export async function readPodPlaces(
   kubernetes: KubernetesClient,
@@ -80,7 +80,7 @@ async function claimsOf(
         `reading volume ${volumeName}`,
         kubernetes.core.readPersistentVolume({ name: volumeName }),
       );
-      // Nothing is known about a volume that no longer exists.
+      // A volume that no longer exists counts as shared, because nothing is known about it.
       const tie: VolumeTie = volume === undefined ? { kind: "shared" } : volumeTie(volume, machines);
       return [{ name, uid: claim?.metadata?.uid ?? "", tie }];
     }),

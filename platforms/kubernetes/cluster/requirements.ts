@@ -1,6 +1,5 @@
 /**
- * Checks whether a Kubernetes cluster has room for a stack, as far as this can be known before anything is created.
- * Pure.
+ * Checks whether a stack can run on a Kubernetes cluster, as far as this can be known before anything is created. Pure.
  */
 import type { Labels, Toleration } from "../pods/running-pods";
 
@@ -14,7 +13,7 @@ export interface MachineSelection {
 export interface ServerRequirements extends MachineSelection {
   readonly name: string;
   readonly nodes: number;
-  /** Whether each node of the deployment needs a machine without other nodes of the deployment. */
+  /** Whether two servers of the deployment must never share a machine. */
   readonly onePerMachine: boolean;
 }
 

@@ -32,7 +32,8 @@ export function volumeTie({ metadata, spec }: Plain<V1PersistentVolume>, machine
           operator === "In" && values.length === 1 && (MACHINE_LABEL.test(key) || key === "metadata.name"),
       );
       const [value] = found?.values ?? [];
-      // The value of the label can differ from the name of the machine. A machine that is gone has no labels any more.
+      // The label's value can differ from the machine's name, so the machine with this label is looked up. A machine
+      // that is gone has no labels any more, so the value itself is used.
       return machines.find(({ labels }) => value !== undefined && labels[found?.key ?? ""] === value)?.name ?? value;
     }),
   );

@@ -58,7 +58,7 @@ export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string |
 export type RepairStep = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
 
 const POLL_MS = 500;
-/** Time between checks why pods are not ready, milliseconds. */
+/** Time between two searches for the reasons why pods are not ready, milliseconds. */
 const EXPLAIN_MS = 2_000;
 const REVISION = "controller-revision-hash";
 

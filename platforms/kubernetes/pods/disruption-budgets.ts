@@ -26,7 +26,7 @@ const budgetOfGroup = (name: string, group: number): string => `${name}-group-${
  * shards. Does nothing if the deployment has no budget.
  *
  * If the call is interrupted, two budgets may select the same pod. Kubernetes then does not evict this pod.
- * @throws Failure when the budgets may not be changed
+ * @throws Failure when this program has no permission to change the budgets
  */
 export async function evictOneAtATime(kubernetes: KubernetesClient, budget: BudgetName): Promise<void> {
   const whole = await findBudget(kubernetes, budget);
@@ -40,7 +40,7 @@ export async function evictOneAtATime(kubernetes: KubernetesClient, budget: Budg
  *
  * If the call is interrupted, two budgets may select the same pod. Kubernetes then does not evict this pod.
  * @param groups names of pods by group; each pod is in one group
- * @throws Failure when the budgets may not be changed
+ * @throws Failure when this program has no permission to change the budgets
  */
 export async function evictOneOfEach(
   kubernetes: KubernetesClient,

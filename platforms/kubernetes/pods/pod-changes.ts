@@ -12,7 +12,7 @@ const WATCH_SECONDS = 300;
 const HANGING_MS = (WATCH_SECONDS + 30) * 1000;
 /** Time until a watch that ended is opened again, milliseconds. */
 const REOPEN_MS = 5_000;
-/** The same after a watch that could not be opened. */
+/** Time until a watch that could not be opened is tried again, milliseconds. */
 const REFUSED_MS = 60_000;
 
 interface WatchedSet {

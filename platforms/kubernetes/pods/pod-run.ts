@@ -19,7 +19,7 @@ export interface PodRun {
 }
 
 const POLL_MS = 250;
-/** Time between checks why the pod does not run, milliseconds. */
+/** Time between two searches for the reason why the pod does not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
 /**
  * Milliseconds after which a problem counts as permanent. Before that a problem is ignored, because a registry may fail

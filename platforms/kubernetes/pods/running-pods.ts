@@ -204,7 +204,7 @@ export async function listAllPods(
   return items.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
-/** Reads the facts that `diagnosePods` needs. Facts that may not be read are left out. */
+/** Reads the facts that `diagnosePods` needs. Facts that this program has no permission to read are left out. */
 export async function collectPodEvidence(
   kubernetes: KubernetesClient,
   { namespace, labels, count, otherwise }: ExpectedPods,

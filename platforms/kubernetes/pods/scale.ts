@@ -8,7 +8,7 @@ import { findStatefulSet, POLL_MS } from "../volumes/statefulset-volumes";
 /**
  * Sets the number of pods. Then waits until all of them are ready and all other pods are gone. Does nothing if the
  * StatefulSet does not exist.
- * @throws Failure when the StatefulSet may not be changed, or when the time limit has passed
+ * @throws Failure when this program has no permission to change the StatefulSet, or when the time limit has passed
  */
 export async function scaleSet(
   kubernetes: KubernetesClient,

@@ -57,7 +57,7 @@ export function findStoppedServers({ names, machines, lastMachines }: ServerEvid
   return { stopped, doubts };
 }
 
-/** @returns the doubt, and what ends it */
+/** Reason why the server may still run, and what to do if the machine is off. */
 function mayRun(name: string, machine: string): string {
   const command = `kubectl taint node ${machine} ${OUT_OF_SERVICE}=nodeshutdown:NoExecute`;
   return `machine ${machine} is not ready and may still run ${name}; if it is off, delete its Node object or run: ${command}`;

@@ -29,7 +29,10 @@ export interface DesiredVolume {
 
 export const POLL_MS = 500;
 
-/** Claims of a StatefulSet, even if the StatefulSet no longer exists. @throws Failure when claims may not be read */
+/**
+ * Claims of a StatefulSet, even if the StatefulSet no longer exists.
+ * @throws Failure when this program has no permission to read claims
+ */
 export async function claimsOfSet(
   kubernetes: KubernetesClient,
   set: StatefulSetVolumes,

@@ -1,4 +1,4 @@
-/** Checks that an existing Kubernetes cluster has room for a stack. */
+/** Checks whether a stack can run on an existing Kubernetes cluster. */
 import { BadInput } from "../../../lib/errors";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { markNamespaceKept, readKubernetesFacts } from "../../../platforms/kubernetes/cluster/cluster-facts";

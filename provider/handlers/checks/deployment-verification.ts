@@ -94,7 +94,8 @@ async function check(
   context: HandlerContext,
 ): Promise<DeploymentVerificationOutputs> {
   const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
-  // Zones come before the verification. A pod's files do not contain its zone, because the scheduler decides it later.
+  // Zones are set before the verification. A pod's files cannot contain its zone, because the scheduler chooses it
+  // later.
   await tellZones(deployment);
   const { timeoutMs: recoveryMs, signal, report } = options;
   const settled = await verifyUntilPass(deployment, {
