@@ -42,7 +42,10 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
    * @default true
    */
   readonly adjustLoad?: boolean | undefined;
-  /** Number of distinct keys of the tests; a multiple of 16384 if a target is a cluster. @default 1000000 */
+  /**
+   * Number of distinct keys of the tests. It is rounded to a multiple of 16384 if a target is a cluster. @default
+   * 1000000
+   */
   readonly keySpace?: number | undefined;
   /** Duration of each measurement, seconds. Set either `duration` or `requests`. @default 10 */
   readonly duration?: number | undefined;

@@ -16,7 +16,10 @@ export interface OwnNetworkArgs {
   readonly flowLogs: boolean;
 }
 
-/** An existing network. It is not changed. Its subnets must reach the image registries, through NAT or endpoints. */
+/**
+ * An existing network, which the platform does not change. Its subnets must reach the image registries, through NAT or
+ * endpoints.
+ */
 export interface ExistingNetworkArgs {
   readonly vpcId: string;
   /**

@@ -117,7 +117,7 @@ export interface Storage {
    * Size of each volume as a Kubernetes quantity, such as `"20Gi"`. A larger size grows the volumes of running servers.
    */
   readonly size: pulumi.Input<string>;
-  /** Whether the volumes are kept when the deployment is destroyed. Volumes of removed nodes are always deleted. */
+  /** Whether the volumes are kept when the deployment is destroyed. Volumes of removed servers are always deleted. */
   readonly onDestroy: "keep" | "delete";
 }
 
@@ -262,6 +262,9 @@ export interface TlsSource {
 
 export interface CertificateIssuer {
   readonly name: string;
-  /** Kind of the issuer. An `Issuer` is an object of the namespace. @default "Issuer" */
+  /**
+   * Kind of the issuer. An `Issuer` is in the deployment's namespace. A `ClusterIssuer` serves all namespaces. @default
+   * "Issuer"
+   */
   readonly kind?: "Issuer" | "ClusterIssuer" | undefined;
 }

@@ -13,7 +13,8 @@ export function externalProblems({
     ...sourceRanges
       .filter((range) => !isBlock(range))
       .map((range) => refused(`"${range}" is not a block of addresses; expected one such as 203.0.113.0/24`)),
-    // Machines forward connections to each other, and the server sees the machine's address instead of the client's.
+    // Machines forward connections between each other, so a server sees the address of a machine instead of the
+    // client's.
     type === "NodePort" && sourceRanges.length > 0
       ? refused("only load balancers apply source ranges; for node ports set the firewall of the machines")
       : undefined,

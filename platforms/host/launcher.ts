@@ -87,8 +87,8 @@ export class ServerLauncher {
 }
 
 /**
- * Description of the restart of a server that has ended. The plan of a Sentinel does not change, because a Sentinel
- * keeps its state in its own file.
+ * Plan and ports with which an ended server is started again. The options do not change a Sentinel's plan, because a
+ * Sentinel keeps its state in its own file.
  */
 function restartOf({ plan, port, busPort }: ServerProcess, options: RestartOptions): ServerStart {
   const { newAddresses, directives = plan.directives, replicaOf } = options;

@@ -12,9 +12,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/**
- * A running process. Either this process started it as its `child`, or an earlier process of this program started it.
- */
+/** A running process. It is a `child` of the present process, or an earlier process of this program started it. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;

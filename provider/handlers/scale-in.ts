@@ -53,9 +53,9 @@ function nodeNames(target: DeploymentReference): string[] {
 }
 
 /**
- * Opens the nodes of the former shape, and waits for them, so that the nodes to remove can hand over their slots. The
- * function does not wait for a node that will be removed and that no member of the cluster knows, because such a node
- * has never joined. A node to remove that does not run in time may still be removed if the other nodes have all slots.
+ * Opens the nodes of the former shape, and waits for them, because the nodes to remove must hand over their slots. A
+ * node to remove that no member of the cluster knows has never joined, so the function does not wait for it. A node to
+ * remove that does not run in time may still be removed if the other nodes have all slots.
  * @throws Failure if a node to keep does not run, or if a node that does not run has slots
  */
 async function openFormerNodes(
@@ -88,8 +88,8 @@ async function openFormerNodes(
   return { deployment, absent };
 
   /**
-   * The running nodes, if all nodes to keep are among them, and if no running node knows any node besides the running
-   * nodes. The result is undefined if one of these conditions is not met. The function does not wait.
+   * The running nodes, if the nodes that do not run have never joined: all nodes to keep run, and no running node knows
+   * a node that does not run. Undefined in all other cases. The function does not wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;

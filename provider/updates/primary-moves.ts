@@ -20,9 +20,9 @@ import { nextRestart } from "./restart-order";
 
 /**
  * Time that all machines need to apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
- * once a second. The program waits for this time twice. The first wait is before a primary hands over: afterwards all
- * machines can route to the new primary. The second wait is after the Service routes to the new primary. Until its end
- * the former primary refuses connections, because clients notice a refusal sooner than a pod that does not answer.
+ * once a second. The program waits for this time twice. It waits before a primary hands over, so that all machines can
+ * route to the new primary. It waits again after the Service routes to the new primary. During this second wait the
+ * former primary refuses connections, because clients notice a refusal sooner than a pod that does not answer.
  */
 const SETTLED_MS = 1_500;
 

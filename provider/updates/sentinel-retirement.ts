@@ -20,10 +20,10 @@ export interface SentinelChange {
 /**
  * Stops Sentinels that are removed, before servers start without Sentinels. Sentinels that still run could elect a
  * different primary than the designated primary. If the change is undone, the Sentinels run again. If the program is
- * killed half-way, no replica takes over from a failed primary until the next update, or until an update after a
- * refresh that finds that the Sentinels do not run.
+ * killed half-way, no replica takes over from a failed primary until the next update. If that update would change
+ * nothing, a refresh must come first: it finds that the Sentinels do not run.
  * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary. In both cases the
- *   Sentinels run again
+ * Sentinels run again
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,

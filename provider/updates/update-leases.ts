@@ -19,8 +19,8 @@ export const WANTED_NOTE = "valkey/wanted";
 
 /**
  * Checksum of the parts of a deployment's reference that decide where formation places nodes. A failed update may have
- * changed the deployment, while the controller still has the former reference. So the controller compares this checksum
- * of its own reference with the checksum of the last update. If they differ, it does not repair towards the former
+ * changed the deployment, while the controller still has the former reference. So the controller compares the checksum
+ * of its own reference with the checksum of the last update. If they differ, the controller does not restore the former
  * nodes.
  */
 export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReference): string {
@@ -33,8 +33,8 @@ export const SETTINGS_NOTE = "valkey/settings";
 
 /**
  * Checksum of the settings in a reference to a deployment. A failed update may have changed the settings of running
- * servers, while the controller still has the former values. So the controller compares this checksum of its own
- * reference with the checksum of the last update. If they differ, it does not set the former values again.
+ * servers, while the controller still has the former values. So the controller compares the checksum of its own
+ * reference with the checksum of the last update. If they differ, the controller does not restore the former values.
  */
 export function wantedSettings({ directives }: KubernetesReference): string {
   return checksum(JSON.stringify(Object.entries(directives).sort(([a], [b]) => a.localeCompare(b))));

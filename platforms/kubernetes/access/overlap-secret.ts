@@ -1,8 +1,8 @@
 /**
- * The Secret of the overlap, which pods read while two passwords are valid, in addition to the deployment's own Secret.
+ * The overlap Secret. While two passwords are valid, pods read it in addition to the deployment's own Secret.
  *
- * The Secret contains a file that replaces the file with the same name in the deployment's Secret. With this file, a
- * server that restarts accepts both passwords. The deployment's Secret contains only the new password.
+ * The overlap Secret contains a file that replaces the file with the same name in the deployment's Secret. With this
+ * file, a server that restarts accepts both passwords. The deployment's Secret contains only the new password.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";

@@ -1,7 +1,7 @@
 /**
- * A client of a Kubernetes API server, configured with a kubeconfig. A request that fails is not sent again: callers
- * that wait for something ask again themselves, and `pods/pod-changes.ts` opens a watch that ended again. The client
- * library is loaded when it is first used, because loading takes time.
+ * A client of a Kubernetes API server, configured with a kubeconfig. The client does not repeat a request that fails:
+ * callers that wait for something ask again themselves, and `pods/pod-changes.ts` reopens a watch that has ended. The
+ * client library is loaded when it is first used, because loading takes time.
  */
 import type {
   AppsV1Api,

@@ -50,7 +50,9 @@ export class PodChanges {
     return changes;
   }
 
-  /** Waits for the next change. A change since the last call counts, so that no change is missed. */
+  /**
+   * Waits for the next change. Returns at once if there was a change since the last call, so that no change is missed.
+   */
   async next(signal: AbortSignal): Promise<void> {
     if (!this.#hasChanged)
       await new Promise<void>((resolve) => {

@@ -38,7 +38,7 @@ export interface PodWaitOptions {
 
 export const POD_TIMEOUT_MS = 300_000;
 const POLL_MS = 250;
-/** Time between two diagnoses, milliseconds. */
+/** Time between two searches for the reasons why pods do not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
 /**
  * Milliseconds after which a problem counts as permanent. Before that a problem is ignored, because the caches of the

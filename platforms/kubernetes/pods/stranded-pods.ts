@@ -39,8 +39,8 @@ export interface StrandedPod {
 }
 
 /**
- * @returns pods that cannot start because of the zone of their volume, and pods on lost machines in zones that are not
- * allowed. Pods cannot start in a zone that is not allowed, or that already has more pods than other zones
+ * Finds pods that cannot start in the zone of their volume, because this zone is not allowed or already has more pods
+ * than other zones. Also finds pods on lost machines in zones that are not allowed.
  */
 export async function strandedPods(
   kubernetes: KubernetesClient,

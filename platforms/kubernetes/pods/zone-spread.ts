@@ -44,8 +44,9 @@ export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines
 
 /**
  * Affinity that allows only machines in the given zones.
- * @param ownMachines whether an autoscaler starts machines for these pods only. In this case, pods that remain after an
- *   even spread prefer the first zones. Without this preference the autoscaler would choose random zones for these pods
+ * @param ownMachines whether an autoscaler starts machines for these pods only. In this case, if the pods cannot be
+ * spread evenly, the additional pods prefer the first zones. Otherwise the autoscaler would choose random zones for
+ * these pods
  */
 export function zoneAffinity(zones: readonly string[], ownMachines: boolean): ZoneAffinity {
   const required = { nodeSelectorTerms: [isIn(zones)] };

@@ -1,4 +1,4 @@
-/** Volumes of a namespace. */
+/** Waits until the volumes of a namespace are deleted. */
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import type { WaitOptions } from "../../../lib/progress";
