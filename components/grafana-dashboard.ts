@@ -126,7 +126,10 @@ function liveGraphs(namespace: string): Graph[] {
   ];
 }
 
-/** Graphs of what the controllers find. Without controllers, these graphs are empty. */
+/**
+ * Graphs of the metrics that the controllers publish about their verifications. Without controllers, these graphs are
+ * empty.
+ */
 function verifiedGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   return [

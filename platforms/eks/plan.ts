@@ -243,8 +243,8 @@ function networkProblems(
 }
 
 /**
- * Numbers of zones with which the network has room for the same machines. Sizes of subnets are powers of two, so a
- * network with more zones may have less room.
+ * Part of a message: other numbers of zones for which the network is large enough. Sizes of subnets are powers of two,
+ * so a network that is divided into more zones may have space for fewer machines.
  */
 function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
   const all = [...demandByZone(machines).values()].reduce(

@@ -33,7 +33,7 @@ export interface ServerComparison {
 
 /**
  * Compares database, key, type, value, TTL, TTLs of fields, consumer groups and functions. For each shard, a server
- * outside of the deployment loads the set and says what is wanted. Keys whose TTL has passed are left out.
+ * outside of the deployment loads the set, and its content is the expected one. Keys whose TTL has passed are left out.
  * @param shards shards of the restored deployment, as verification found them
  * @throws Failure if a server of a shard is missing, and the errors of `startRestored`
  */

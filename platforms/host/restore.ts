@@ -16,9 +16,9 @@ import { infoNumber, parseInfo } from "../../valkey/topology/replies";
 import type { HostDeploymentPlan } from "./deployment-plan";
 import type { Host } from "./host";
 
-/** Name of the deployment that a restore makes. */
+/** Name of the deployment that a restore creates. */
 export const RESTORED = "restored";
-/** Number of databases of a server with default settings. In cluster mode, a server has one. */
+/** Number of databases of a server with default settings. In cluster mode, the default is one database. */
 const DEFAULT_DATABASES = 16;
 const ZONES = ["a", "b", "c"] as const;
 /** Time limit for a server to load its data, milliseconds. */
@@ -45,7 +45,10 @@ export function restoredPlan(restore: Pick<Restore, "period" | "shards">, replic
   };
 }
 
-/** The number of databases of the archived servers, or more if the sets name a higher database. Pure. */
+/**
+ * Number of databases that the restored servers need: as many as the archived servers had, or more if a set has data in
+ * a database with a higher number. Pure.
+ */
 export function neededDatabases({ period, shards }: Pick<Restore, "period" | "shards">): number {
   const usual = modeOf(period) === "cluster" ? 1 : DEFAULT_DATABASES;
   return Math.max(period.databases ?? usual, ...shards.map(({ set }) => highestDatabase(set) + 1));
@@ -121,8 +124,8 @@ export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): 
 }
 
 /**
- * The reason why a server that has loaded its set does not have the set's data. Undefined if there is none. A server
- * continues when it refuses a command of an append-only file, and counts these commands. Pure.
+ * Reason why a server that has loaded its set lacks data of the set; undefined if it has all data. A server that
+ * refuses a command of an append-only file continues, and counts the refused commands. Pure.
  * @param stats reply to INFO stats
  */
 export function loadingProblem(server: string, stats: string): string | undefined {

@@ -4,10 +4,10 @@ import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";
 
 /**
- * Returns a function that tells whether a node has enough memory. A node has enough memory if its container has at
- * least the wanted limit, or no limit.
+ * Returns a function that tells whether a node has enough memory. A node has enough memory if its container has no
+ * memory limit, or at least the limit `wanted`.
  * @param wanted memory limit that the deployment's pods must have, as a Kubernetes quantity. @default pods need no
- *   limit
+ * limit
  */
 export function hasMemory(deployment: Deployment, wanted: string | undefined): (node: DeploymentNode) => boolean {
   const bytes = wanted === undefined ? 0 : parseQuantity(wanted);

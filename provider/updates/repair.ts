@@ -59,8 +59,8 @@ export async function repairDeployment(
 
 /**
  * Repairs servers of any origin, as `repairDeployment` does.
- * @param shape the wanted shape
- * @param skippedAssertions assertions that the verification afterwards skips. @default none
+ * @param shape number of primaries and replicas after the repair
+ * @param skippedAssertions assertions that the verification after the repair skips. @default none
  */
 export async function repairServers(
   deployment: Deployment,

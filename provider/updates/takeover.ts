@@ -66,8 +66,8 @@ function serverNames({ statefulSet, shape }: KubernetesReference): string[] {
 
 /**
  * Plans takeovers from the nodes that reply at this moment.
- * @param stopped names of the servers that are known to be off. If it is undefined, the plan assumes that no server
- * that does not reply runs
+ * @param stopped names of the servers that are known to be off. If it is undefined, the plan assumes that all servers
+ * that do not reply are off
  * @returns the plan, and the names of the servers that do not reply
  * @throws Failure when this program has no permission to read pods
  */

@@ -14,7 +14,7 @@ import type { HandlerContext } from "../protocol/resource-handler";
 const UPDATE = "pulumi";
 /** Time limit for a controller to finish a repair, milliseconds. */
 const PATIENCE_MS = 360_000;
-/** Annotation of the Lease: checksum of the nodes that the last update wanted. */
+/** Annotation of the Lease: checksum of the nodes in the inputs of the last update. */
 export const WANTED_NOTE = "valkey/wanted";
 
 /**
@@ -28,7 +28,7 @@ export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReferenc
   return checksum(JSON.stringify([mode, shape.primaries, shape.replicasPerPrimary, zones, settings]));
 }
 
-/** Annotation of the Lease: checksum of the settings that the last update wanted. */
+/** Annotation of the Lease: checksum of the settings in the inputs of the last update. */
 export const SETTINGS_NOTE = "valkey/settings";
 
 /**

@@ -162,7 +162,7 @@ function createProgram(context: DeploymentContext): k8s.core.v1.ConfigMap {
   );
 }
 
-/** Creates the Service by which Prometheus finds the metrics and, if wanted, its ServiceMonitor. */
+/** Creates the Service by which Prometheus finds the metrics and, if `serviceMonitor` is set, a ServiceMonitor. */
 function createService(context: DeploymentContext, selector: Record<string, string>): void {
   const { names, args, options } = context;
   const metadata = objectMetadata(context, names.controller, "controller");

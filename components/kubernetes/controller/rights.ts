@@ -46,7 +46,8 @@ const REPAIRING: Rule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "create", "update"]),
   // The service account owns the Lease.
   rule("", ["serviceaccounts"], ["get"]),
-  // After a repair, nodes may be in other shards, so other pods may be evicted together.
+  // A repair can move nodes to different shards. The disruption budgets must then allow different pods to be evicted at
+  // the same time.
   rule("policy", ["poddisruptionbudgets"], ["get", "list", "create", "patch", "delete"]),
 ];
 

@@ -94,8 +94,8 @@ export interface DeploymentArgs
   /** Volume of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
   readonly storage?: Partial<Storage> | undefined;
   /**
-   * Time limit, seconds, for pods to start and for the servers to form a cluster or a primary with replicas. @default
-   * 600
+   * Time limit, seconds, for pods to start and for the servers to form a cluster or a primary with replicas.
+   * @default 600
    */
   readonly timeoutSeconds?: number | undefined;
   /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */

@@ -1,5 +1,6 @@
 /**
- * The optional metrics exporter for Prometheus: a sidecar of each server, a Service and, if wanted, a ServiceMonitor.
+ * The optional metrics exporter for Prometheus: a sidecar of each server, a Service and, if `serviceMonitor` is set, a
+ * ServiceMonitor.
  */
 import { compact } from "../../../lib/compact";
 import * as k8s from "../kubernetes-sdk";
@@ -54,8 +55,8 @@ export function exporterContainer(
 }
 
 /**
- * Creates the Service of all exporters and, if wanted, its ServiceMonitor. The function creates nothing if metrics are
- * off.
+ * Creates the Service of all exporters and, if `serviceMonitor` is set, a ServiceMonitor. Creates nothing if metrics
+ * are off.
  */
 export function createMetrics(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;

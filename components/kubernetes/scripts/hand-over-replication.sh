@@ -132,7 +132,7 @@ hand_over() {
     echo 'CLIENT UNPAUSE' | tell localhost 3 >/dev/null
     return 1
   fi
-  # If the Sentinel does not answer, the failover may have begun nevertheless.
+  # If the Sentinel does not answer, the failover may still have begun.
   case $(echo "SENTINEL FAILOVER $DEPLOYMENT" | tell "$sentinel" 3 26379) in
     OK* | '') ;;
     *)

@@ -11,7 +11,7 @@
 
 # lost_data: whether this pod has lost its data. It has if a node that serves clients knows this pod's host name with a different node ID.
 #   Status 0: it has lost its data.
-#   Status 1: no node knows the name so, or no node serves clients yet; the Service then refuses the connection at once.
+#   Status 1: it has not, or no node serves clients yet; the Service then refuses the connection at once.
 #   Status 2: it is not known, for example because the machine is too busy to answer.
 # The function sets own (this node's ID), former (its former IDs), and primary (ID of the node that this one can replicate). former and
 # primary stay empty until all former IDs are failed and own no slots. They also stay empty if the former shard has no primary.

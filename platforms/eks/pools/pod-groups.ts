@@ -7,7 +7,7 @@ import type { StorageClassName } from "../offers/storage-classes";
 /** Pods with equal requests, such as a deployment's servers or a benchmark's load generators. */
 export interface PodGroup {
   readonly name: string;
-  /** Name of the group in labels of machines. It must be a valid label value. @default the name */
+  /** Name of the group in labels of machines. It must be a valid label value. @default the value of `name` */
   readonly label?: string | undefined;
   /**
    * Owner of the group. Groups with the same owner share machines with each other before they share machines with other

@@ -1,4 +1,4 @@
-/** States of all machines of a Kubernetes cluster: which machines the API server hears from. */
+/** States of all machines of a Kubernetes cluster: which machines report to the API server. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { isMachineReady } from "../api/machine-conditions";

@@ -52,7 +52,7 @@ export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string |
 /**
  * Repairs problems that keep pods from becoming ready.
  * @param pods all pods that are not being deleted
- * @param run whether the wanted number of pods exists and all run
+ * @param run whether as many pods as planned exist, and all of them run
  * @returns text that says what the step waits for; undefined when it waits for nothing
  */
 export type RepairStep = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;

@@ -120,9 +120,10 @@ export class PodWatch {
 
   /**
    * Reads and judges the pods once.
-   * @returns all pods, in the order of their ordinals, and whether the wanted number of pods exists and all run
+   * @returns all pods, in the order of their ordinals. `run` tells whether as many pods as planned exist, and all of
+   * them run
    * @throws PodsNotRunning with the reason, when the time limit has passed or as soon as waiting cannot help; the
-   *   signal's reason
+   * signal's reason
    */
   async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
     const { count, container, namespace } = this.wanted;

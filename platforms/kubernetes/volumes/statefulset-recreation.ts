@@ -53,7 +53,7 @@ export async function recreateStatefulSet(
   await deleteCopy(kubernetes, volumes);
 }
 
-/** Whether new pods of the StatefulSet would get different volumes than wanted. */
+/** Whether new pods of the StatefulSet would get volumes that differ from the desired volumes. */
 function hasOtherTemplate(set: V1StatefulSet, { size, className }: DesiredVolume): boolean {
   return (set.spec?.volumeClaimTemplates ?? []).some(
     (claim) => requestedBytes(claim) !== parseQuantity(size) || claim.spec?.storageClassName !== className,

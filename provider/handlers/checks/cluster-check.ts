@@ -81,7 +81,7 @@ async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInpu
 }
 
 export const handler: ResourceHandler<ClusterCheckInputs, object> = {
-  // The program knows all of these inputs before any resource exists.
+  // All inputs are known before any resource exists, so none is undefined here.
   check: async (olds, news) => {
     const inputs = news as ClusterCheckInputs;
     const problems = [...abandonedNamespace(olds, inputs), ...(await previewProblems(inputs, olds))];
