@@ -9,8 +9,8 @@
 #   any member       ready if it reaches the majority of primaries, and the cluster's state is ok, or is not ok because slots of other
 #                    nodes are lost: one lost shard must not take every pod out of the Service, and must not block the restart that
 #                    repairs it
-# A member that has just started, or finds the cluster not ok, meets peers that do not answer again, by their DNS names. This is needed
-# when all pods come back at once: each has a new address, so every address in every nodes.conf is outdated.
+# A member that has just started, or finds the cluster not ok, looks up silent peers by their DNS names, and meets them again. This is
+# needed when all pods come back at once: each has a new address, so every address in every nodes.conf is outdated.
 . "${0%/*}/node.sh"
 . "${0%/*}/join.sh"
 

@@ -4,13 +4,13 @@
 #   without Sentinels   `up` designates the primary. If a different pod has newer data, the designated pod starts as its replica, and that
 #                       pod is the primary for this time. When the designated pod has copied the data, its readiness script takes the
 #                       role back. No other pod starts as a primary
-#   with Sentinels      the Sentinels name the primary, and all other servers start as its replicas. If they still name this server, and a
-#                       replica has newer data, the script lets the Sentinels promote that replica
+#   with Sentinels      the Sentinels name the primary, and all other servers start as its replicas. If they still name this server although
+#                       a replica has newer data, the script lets the Sentinels promote that replica
 # The rules for newer data, and for waiting for silent servers, are those of a cluster:
 #   every write is on this disk (appendfsync always)  only a primary that was promoted meanwhile can have newer data
 #   an append-only file, and replicas are silent      it does not wait for them
 #   a snapshot, and replicas are silent               it waits for SECONDS: they may be starting with a newer snapshot
-#   no data on this disk, and replicas are silent     it waits for PATIENCE: in a new deployment all answer soon
+#   no data on this disk, and replicas are silent     it waits for PATIENCE: in a new deployment all servers answer soon
 #   a replica is loading or copying its data          it waits for PATIENCE
 # Other servers never wait for this one, so no two servers wait for each other. The script saves no state, so it can be killed and run
 # again. The container's environment sets

@@ -1,6 +1,6 @@
 /**
- * Connections to the API server that several requests share. The client library opens a new connection for each request,
- * and the TLS handshakes then need more CPU time than everything else.
+ * Connections to the API server that several requests share. The client library opens a new connection for each
+ * request, and the TLS handshakes then need more CPU time than everything else.
  */
 import { Agent } from "node:https";
 import type { RequestContext, SecurityAuthentication } from "@kubernetes/client-node";

@@ -1,4 +1,7 @@
-/** Places of pods: the machine of each pod, and the ties of its volumes to machines. Also deletes a pod of a lost machine. */
+/**
+ * Places of pods: the machine of each pod, and the ties of its volumes to machines. Also deletes a pod of a lost
+ * machine.
+ */
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { resourceName } from "../api/pod-diagnostics";

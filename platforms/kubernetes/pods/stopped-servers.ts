@@ -35,8 +35,8 @@ export function rememberPodMachines(former: LastMachines, pods: readonly V1Pod[]
 /**
  * Finds servers whose machines are known to be off: the Node object does not exist any more, or it has the taint
  * out-of-service and is not ready. Nothing else is certain: a machine that is not ready may run servers, and the API
- * server learns the states of containers late. While half of the machines are not ready without being out of service,
- * no server counts as stopped, because the API server itself may be cut off.
+ * server learns the states of containers late. If at least half of the remaining machines are not ready, no server
+ * counts as stopped, because the API server itself may be cut off.
  */
 export function findStoppedServers({ names, machines, lastMachines }: ServerEvidence): StoppedServers {
   const known = new Map(machines.map((machine) => [resourceName(machine), machine]));
