@@ -105,8 +105,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
           `Run pulumi up again to finish it, or ${ADVICE}`,
       );
     }
-    // Earlier versions of this package did not name the lock.
-    return Promise.resolve({ target: { ...target, lock: changeLock(directory) }, version, directory });
+    return Promise.resolve({ target, version, directory });
   },
 };
 
