@@ -1,7 +1,7 @@
 /**
- * The user with which load generators authenticate. Each run creates a new user and deletes this user at its end. The
- * user is only allowed to read and write keys. A run does not use an existing user, because valkey-benchmark takes the
- * password on its command line. Every user of the machine can read this command line.
+ * The Valkey user with which load generators authenticate. Each run creates a new user and deletes this user at its
+ * end. The user is only allowed to read and write keys. A run does not use an existing user, because valkey-benchmark
+ * takes the password on its command line, and everybody on the machine can read command lines.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -10,21 +10,21 @@ import { OWN_USERS } from "../../valkey/access/users";
 import { identifyProcess } from "../../lib/system/process-identity";
 import type { Connection } from "../../valkey/connection";
 
-/** Credentials of one run. */
+/** User name and password of the user that is created for one run. */
 export interface BenchmarkUser {
   readonly username: string;
   readonly password: string;
 }
 
-/** A node with a connection to this node. */
+/** A node, and an open connection to this node. */
 interface ConnectedNode {
   readonly name: string;
   readonly connection: Connection;
 }
 
 /**
- * Prefix of the user names. It contains a hash of this machine's name, because a machine can tell only for its own runs
- * whether they have ended.
+ * Prefix of the user names. It contains a hash of this machine's host name. A machine can find out only for its own
+ * runs whether they have ended, so it deletes only users with its own hash.
  */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
@@ -94,7 +94,7 @@ export async function removeBenchmarkUser(nodes: readonly ConnectedNode[], user:
   await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
 }
 
-/** Deletes users of this machine's runs that have ended. */
+/** Deletes the users that ended runs of this machine left behind. */
 async function removeLeftOvers(connection: Connection): Promise<void> {
   const users = (await connection.call("ACL", "USERS")) as string[];
   const abandoned = users.filter((user) => {

@@ -30,7 +30,7 @@ export interface MixedMeasurementContext {
   readonly round: number;
 }
 
-/** The load in the form of records. */
+/** The fields of a record that describe the load. */
 type SentLoad = Pick<
   MeasurementRecord,
   | "workload"
@@ -170,8 +170,8 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
 }
 
 /**
- * Values from the servers' counters. On replicas, only calls of clients that read from replicas are counted. Each share
- * is the share of one primary.
+ * Values from the servers' counters. On replicas, only calls of clients that read from replicas are counted. `shares`
+ * contains each primary's share of the calls to all primaries.
  */
 function serverFigures(
   counts: Counts,

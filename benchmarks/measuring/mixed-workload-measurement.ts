@@ -32,7 +32,7 @@ export class MixedWorkloadMeasurement {
   /**
    * Measures one workload on one deployment, once.
    * @param label name of the measurement, for progress and raw output
-   * @throws BadInput if there is no runner for the workload's load generator
+   * @throws BadInput if there is no driver for the workload's load generator
    */
   async measure(
     label: string,
@@ -122,7 +122,7 @@ function memtierRun(mixed: MemtierWorkload, { deployment, endpoint, primaryCount
   return { mix: mixed, mode, endpoint, primaries: primaryCount, credentials: user, tls: access.tls };
 }
 
-/** The runner for a workload's load generator. @throws BadInput when there is no such runner */
+/** The driver for a workload's load generator. @throws BadInput when there is no such driver */
 function required<R>(runner: LoadDriver<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadDriver<R> {
   if (runner !== undefined) return runner;
   throw new BadInput(`workload ${name}`, [`this platform cannot run the load generator ${loadGenerator}`]);

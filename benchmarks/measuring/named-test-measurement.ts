@@ -16,10 +16,7 @@ import type { MeasurementListener } from "./measurement-series";
 import type { MeasurementRecord } from "../results/schema";
 import type { Session } from "./session";
 
-/**
- * Number of requests in a trial run. A trial run finds the rate. From the rate follows the number of requests for a
- * measurement.
- */
+/** Number of requests in a trial run. The rate of a trial run determines the number of requests of the measurement. */
 const TRIAL_REQUESTS = 400_000;
 /**
  * Factor for the number of elements that exist before a test that removes elements. The number of elements is this
@@ -62,7 +59,8 @@ export class NamedTestMeasurement {
     const ranEmpty = await session.removeChangedKeys(test, size);
     const { deployment } = session;
     const record = namedTestRecord(measured, { deployment, testName, run, round, ranEmpty });
-    // A test that removes elements cannot be repeated, because too few elements are left.
+    // The connection check repeats the test. A test that adds or removes elements cannot be repeated with the same
+    // elements.
     return test.leaves === "same" ? this.#checked(label, session, record, run) : record;
   }
 

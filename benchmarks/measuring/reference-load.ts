@@ -48,7 +48,7 @@ export async function measureReferenceLoad(
 
 /**
  * Sends the reference load once, outside of a series of measurements.
- * @param round number of the round that the record of the load names
+ * @param round number of the round for the record of the load
  * @throws Failure if the deployment cannot be reached; the errors of the load generator
  */
 export async function runReferenceLoad(

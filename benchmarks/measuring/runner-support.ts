@@ -33,8 +33,8 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
 }
 
 /**
- * The problem that each load generator would get less than one request, or less than one request per second; undefined
- * if each load generator gets enough.
+ * Text of the problem that each load generator would get less than one request, or less than one request per second;
+ * undefined without this problem.
  */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
   if (whole === undefined || whole >= count) return undefined;

@@ -19,19 +19,21 @@ export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
   /**
-   * Rules for the keys of servers that existed before the run; undefined for other servers. The run writes keys to
-   * servers that existed before only if none of these keys exists, and removes its keys at the end.
+   * Rules for the keys on servers that existed before the run; undefined for servers that the run started. On servers
+   * that existed before, the run removes its keys at its end.
    */
   readonly externalKeys?: ExternalKeys | undefined;
 }
 
 /** Rules for the keys of servers that existed before the run. */
 export interface ExternalKeys {
-  /** Whether to overwrite and remove existing keys whose names the benchmark uses. */
+  /** Whether to overwrite and remove existing keys whose names the benchmark uses. If false, such keys are an error. */
   readonly overwrite: boolean;
 }
 
-/** The part of a key's name that shows the purpose of the key. `functions` stands for function libraries. */
+/**
+ * Beginning of the names of keys with the same purpose, such as `counter`. `functions` stands for function libraries.
+ */
 type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
 
 /** Keys that a session has written. */

@@ -8,7 +8,7 @@ const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
 /** Reserved width for text, pixels. Browser fonts can be wider than the font of the layout. */
 const FONT_SLACK = 44;
 
-/** A chart of horizontal rows with room for long names. */
+/** A chart of horizontal rows with enough space for long names. */
 export function rowsChart(width: Width, names: readonly string[]): EChartsOption {
   const labels = {
     ...axisLabel(width),

@@ -19,7 +19,7 @@ import { windowsOf } from "./checkpoint-log";
 import { directorySize } from "./directory-size";
 import { sampleNodes } from "./node-sample";
 
-/** Environment of a soak. */
+/** Deployments, load and signal of a soak, and the listener for its progress. */
 export interface SoakContext {
   readonly run: RunDirectory;
   readonly deployments: readonly Deployment[];
@@ -29,8 +29,8 @@ export interface SoakContext {
 }
 
 /**
- * Highest number of remaining seconds with which a soak counts as complete. The limit is above zero, because windows do
- * not end exactly in time.
+ * Greatest number of missing seconds with which a soak still counts as complete. The number is above zero, because
+ * windows do not end exactly in time.
  */
 const MIN_WINDOW_SECONDS = 0.5;
 
@@ -53,7 +53,7 @@ export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Pro
   for (let remaining = remainingSeconds(); remaining > MIN_WINDOW_SECONDS; remaining = remainingSeconds()) {
     signal.throwIfAborted();
     const seconds = Math.min(header.windowSeconds, remaining);
-    // Each window has different random numbers. All deployments of a window have the same random numbers.
+    // Each window has a different seed. In one window, all deployments get the same seed.
     const seed = (header.seed + windowsOf(log).length) % 2 ** 31;
     const windows = await Promise.all(deployments.map((deployment) => runWindow(deployment, seconds, seed, context)));
     for (const window of windows) log.add(window);

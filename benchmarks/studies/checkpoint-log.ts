@@ -16,7 +16,7 @@ const headerSchema = z.strictObject({
   name: z.string(),
   fingerprint: z.string(),
   seed: z.int(),
-  /** Start time, UTC, in the format of results. */
+  /** Start time, UTC, such as `20261121-090000`. */
   timestamp: z.string(),
   /** Identity of the machine. A study can be resumed only on the same machine. */
   machine: z.string(),

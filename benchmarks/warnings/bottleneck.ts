@@ -23,15 +23,19 @@ export type BottleneckEvidence = Pick<
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"
 >;
 
-/** Lowest share of the time for which a thread at its limit is busy. Scheduling takes the rest of the time. */
+/**
+ * A thread counts as being at its limit if it is busy for at least this share of the time. The scheduler takes the
+ * rest.
+ */
 const BUSY_THREAD = 0.9;
-/** Lowest share of its CPU that a machine at its limit uses. */
+/** A machine counts as being at its limit if at least this share of its CPU is in use. */
 const BUSY_MACHINE = 0.95;
 /**
- * Share of a closed loop's possible requests that are in flight, by Little's law: rate × mean latency / (connections ×
- * pipeline). A lower share means that the load generator is the bottleneck, because replies wait until the generator
- * reads them. We measured shares of 0.89 to 0.93 with the server as the bottleneck, and shares of 0.71 to 0.78 with the
- * generator as the bottleneck. This limit is used only if the CPU use of the generator is unknown.
+ * Lowest share of the possible requests in flight with which a closed loop does not count as the bottleneck. By
+ * Little's law, the share is rate × mean latency / (connections × pipeline). If the share is lower, replies wait until
+ * the load generator reads them, so the generator is the bottleneck. We measured shares of 0.89 to 0.93 with the server
+ * as the bottleneck, and shares of 0.71 to 0.78 with the generator as the bottleneck. This limit is used only if the
+ * CPU use of the generator is unknown.
  */
 const IN_FLIGHT = 0.8;
 
@@ -91,8 +95,8 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
 }
 
 /**
- * Share of a closed loop's possible requests that are in flight; 1 for a load at an offered rate, because at an offered
- * rate the number of requests in flight says nothing about a bottleneck.
+ * Requests in flight of a closed loop, as a share of the possible requests in flight (connections × pipeline). The
+ * result is 1 for a load at an offered rate, because such a load has few requests in flight even without a bottleneck.
  */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;

@@ -1,6 +1,6 @@
 /**
- * Reasons not to trust a measurement. They are found with values that were measured at the same time. Pure. The limit
- * of the warning `few-connections` is in `connection-check.ts`.
+ * Warnings: reasons not to trust a measurement. Pure. The limit of the warning `few-connections` is in
+ * `connection-check.ts`.
  */
 import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
@@ -9,8 +9,8 @@ import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } 
 import { bottleneckOf } from "./bottleneck";
 
 /**
- * Greatest accepted difference between the rate in the report of the load generator and the rate in the reports of the
- * servers. The difference is relative to one of the two rates. A greater difference causes a warning.
+ * Greatest accepted difference between the rate that the load generator reports and the rate that the servers report,
+ * relative to the servers' rate. A greater difference causes a warning.
  */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
 /** Greatest share of reads that are allowed to miss a key that a prefill wrote. */
@@ -28,8 +28,8 @@ export const REFERENCE_LOAD_LIMIT = 0.1;
 /** Share of the offered rate that a load must reach. */
 const RATE_LIMIT = 0.98;
 /**
- * Greatest lateness of an open loop at its 99th percentile, as a share of the latency. There is a warning only if the
- * lateness exceeds both this share and the number of milliseconds in the next constant.
+ * Greatest lateness of an open loop at its 99th percentile, as a share of the p99 latency. There is a warning only if
+ * the lateness exceeds both this share and `LATE_MS`.
  */
 const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
@@ -55,7 +55,7 @@ export interface WarningEvidence {
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
   readonly reads: boolean;
-  /** Whether the test removed all elements of the collections that it uses. */
+  /** Whether the test removed all elements of the collections that it uses, so that its last requests found none. */
   readonly ranEmpty: boolean;
   /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
@@ -109,10 +109,10 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 /**
  * Warnings about an offered rate that was not reached.
  *
- * In a closed loop, the reached rate is compared with the configured rate. In an open loop, random arrivals can be a
- * little fewer than the configured rate demands. In this case, the reached rate is compared with the rate of the
- * requests that the open loop did offer. An open loop that falls behind still answers all requests, but the last
- * answers come after the time in which the requests were offered.
+ * In a closed loop, the reached rate is compared with the configured rate. In an open loop with random arrivals, fewer
+ * requests can be offered than the configured rate demands. The reached rate is then compared with the rate of the
+ * offered requests. If an open loop falls behind, its requests are still answered, but the last answers come after the
+ * planned end of the load, so the reached rate is lower.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];

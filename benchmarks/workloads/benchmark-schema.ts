@@ -96,7 +96,10 @@ export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "du
   return duration === undefined || requests === undefined;
 }
 
-/** Problem of a benchmark with two lengths. This problem is reported even if there are further problems. */
+/**
+ * Problem of a benchmark that sets both a duration and a number of requests. The problem is reported together with the
+ * other problems of the benchmark.
+ */
 export const TWO_LENGTHS = {
   path: ["requests"],
   message: "expected a duration or a number of requests, not both",

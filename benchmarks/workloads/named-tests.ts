@@ -55,8 +55,8 @@ export interface NamedTest {
   /** Whether every request should find its key. A request for a missing key is less work for the server. */
   readonly reads: boolean;
   /**
-   * Whether a test changes the number of elements. If the number changes, the new number depends on the speed of the
-   * test, and the elements are removed after the test.
+   * Whether a test leaves the same number of elements, more elements or fewer elements. A changed number depends on the
+   * speed of the test, so the elements are removed after the test.
    */
   readonly leaves: "same" | "more" | "less";
 }

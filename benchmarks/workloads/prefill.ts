@@ -78,8 +78,8 @@ async function prefillPrimary(
     return 0;
   }
   const extent = keyExtent(what, size, primary.slots);
-  // A second filling would make a list longer and refill a stock, so these are removed first. It would not change
-  // numbered keys and members.
+  // To fill an existing list, stock or grown collection would add elements to it, so the existing keys are removed
+  // first. To fill numbered keys or members again changes nothing.
   if (what.kind === "list" || what.kind === "stock" || what.kind === "grown")
     await runSlices(primary, extent, "remove", signal);
   if (what.kind === "grown") return 0;

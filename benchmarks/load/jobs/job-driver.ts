@@ -131,7 +131,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
     return { run, runs, phases, servers, plan };
   }
 
-  /** Measures the last phase. If there are two phases, the first phase is the warm-up. */
+  /** Runs all phases of a Job and measures the last phase. If there are two phases, the first phase is the warm-up. */
   async #measure({ run, runs, phases, servers, plan }: PreparedJob<R>, observer: LoadObserver): Promise<LoadOutcome> {
     await run.start(sharingAdvice(servers));
     const untuned = await this.#untuned(run);
@@ -158,8 +158,8 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 
   /**
-   * Descriptions of the settings of the runners' machines that differ from the promised values. Each machine is asked
-   * once, while the runners wait to start.
+   * Descriptions of kernel settings that differ from the expected settings on the runners' machines. The settings of
+   * each machine are read once, while the runners wait to start.
    */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
@@ -188,8 +188,8 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   }
 
   /**
-   * Runs a Job that reads the options of the image's valkey-benchmark. The Job also shows whether a machine has room
-   * for a runner.
+   * Runs a Job that reads the options of the image's valkey-benchmark. If no machine has enough free resources for a
+   * runner, already this Job fails.
    * @throws BadInput without a deployment; Failure when a runner cannot start, with the reason
    */
   static async open(
@@ -217,9 +217,9 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
 }
 
 /**
- * The plan with the CA certificate that signed the servers' certificates. A plan that has its own TLS files is returned
- * unchanged.
- * @throws BadInput if the runners could not mount the certificate
+ * Adds the CA certificate that signed the servers' certificates to a plan. A plan that already names TLS files is
+ * returned unchanged, and so is a plan for servers whose certificates are not verified.
+ * @throws BadInput if the runners are in a different namespace and so cannot mount the certificate's Secret
  */
 export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: PodDeployment): RunnerPlan {
   if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;

@@ -32,9 +32,7 @@ export interface JobFacts<R> {
   readonly servers: ReadonlySet<string>;
   /** Whether runners were allowed to run on the servers' machines. */
   readonly sharing: boolean;
-  /**
-   * Descriptions of machine settings that differ from the promised values, one sentence for each machine of a runner.
-   */
+  /** Descriptions of kernel settings that differ from the expected settings on the runners' machines. */
   readonly untuned: readonly string[];
 }
 
@@ -170,7 +168,7 @@ function cpuOf(
   return {
     client: clients.length === runs.length ? sum(clients) : null,
     clientLimit: sum(runs.map(({ cores }) => Math.min(threads, cores, cpuLimit ?? Infinity))),
-    // This program does not run on any of these machines.
+    // This program runs on a different machine, so it uses no CPU of the runners' machines.
     program: 0,
     serversHere: [...servers].every((server) => machines.some(({ machine }) => machine === server)),
     machineBusy: sumOverMachines(({ busySeconds }) => busySeconds),

@@ -6,7 +6,7 @@ import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./job-load-generator";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
-/** Number, placement and options of the runners. Every Job has the same values. */
+/** Number, placement and options of the runners. All Jobs of a run share these values. */
 export interface RunnerPlan {
   /** Number of runners. */
   readonly runners: number;
@@ -18,8 +18,8 @@ export interface RunnerPlan {
    */
   readonly sharing: boolean;
   /**
-   * Requests and limits of each runner. A CPU limit slows the load generator down. The option exists because security
-   * scanners demand a CPU limit (CKV_K8S_11).
+   * Resource requests and limits of each runner. A CPU limit slows the load generator down. The limits can be set
+   * because some security scanners demand a CPU limit (CKV_K8S_11).
    * @default 100m and 64Mi, at most 1Gi
    */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
@@ -36,9 +36,8 @@ export interface RunnerPlan {
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
   /**
-   * Zones for the runners. The runners are divided evenly among the zones, which are filled in the given order. Each
-   * runner has a machine without other runners. This option is for machines that are started for the runners, one
-   * machine per runner.
+   * Zones for the runners, if the platform starts one machine for each runner. The runners are divided evenly among the
+   * zones, and each runner gets a machine without other runners.
    * @default any zone, on separate machines if enough machines exist
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
@@ -86,7 +85,7 @@ export interface JobPlan {
    * (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
-  /** TLS options of the load generator. The plan of the runners names the TLS files. */
+  /** Server name (SNI) for TLS connections; undefined without TLS. `runner.tls` names the Secret with the TLS files. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
   /** Longest time that a runner waits for the other runners, seconds. */
   readonly timeoutSeconds: number;

@@ -171,8 +171,8 @@ export class JobRun {
   /**
    * Whether all runners have arrived at a phase. All runners share one key for each phase. Each runner that arrives
    * appends a byte to this key, so the length of the key is the number of arrived runners. A SETRANGE with an empty
-   * value reads this length and changes nothing. Unlike STRLEN, it counts as neither a hit nor a miss, and hits and
-   * misses are measured.
+   * value returns this length and changes nothing. STRLEN would change the server's counters of hits and misses, which
+   * the measurement reads.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;

@@ -54,7 +54,7 @@ export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRu
     sidecar: () => Promise.resolve({ image, program: "memtier_benchmark", result: MEMTIER_RESULT }),
     user: ({ credentials }) => credentials,
     phase: (run, { username, tls, runners }) => ({
-      // memtier_benchmark takes user and password as one word.
+      // memtier_benchmark takes user and password in one argument.
       arguments: memtierArguments(
         { ...shareOf(run, runners), credentials: undefined, tls },
         MEMTIER_RESULT,

@@ -202,6 +202,6 @@ export function runnerTls(
   if (tls === undefined) return undefined;
   const path = (key: string | undefined): string | undefined => key && `${TLS_DIRECTORY}/${key}`;
   const mounted = { cacert: path(files?.cacert), cert: path(files?.cert), key: path(files?.key) };
-  // Whether a runner can check certificates depends on its own files.
+  // A runner can verify the servers' certificates only if the CA certificate is mounted in its pod.
   return { sni: tls.sni, insecure: files?.cacert === undefined, ...mounted };
 }

@@ -15,7 +15,8 @@ export function runnerIndex(pod: Pod): number | undefined {
 /**
  * Checks that the runners work.
  * @param pods all pods, including pods that are being deleted
- * @param runners number of runners, once all of them have arrived. @default the number of pods
+ * @param runners number of runners, once all runners have arrived. A runner without a pod then counts as interrupted.
+ * @default 0: missing pods are accepted
  * @throws LoadGeneratorFailure if the container of a runner failed. The output in the error lists all failed runners.
  *   The field `interrupted` of the error is true if a pod was evicted, deleted, or lost with its machine (for example a
  *   spot machine)

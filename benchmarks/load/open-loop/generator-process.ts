@@ -51,7 +51,7 @@ export class GeneratorProcess {
    */
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
-    // Processes that measure other deployments may be reading the file at the same time.
+    // A process that measures a different deployment may be reading this file, so the file is replaced in one step.
     replaceFile(file, await GENERATOR_BUNDLE.text());
     const started = new GeneratorProcess(
       startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }),

@@ -65,7 +65,7 @@ export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
   readonly #refresher: RouteRefresher;
-  /** Number of requests that were offered but are not settled yet. */
+  /** Number of offered requests whose outcome is not known yet. */
   #unsettled = 0;
   /** Number of offered requests that were sent but are not answered yet. */
   #inFlight = 0;
@@ -184,7 +184,7 @@ export class OpenLoopGenerator {
     tally.offered++;
     this.#unsettled++;
     if (this.#unsettled > tally.mostInFlight) tally.mostInFlight = this.#unsettled;
-    // All requests of an arrival are queued before the first of them is sent.
+    // A batch is queued as a whole before it is sent, so the queue may exceed its limit by one batch.
     if (this.#unsettled - this.#inFlight > this.options.queue + this.options.pipeline)
       this.#settle(request, { kind: "failed", error: "queue-full" });
     else this.#dispatch(request);

@@ -1,15 +1,14 @@
 /**
- * Calls a function at intended times, which `requests/request-times.ts` decides. `tally.ts` keeps the latencies. Timers of the event loop are up to a millisecond late, and this lateness would
- * add to every latency. For this reason the loop spins while a reply is awaited or the next intended time is near.
- * Otherwise the loop sleeps until a tenth of a millisecond before the next intended time. `onArrival` receives the
- * lateness that remains.
+ * Calls a function at the intended times of requests. `requests/request-times.ts` computes these times, and `tally.ts`
+ * collects the latencies.
+ *
+ * A timer of the event loop fires up to a millisecond late, and this lateness would be part of every latency. For this
+ * reason a timer is used only until about two milliseconds before an intended time. After that, the loop spins if a
+ * reply is awaited. Otherwise it naps: it blocks its thread until a tenth of a millisecond before the intended time.
  */
 import { epochMs } from "../../../lib/clock";
 
-/**
- * Callbacks of the pacer. `nextMs` returns the next intended time. With all other callbacks, the pacer reports its
- * progress.
- */
+/** Intended times that the pacer reads, and functions that the pacer calls. */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
@@ -31,15 +30,15 @@ export interface PacerCallbacks {
  */
 const MAX_PER_TURN = 128;
 /**
- * Milliseconds before an intended time at which the loop begins to spin. Until this moment, the loop waits for a timer,
- * and replies can wake the loop.
+ * Shortest time to the next intended time for which the loop waits with a timer, milliseconds. During this wait,
+ * replies can wake the loop. If less time is left, the loop naps or spins.
  */
 const TIMER_MS = 2.5;
 /** Greatest lateness of a timer, milliseconds. */
 const TIMER_LATE_MS = 1.5;
-/** Usual lateness of a nap, milliseconds. A nap is useful only if it takes at least twice this time. */
+/** Usual lateness of the end of a nap, milliseconds. The loop naps only if more than twice this time is left. */
 const NAP_LATE_MS = 0.08;
-/** Duration of a turn of the loop after the last arrival, milliseconds. */
+/** Time between two turns of the loop after the last arrival, milliseconds. */
 const DRAIN_MS = 2;
 
 const NAPPING = new Int32Array(new SharedArrayBuffer(4));

@@ -93,8 +93,8 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
 }
 
 /**
- * Number of cores that servers and load generators need so that no thread waits for a core. Each busy thread needs one
- * core, and sending needs one core.
+ * Number of cores with which no thread waits for a core: one core for each thread of the servers, and one core for the
+ * load generators.
  */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));

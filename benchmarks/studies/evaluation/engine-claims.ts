@@ -92,8 +92,8 @@ function valkeyGrowth({ analysis, growth }: ClaimBasis): readonly TableGrowth[] 
 }
 
 /**
- * Judges the claims about memory. The published document measures at a single number of keys. The differences that the
- * document claims are not greater than the differences between different numbers of keys.
+ * Judges the claims about memory. The published document measures at a single number of keys. The bytes per entry
+ * differ between numbers of keys at least as much as the document claims between engines.
  */
 function memoryClaims(basis: ClaimBasis): Claim[] {
   const own = stated("Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live");

@@ -149,8 +149,8 @@ function scalingFits(
     pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
   const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
   /**
-   * If `isOffered` is true: whether a treatment of the fit has an offered rate. If `isOffered` is false: whether a
-   * treatment of the fit has no offered rate.
+   * Whether a treatment of the fit has an offered rate. If `isOffered` is false: whether a treatment of the fit is
+   * measured at full speed.
    */
   const hasRate = (fit: StudyFit, isOffered: boolean): boolean =>
     [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].some(

@@ -135,7 +135,8 @@ export class LoadConnection {
     const commands = compact([
       password === undefined ? undefined : compact(["AUTH", username, password]),
       readsFromReplica ? ["READONLY"] : undefined,
-      // The reply shows that the server answers and, if no password is given, that it requires none.
+      // The reply to PING shows that the server answers. Without a password, it also shows that the server requires
+      // none.
       ["PING"],
     ]);
     this.#handshakeReplies = commands.length;
