@@ -100,14 +100,15 @@ function addStatus({ program, signal, finish }: Context): void {
   program
     .command("status")
     .description(
-      "Print what the nodes of a stack that Pulumi has deployed report: roles, versions, memory, lag, and the verdict. " +
-        "The exit status is the same as that of verify",
+      "Print the state of the nodes of a stack that Pulumi has deployed: roles, versions, memory, " +
+        "replication lag, and the verdict. The exit status is the same as that of verify",
     )
     .argument("<stack>", "name of the stack, in the current directory's Pulumi project")
     .option("--json", "nodes and verdicts as JSON")
     .option(
       "--watch",
-      "print the findings of the stack's controllers as they appear, until Ctrl-C; with --json, print one line for each look",
+      "print the findings of the stack's controllers as they appear, until Ctrl-C; with --json, one line " +
+        "for each verification by a controller",
     )
     .action(async (stack: string, { watch, ...values }: Values) => {
       if (watch !== true) return printStackStatus(stack, "nodes", values, { signal, finish });
@@ -121,15 +122,19 @@ function addWatch({ program, signal, finish }: Context): void {
   const command = program
     .command("watch")
     .description(
-      "Keep verifying servers that exist already, or a stack that Pulumi has deployed, and print what changes. With " +
-        "--heal, also repair what is safe to repair. Ctrl-C ends it; the exit status is that of the last look: 0 if everything passed, else 1",
+      "Verify servers that exist already, or a stack that Pulumi has deployed, at intervals until Ctrl-C, " +
+        "and print what changes. With --heal, also repair what is safe to repair. The exit status is 0 if " +
+        "every deployment passed its last verification, else 1",
     )
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
-    .option("--every <s>", "seconds from one look to the next (default: 30)")
-    .option("--metrics <port>", "serve metrics for Prometheus at [HOST:]PORT/metrics, and the last looks at /looks")
+    .option("--every <s>", "seconds between two verifications (default: 30)")
+    .option(
+      "--metrics <port>",
+      "serve metrics for Prometheus at [HOST:]PORT/metrics, and the last verifications as JSON at /looks",
+    )
     .option("--heal", "repair a deployment by the same rules as the controller (docs/healing.md)")
-    .option("--json", "a line of JSON for every look, and for every report of a repair")
+    .option("--json", "one line of JSON for each verification, and for each report of a repair")
     .action(async (stack: string | undefined, values: Values) => {
       const { watchDeployments } = await import("./commands/watch.js");
       finish(await watchDeployments(stack, values, signal));
@@ -152,7 +157,7 @@ function addMeasure({ program, signal, finish }: Context): void {
     .command("measure")
     .description("Verify and measure servers that exist already. Removes its own keys afterwards");
   addBenchmarkOptions(addServerOptions(command))
-    .option("--overwrite", "overwrite keys that have the benchmark's names")
+    .option("--overwrite", "overwrite and remove existing keys whose names the benchmark uses")
     .action(async (values: Values) => {
       const { measureExternalServers } = await import("./commands/measure.js");
       finish(await measureExternalServers(values, benchmarkOverrides(values), signal));
@@ -184,8 +189,8 @@ function addStudy({ program, signal, finish }: Context): void {
   const command = program
     .command("study")
     .description(
-      "Study a stack on this machine: interleave and repeat treatments until their comparisons are precise enough. " +
-        "Ctrl-C keeps finished measurements",
+      "Study a stack on this machine: measure its treatments in rounds, until their comparisons are " +
+        "precise enough. Finished measurements are kept after Ctrl-C",
     )
     .argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:study");
   addBenchmarkOptions(command)
@@ -206,7 +211,8 @@ function addBreak({ program, signal, finish }: Context): void {
     program,
     "break",
     "failures",
-    "Run the fault scenarios of a stack on this machine or in pods, and check afterwards which acknowledged writes are lost",
+    "Run the fault scenarios of a stack on this machine or in pods, and check afterwards which " +
+      "acknowledged writes are lost",
   );
   addBreakOptions(command).action(async (stack: string, values: Values) => {
     const { breakStack } = await import("./commands/break.js");
@@ -219,7 +225,8 @@ function addSoak({ program, signal, finish }: Context): void {
     program,
     "soak",
     "failures",
-    "Send a steady load to a stack on this machine for hours, and record memory, files, replication and latency by window",
+    "Send a steady load to a stack on this machine for hours, and record memory, files, replication and " +
+      "latency by window",
   );
   addSoakOptions(command).action(async (stack: string, values: Values) => {
     const { soakStack } = await import("./commands/soak.js");
@@ -231,7 +238,8 @@ function addCompare({ program, finish }: Context): void {
   program
     .command("compare")
     .description(
-      "Compare results with the first results: ratios, differences of machine and workload, and which ratios are noise",
+      "Compare results with the first of them: ratios, differences between machines and workloads, and " +
+        "which ratios can be noise",
     )
     .argument("<results...>", "results.json files, or their directories")
     .option("--precision <part>", "relative difference that matters (default: 0.05)", Number)
@@ -246,7 +254,8 @@ function addRecommend({ program, finish }: Context): void {
   program
     .command("recommend")
     .description(
-      "Recommend the mode, the number of primaries, the machine type and io-threads for a load, from measured capacity and prices",
+      "Recommend the mode, the number of primaries, the machine type and io-threads for a load, from " +
+        "measured capacity and prices",
     )
     .argument("[results...]", "results.json files, or their directories")
     .option("--rate <rps>", "peak rate, requests per second (required)")
@@ -269,8 +278,8 @@ function addRecommend({ program, finish }: Context): void {
 function addStop({ program, finish }: Context): void {
   program
     .command("stop")
-    .description("Stop deployments that still run")
-    .argument("[run]", "ID of a run (default: a list of the runs)")
+    .description("Stop deployments that --keep left running")
+    .argument("[run]", "ID of the run to stop (default: print a list of the runs)")
     .option("--all", "stop all runs")
     .action(async (run: string | undefined, values: Values) => {
       const { stopKept } = await import("./commands/stop.js");

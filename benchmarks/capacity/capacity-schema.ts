@@ -51,8 +51,9 @@ export const capacitySchema = z
       .default(DEFAULT_SEARCH.confirmations)
       .meta({
         description:
-          "Highest number of repeats at the capacity, and at the next higher load. The objective must hold in more " +
-          "than half of the repeats at the capacity, and fail in at least half of those at the higher load.",
+          "Highest number of repeats at the capacity, and at the next higher load. The capacity must meet " +
+          "the objective in more than half of its repeats. The next higher load must miss the objective in " +
+          "at least half of its repeats.",
       }),
   })
   .meta({ description: "Search for the highest load at which each deployment meets a latency objective." });

@@ -46,10 +46,13 @@ export const benchmarkFields = {
   }),
   pipeline: wholeNumber(1, 10_000).default(16).meta({ description: "Requests in flight per connection." }),
   dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
-  threads: wholeNumber(1, 500).default(3).meta({
-    description:
-      "Threads of the load generator. More threads than a cluster has primaries must be a multiple of the primaries.",
-  }),
+  threads: wholeNumber(1, 500)
+    .default(3)
+    .meta({
+      description:
+        "Number of threads of the load generator. In cluster mode, a number above the number of primaries must be a " +
+        "multiple of the number of primaries.",
+    }),
   adjustLoad: z
     .boolean()
     .default(false)
@@ -59,7 +62,7 @@ export const benchmarkFields = {
         "evenly. If false, other values are an error.",
     }),
   keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
-    description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
+    description: "Number of distinct keys. If a deployment is a cluster, the number is rounded to a multiple of 16384.",
   }),
   duration: wholeNumber(1, 86_400)
     .optional()
@@ -76,9 +79,13 @@ export const benchmarkFields = {
     description: "Duration of the load that is sent before each measurement and is not part of the results.",
     unit: "seconds",
   }),
-  repeats: wholeNumber(1, 1000).default(3).meta({
-    description: "Number of rounds. Confidence intervals of 95 % need six.",
-  }),
+  repeats: wholeNumber(1, 1000)
+    .default(3)
+    .meta({
+      description:
+        "Number of rounds. Each round measures every test on every deployment once. Confidence intervals of " +
+        "95 % need six rounds.",
+    }),
   rate: wholeNumber(1, 1_000_000_000).optional().meta({
     description: "Offered rate of all connections together.",
     unit: "requests per second",

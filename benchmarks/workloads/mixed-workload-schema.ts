@@ -19,7 +19,7 @@ const mixed = {
   }),
   reads: fraction.default(0.9).meta({ description: "Part of the requests that read." }),
   keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
-    description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
+    description: "Number of distinct keys. If a deployment is a cluster, the number is rounded to a multiple of 16384.",
   }),
   clients: wholeNumber(1, 100_000).default(48).meta({
     description: "Total number of connections: a multiple of the number of primaries of every cluster.",
@@ -138,7 +138,8 @@ export const openLoopSchema = z
   .meta({
     title: "open-loop",
     description:
-      "Sends requests at their intended times, whether replies come or not. Latency counts from the intended time.",
+      "Sends each request at its intended time, even if earlier replies are missing. Latency is measured " +
+      "from the intended time.",
   });
 
 /** One workload of the section `workloads`. */
@@ -149,11 +150,11 @@ export const workloadSchema = z.discriminatedUnion("loadGenerator", [
       ...closedLoop,
       readFrom: readFrom("Role of the nodes that reads go to. Replicas need a cluster and `reads: 1`."),
     })
-    .meta({ title: "valkey-benchmark", description: "Sends by valkey-benchmark, a closed loop." }),
+    .meta({ title: "valkey-benchmark", description: "Sends requests with valkey-benchmark, a closed loop." }),
   openLoopSchema,
   z
     .strictObject({ loadGenerator: loadGenerator("memtier"), ...closedLoop })
-    .meta({ title: "memtier", description: "Sends by memtier_benchmark, a closed loop." }),
+    .meta({ title: "memtier", description: "Sends requests with memtier_benchmark, a closed loop." }),
 ]);
 /** One parsed workload. */
 export type WorkloadConfig = z.infer<typeof workloadSchema>;

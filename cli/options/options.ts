@@ -37,7 +37,12 @@ const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   },
   { key: "duration", flags: "--duration <s>", help: "seconds per measurement", parse: parseNumber },
   { key: "warmup", flags: "--warmup <s>", help: "seconds of load before each measurement", parse: parseNumber },
-  { key: "repeats", flags: "--repeats <n>", help: "rounds; confidence intervals of 95 % need six", parse: parseNumber },
+  {
+    key: "repeats",
+    flags: "--repeats <n>",
+    help: "rounds, in each of which every test is measured once; confidence intervals of 95 % need six",
+    parse: parseNumber,
+  },
   { key: "clients", flags: "--clients <n>", help: "connections", parse: parseNumber },
   { key: "pipeline", flags: "--pipeline <n>", help: "requests in flight per connection", parse: parseNumber },
   { key: "dataSize", flags: "--datasize <bytes>", help: "value size", parse: parseNumber },

@@ -35,7 +35,7 @@ const deploymentKeys = {
     .prefault({})
     .meta({ description: "Directives of valkey.conf by name, except those that the deployment decides itself." }),
   newerDirectives: z.array(directiveName).optional().meta({
-    description: "Directives under `settings` that the servers know and this package does not know yet.",
+    description: "Names of directives in `settings` that only servers newer than this package know.",
     fallback: "none",
   }),
   passwordVersion: wholeNumber(0).default(0).meta({
@@ -49,7 +49,9 @@ const deploymentKeys = {
     .optional()
     .meta({
       description:
-        "Existing Secret with the password (platforms `kubernetes` and `eks`). Each `pulumi up` reads it, and gives a changed password to the servers. For the first `up` of a stack the namespace must exist: see `createNamespace`.",
+        "Existing Secret with the password (platforms `kubernetes` and `eks`). Each `pulumi up` reads the " +
+        "Secret and, if the password has changed, sets the new password on the servers. The Secret, and " +
+        "so its namespace, must exist before the first `pulumi up` (see `createNamespace`).",
       fallback: "a generated password",
     }),
   passwordOverlapSeconds: wholeNumber(90, 3600).default(120).meta({
@@ -66,36 +68,38 @@ const deploymentKeys = {
     }),
   external: externalSchema.optional().meta({
     description:
-      "Services for clients outside the Kubernetes cluster (platforms `kubernetes` and `eks`, Valkey). In replication mode, " +
-      "one Service leads to the primary and one is for reads. In cluster mode, each node has a Service and gives the " +
-      "address of this Service to all clients.",
+      "Services for clients outside the Kubernetes cluster (platforms `kubernetes` and `eks`, Valkey). In " +
+      "replication mode, one Service leads to the primary and one is for reads. In cluster mode, each node has a " +
+      "Service and announces the address of this Service to all clients.",
     fallback: "none",
   }),
   controller: z
     .strictObject({
       everySeconds: wholeNumber(LOOK_SECONDS.min, LOOK_SECONDS.max).default(LOOK_SECONDS.default).meta({
-        description: "Time between two looks at a deployment that passes verification.",
+        description: "Time between two verifications while the deployment passes.",
         unit: "seconds",
       }),
       repair: z.boolean().default(true).meta({
-        description: "Whether the controller repairs the deployment. If not, it only says what it finds.",
+        description: "Whether the controller repairs the deployment. If false, the controller only reports problems.",
       }),
       onLostMajority: z
         .enum(ON_LOST_MAJORITY)
         .default("report")
         .meta({
           description:
-            "Reaction to shards that have lost their primary and cannot elect a replica. `report`: an Event says what to type. " +
-            "`takeover`: if the machine of the lost primary is known to be off, the replica with the greatest offset takes over, and " +
-            "writes that it has not received are lost. Needs volumes and an append-only file or snapshots.",
+            "Reaction to shards that have lost their primary and cannot elect a replica. `report`: a " +
+            "Kubernetes Event contains the command with which you let a replica take over. `takeover`: the " +
+            "replica with the greatest replication offset takes over, if the machine of the lost primary is " +
+            "known to be off. Writes that this replica has not received are lost. `takeover` needs volumes, " +
+            "and an append-only file or snapshots.",
         }),
       replaceLostMachinesAfterSeconds: wholeNumber(LOST_MACHINE_SECONDS.min, LOST_MACHINE_SECONDS.max)
         .optional()
         .meta({
           description:
-            "Consent to replace pods whose machines do not come back: time for which a machine must have been away. A volume " +
-            "that only this machine can use is deleted. The controller replaces one pod at a time, and only while the other " +
-            "servers have all data. Needs `repair: true` and replicas.",
+            "Time after which the controller replaces the pods of a machine that does not come back. The " +
+            "controller also deletes volumes that only this machine can use. It replaces one pod at a time, " +
+            "and only if the other servers have all data. Needs `repair: true` and replicas.",
           unit: "seconds",
           fallback: "pods of lost machines are not replaced",
         }),
@@ -104,15 +108,16 @@ const deploymentKeys = {
         .default(false)
         .meta({
           description:
-            "Whether the controller also sets settings that somebody changed by hand to their configured values, without a " +
-            "restart. Needs `repair: true`.",
+            "Whether the controller also resets settings that somebody changed by hand. It sets the " +
+            "configured values without a restart. Needs `repair: true`.",
         }),
     })
     .optional()
     .meta({
       description:
-        "Controller: a pod that verifies the deployment again and again (platforms `kubernetes` and `eks`, Valkey). Its looks cost " +
-        "the servers some commands, so leave it out of stacks that measure.",
+        "Controller: a pod that verifies the deployment at intervals (platforms `kubernetes` and `eks`, " +
+        "Valkey). Each verification sends commands to the servers, so do not configure a controller in " +
+        "stacks that measure.",
       fallback: "no controller",
     }),
   oversubscribed: z
@@ -120,8 +125,8 @@ const deploymentKeys = {
     .default(false)
     .meta({
       description:
-        "Whether to allow more `io-threads` than cores, and a `maxmemory` that is too large for the memory limit. Use this option " +
-        "to measure the cost of such settings.",
+        "Whether to allow more `io-threads` than cores, and a `maxmemory` that is too large for the memory limit. " +
+        "Use this option to measure the cost of such settings.",
     }),
   pods: deploymentPodsSchema.optional().meta({
     description: "Settings of the pods that differ from those of the platform (platforms `kubernetes` and `eks`).",
@@ -171,12 +176,17 @@ const chartSchema = z.strictObject({
     .default(CHART_REPOSITORY)
     .meta({
       description:
-        "Source of the chart: the URL of a repository with the chart `valkey`, an address with `oci://`, or a directory. For a directory, `version` is ignored.",
+        "Source of the chart: the URL of a repository with the chart `valkey`, an address with `oci://`, " +
+        "or a directory. For a directory, `version` is ignored.",
     }),
-  values: z.record(z.string(), z.unknown()).default({}).meta({
-    description:
-      "Values of the chart. They override the values for images, placement, resources, volumes and settings that follow from the deployment and the platform.",
-  }),
+  values: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .meta({
+      description:
+        "Values of the chart. They override the values for images, placement, resources, volumes and " +
+        "settings that follow from the deployment and the platform.",
+    }),
 });
 /** The upstream chart of a deployment, parsed. */
 export type ChartConfig = z.infer<typeof chartSchema>;
@@ -188,16 +198,21 @@ const replicationSchema = z
   .strictObject({
     mode: mode("replication"),
     replicas: wholeNumber(0, 100).default(1).meta({ description: "Number of replicas of the one primary." }),
-    sentinel: z.union([z.boolean(), sentinelSchema]).optional().meta({
-      description:
-        "Sentinels that promote a replica when the primary fails. `true` means `{}`: every option has its default.",
-      fallback:
-        "`true` if the deployment runs Valkey in at least three zones, has a replica, and has a name of at most 43 characters; else `false`",
-    }),
+    sentinel: z
+      .union([z.boolean(), sentinelSchema])
+      .optional()
+      .meta({
+        description:
+          "Sentinels that promote a replica when the primary fails. `true` means `{}`: every option has its default.",
+        fallback:
+          "`true` if the deployment runs Valkey in at least three zones, has a replica, and has a name of " +
+          "at most 43 characters; else `false`",
+      }),
     chart: chartSchema.optional().meta({
       description:
-        "Unchanged Helm chart of the Valkey project instead of the pods of this project (platforms `kubernetes` and `eks`). A deployment " +
-        "by the chart is verified and measured, and has no failover. Adding or removing `chart` creates a new deployment without the data.",
+        "Helm chart of the Valkey project, which then creates the pods instead of this project (platforms " +
+        "`kubernetes` and `eks`). Such a deployment is verified and measured, but has no failover. If you " +
+        "add or remove `chart`, a new deployment without the old data is created.",
       fallback: "pods of this project",
     }),
     ...deploymentKeys,

@@ -87,7 +87,7 @@ function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
           "that has room. Name only one type to make measurements comparable.",
       }),
     capacity,
-    tuning: tuningSchema.prefault({}).meta({ description: "Tuning of the machines." }),
+    tuning: tuningSchema.prefault({}).meta({ description: "CPU settings of the machines." }),
     rootVolumeGiB: wholeNumber(20, 16_384).default(defaults.rootVolumeGiB).meta({
       description: "Size of each machine's root volume.",
       unit: "GiB",

@@ -66,7 +66,8 @@ const common = {
     unit: "seconds",
   }),
   repair: z.boolean().default(true).meta({
-    description: "Whether hand-overs after the recovery separate primaries from their replicas by zone again.",
+    description:
+      "Whether the program hands over primaries after the recovery until no primary has a replica in its own zone.",
   }),
   repeats: wholeNumber(1, 1000)
     .default(1)
@@ -76,7 +77,7 @@ const common = {
 const restart = seconds.optional().meta({
   description: "Time from the fault to the restart of the killed servers.",
   unit: "seconds",
-  fallback: "when all slots are served again, or when that needs the restart",
+  fallback: "as soon as all slots are served again, or as soon as it is clear that this needs the restart",
 });
 const share = z.number().gt(0).max(1).default(0.4).meta({
   description: "Part of the primaries that is killed. With 0.5 or more, no majority is left to elect new primaries.",
@@ -126,7 +127,7 @@ export const failureSchema = z.discriminatedUnion("fault", [
     .strictObject({
       fault: fault("rolling-restart"),
       home: z.string().min(1).optional().meta({
-        description: "Directory with the programs of the restarted servers, for an upgrade.",
+        description: "Directory with the server programs to restart with, such as a newer version.",
         fallback: "the same programs",
       }),
       ...common,

@@ -4,7 +4,10 @@ import { resourceQuantities, clientFields, objectName, podFields, quantity, reso
 
 const tolerationSchema = z.strictObject({
   key: z.string().optional().meta({ description: "Key of the taint.", fallback: "every key" }),
-  operator: z.enum(["Exists", "Equal"]).optional().meta({ description: "Comparison.", fallback: "Equal" }),
+  operator: z
+    .enum(["Exists", "Equal"])
+    .optional()
+    .meta({ description: "Comparison with the taint. `Exists` ignores the value of the taint.", fallback: "Equal" }),
   value: z.string().optional().meta({ description: "Value of the taint.", fallback: "none" }),
   effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional().meta({
     description: "Effect of the taint.",
@@ -38,7 +41,8 @@ const clientsSchema = z.strictObject({
   }),
   requests: resourceQuantities.optional().meta({
     description:
-      "Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.",
+      "Resources reserved for each load generator. There is no limit, because a limit would slow the load " +
+      "generator down.",
     fallback: "100m CPU and 64Mi",
   }),
   nodeSelector: selector("Labels of the machines for load generators."),
@@ -58,10 +62,14 @@ export const kubernetesSchema = z
       fallback: "the current context of the kubeconfig",
     }),
     ...podFields,
-    createNamespace: z.boolean().default(true).meta({
-      description:
-        "Whether the stack creates its namespace, and later deletes it with everything in it. If false, the namespace must exist, with the Secrets that the stack names.",
-    }),
+    createNamespace: z
+      .boolean()
+      .default(true)
+      .meta({
+        description:
+          "Whether the stack creates its namespace, and later deletes it with everything in it. If false, " +
+          "the namespace must exist, with the Secrets that the stack names.",
+      }),
     zones: z.array(zoneLabel).min(1).meta({
       description: "Zones over which the servers are spread: values of topology.kubernetes.io/zone.",
     }),

@@ -57,18 +57,23 @@ export const podFields = {
     description: "Policy for pulling images.",
     fallback: "Kubernetes' own default",
   }),
-  imagePullSecrets: z.array(objectName).optional().meta({
-    description:
-      "Names of Secrets in the namespace, with credentials for the registries of all images. A new namespace has no Secrets yet.",
-    fallback: "none",
-  }),
+  imagePullSecrets: z
+    .array(objectName)
+    .optional()
+    .meta({
+      description:
+        "Names of Secrets in the namespace, with credentials for the registries of all images. A namespace " +
+        "that the stack creates has no such Secrets.",
+      fallback: "none",
+    }),
   hostAntiAffinity: z
     .enum(["required", "preferred", "none"])
     .default("preferred")
     .meta({
       description:
-        "Placement of a deployment's nodes on machines. `required`: each node gets a machine of its own. `preferred`: each node gets one if there are enough " +
-        "machines. `none`: nodes may share machines. On EKS, machines are started for the nodes, so `preferred` works like `required`.",
+        "Placement of a deployment's nodes on machines. `required`: each node gets its own machine. " +
+        "`preferred`: each node gets its own machine if there are enough machines. `none`: nodes may share " +
+        "machines. On EKS, machines are started for the nodes, so `preferred` works like `required`.",
     }),
   metrics: metricsSchema.optional().meta({
     description: "Prometheus exporter in the pod of every server.",
@@ -83,7 +88,7 @@ export const podFields = {
       }),
       issuer: z
         .strictObject({
-          name: objectName.meta({ description: "Name." }),
+          name: objectName.meta({ description: "Name of the issuer." }),
           kind: z.enum(["Issuer", "ClusterIssuer"]).default("Issuer").meta({
             description:
               "Kind of the issuer. An `Issuer` belongs to the namespace, a `ClusterIssuer` to the whole cluster.",
@@ -105,8 +110,8 @@ export const podFields = {
     .default(false)
     .meta({
       description:
-        "Whether `pulumi up` may restart all nodes at once to switch TLS on or off. Clients are cut off until the nodes run again. " +
-        "The nodes keep their data. If the data is not on volumes, the change is refused.",
+        "Whether `pulumi up` may restart all nodes at once to switch TLS on or off. Clients are cut off until the " +
+        "nodes run again. The nodes keep their data. If the data is not on volumes, the change is refused.",
     }),
 } as const;
 
@@ -159,8 +164,8 @@ export const externalSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "Address blocks from which load balancers accept connections. In cluster mode, include the blocks of pods and " +
-        "machines, because clients in the Kubernetes cluster use the load balancers too.",
+        "Address blocks from which load balancers accept connections. In cluster mode, include the blocks of pods " +
+        "and machines, because clients in the Kubernetes cluster use the load balancers too.",
       fallback: "any",
     }),
 });

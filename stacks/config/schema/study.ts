@@ -65,11 +65,13 @@ export const studyConfigSchema = z
       .default("comparison")
       .meta({
         description:
-          "Analysis of the results. `comparison` only compares treatments. The other analyses also judge the claims of a published " +
-          "document (docs/sources.md).",
+          "Analysis of the results. `comparison` only compares treatments. The other analyses also judge the claims " +
+          "of a published document (docs/sources.md).",
       }),
     vary: varySchema.prefault({}).meta({
-      description: "Factors with their levels. The first level of a factor is its baseline.",
+      description:
+        "Settings that the study varies (factors), each with a list of values (levels). The first level " +
+        "of a factor is its baseline.",
     }),
     precision: z
       .number()
@@ -78,8 +80,8 @@ export const studyConfigSchema = z
       .default(0.05)
       .meta({
         description:
-          "Target relative precision of each comparison: 0.05 is 5 %. The study repeats measurements until all comparisons " +
-          "reach this precision, or until the budget is spent.",
+          "Target relative precision of each comparison: 0.05 is 5 %. The study repeats measurements until all " +
+          "comparisons reach this precision, or until the budget is spent.",
       }),
     budget: wholeNumber(1, MAX_BUDGET_SECONDS)
       .default(600)
@@ -93,8 +95,8 @@ export const studyConfigSchema = z
     }),
     growth: growthSchema.optional().meta({
       description:
-        "Measurement of a growing table. For every treatment with one node, keys are inserted into an empty server, while " +
-        "memory and rate are sampled.",
+        "Measurement of a growing hash table. For every treatment with one node, keys are inserted into " +
+        "an empty server, while its memory and the insertion rate are sampled.",
       fallback: "no such measurement",
     }),
   })
