@@ -53,8 +53,8 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
 }
 
 /**
- * The probe that shows the limit of a deployment: a failed probe at the lowest failed rate above the capacity. A rate
- * counts as failed if it missed the objective in at least half of its probes.
+ * The probe that shows the limit of a deployment. It is a failed probe at the lowest rate above the capacity that
+ * failed. A rate failed if it missed the objective in at least half of its probes.
  */
 export function lowestFailing(probes: readonly Probe[], capacity: number): Probe | undefined {
   const above = probes.filter(({ rate }) => rate > capacity).sort((a, b) => a.rate - b.rate);

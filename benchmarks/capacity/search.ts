@@ -74,8 +74,9 @@ export async function searchCapacity<P extends ProbeOutcome>(
 }
 
 /**
- * The highest rate in the bracket that passed most of its confirmations. The search for this rate ends when the next
- * higher rate fails most of its confirmations. The result is 0 if no rate passed.
+ * Narrows the bracket to the precision. A rate fails if two of three probes fail. If the lowest failed rate then passes
+ * most of its confirmations, the search continues above this rate.
+ * @returns the lower end of the bracket, which is the highest rate that passed; 0 if no rate passed
  */
 async function highestPassing(
   bracket: Bracket,

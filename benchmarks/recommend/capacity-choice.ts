@@ -46,7 +46,8 @@ function fitting(
   all: readonly Results[],
 ): MeasuredCapacity[] {
   const alike = measuredCapacities(all, kind).filter((each) => each.pipeline === pipeline);
-  // Capacities that do not fit are removed first, because a higher one of them would hide a lower one that fits.
+  // These capacities are preferred before the highest capacity is chosen. Otherwise a capacity with too few rounds or a
+  // different value size could be chosen only because it is higher.
   const fit = alike.filter(({ row }) => row.repeats >= MIN_REPEATS && isSimilarSize(dataSizeOf(row), valueSize));
   return fit.length === 0 ? alike : fit;
 }

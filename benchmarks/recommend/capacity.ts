@@ -49,7 +49,7 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
       const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       const isUnusable = row.warnings.some(({ code }) => UNUSABLE.has(code));
-      // A mixed workload may have the same name as a test.
+      // A mixed workload may have the same name as a test, so mixed workloads are recognized by their request mix.
       if (
         !tests.includes(row.test) ||
         row.records.some(({ requestMix }) => requestMix !== null) ||

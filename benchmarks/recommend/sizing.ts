@@ -17,7 +17,7 @@ export const USE = 0.7;
 export const MEMORY_USE = 0.6;
 /** Memory of an entry in addition to its key and value, bytes. */
 export const ENTRY = 90;
-/** Reserve of memory for hash tables, which are larger for a while when they grow. A factor. */
+/** Memory reserve for hash tables, as a factor. A hash table needs more memory for a while when it grows. */
 export const SWING = 1.13;
 /** Assumed size of a key, bytes. */
 export const KEY = 20;

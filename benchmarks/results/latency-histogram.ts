@@ -5,8 +5,8 @@ import { Histogram } from "../../lib/histogram";
 /** The latencies of a load, milliseconds, with counts. */
 interface LatencyCounts {
   /**
-   * Numbers of requests by latency, cumulative, at percentiles. `cumulative` has such numbers at the steps of a
-   * distribution.
+   * Number of requests up to each latency, for the latencies at some percentiles. `cumulative` contains the same
+   * numbers for latencies in fixed steps.
    */
   readonly percentiles: readonly CumulativeCount[];
   readonly cumulative: readonly CumulativeCount[];

@@ -149,8 +149,8 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
 const MAX_ANOMALIES = 5;
 
 /**
- * Sentences about facts that the numbers of a row do not show. These are assistance that recovery needed, unread keys,
- * and anomalies.
+ * Sentences about facts that the numbers of a row do not show: help that the recovery needed, keys that could not be
+ * read, and anomalies.
  */
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;

@@ -75,7 +75,7 @@ export class Artifacts {
     return join(this.directory, name);
   }
 
-  /** Writes the data that a crash would destroy: the records, and the output of load generators. */
+  /** Writes the data that would be lost in a crash: the records, and the output of load generators. */
   writeProgress(results: Results, raw: string): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("raw.txt", raw);

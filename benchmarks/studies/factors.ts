@@ -59,7 +59,7 @@ export interface BaseDeployment {
 
 /** One combination of settings: a deployment and its load. */
 export interface Treatment {
-  /** Name of the treatment's directory, nodes and records: small letters, digits, dots and hyphens. */
+  /** Name of the treatment's directory, nodes and records: lower-case letters, digits, dots and hyphens. */
   readonly id: string;
   /** Name in reports: `io-threads 2`. */
   readonly label: string;

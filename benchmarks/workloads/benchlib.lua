@@ -1,5 +1,5 @@
 #!lua name=benchlib
--- The library that valkey-benchmark's own FCALL test loads, with the function it calls.
+-- The function library of valkey-benchmark's FCALL test, with the function that this test calls.
 local function foo1(keys, args)
   return keys[0]
 end

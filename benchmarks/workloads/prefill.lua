@@ -3,16 +3,16 @@
 --   action     "fill", "count" or "remove"
 --   kind       "numbered" (one string for each number), "sorted-sets" (one sorted set for each number), or a collection
 --              with one element for each number: "list", "set", "hash", "zset"; "any" is a key of any type
---   family     how the names of the keys begin
---   infixes    what follows the family in the names of the keys: a hash tag for each slot, or one empty string
+--   family     beginning of the names of the keys
+--   infixes    texts that follow the family in the names of the keys: a hash tag for each slot, or one empty string
 --   first      first number
 --   last       last number
---   numberFormat  how a number follows in the name of a key
+--   numberFormat  format of the number at the end of a key's name
 --   value      value of a string, of a hash field or of a list element
 --   valueSizes    optional: sizes in bytes that numbered strings take in turn, in place of `value`
---   members    members of each sorted set
---   slots      optional: ranges [from, to]; only keys in them are this node's
--- Returns how many keys or elements were written, how many keys exist, or how many were removed.
+--   members    number of members of each sorted set
+--   slots      optional: ranges [from, to] of slots that this node serves; keys of all other slots are skipped
+-- Returns the number of keys or elements that were written, of keys that exist, or of keys that were removed.
 local slice = cjson.decode(ARGV[1])
 local call = redis.call
 local done = 0
@@ -52,7 +52,7 @@ local function fill_sorted_set(key)
   done = done + 1
 end
 
--- One call pushes many elements: a call costs ten times as much as an element.
+-- Each call pushes many elements, because a call costs ten times as much as an element.
 local function fill_list(key)
   local batch = math.max(1, math.min(500, math.floor(2 ^ 20 / math.max(1, #slice.value))))
   local copies = {}

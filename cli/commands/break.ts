@@ -56,7 +56,8 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
     await run.execute();
     if (!run.passed) reason = "verification failed; no fault was injected";
   } catch (error) {
-    // After an interruption the reason is the interruption: the error of the interrupted scenario says less.
+    // After an interruption, the interruption is reported. The error of the interrupted scenario is only its
+    // consequence.
     const cause = run.serverFailure ?? (interruption.aborted ? (interruption.reason as unknown) : error);
     reason = messageOf(cause);
     throw cause;

@@ -77,7 +77,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     await run.execute();
     if (!run.passed) reason = "verification failed; nothing was measured";
   } catch (error) {
-    // If a server exited, its log says more than the errors of the connections to it.
+    // If a server exited, its exit is reported, because it explains the failure better than connection errors.
     const cause = run.serverFailure ?? error;
     reason = messageOf(cause);
     throw cause;

@@ -17,7 +17,8 @@ import { print } from "../terminal/terminal";
 const EVERY_MS = 2_000;
 
 /**
- * Prints the looks of the controllers until the signal is aborted. Each look is one request to the controller's pod.
+ * Prints the results of the controllers' verifications (looks) until the signal is aborted. The results are requested
+ * from the controllers' pods.
  * @param isJson whether each look is printed as a line of JSON
  * @returns 0 if every deployment passed in the last look of its controller, else 1
  * @throws BadInput when a deployment has no controller
@@ -42,7 +43,10 @@ interface Source {
   readonly kubernetes: KubernetesClient;
 }
 
-/** Opens the source of a controller's looks. @returns a problem if the deployment has no controller */
+/**
+ * Opens the connection through which a controller's looks are read.
+ * @returns a problem if the deployment has no controller
+ */
 async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
   const advice = "use npm start -- watch STACK, which asks the servers directly";
   if (target.platform !== "kubernetes")

@@ -19,7 +19,7 @@ import { healedStack } from "../targets/healed-stack";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 
-/** Shortest time between two looks, seconds. Each look sends some commands to every node. */
+/** Shortest time between two verifications (looks), seconds. Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
 /** Longest time between two looks while a deployment with `--heal` does not pass verification, milliseconds. */
 const HEALING_EVERY_MS = 5_000;
@@ -42,7 +42,7 @@ export const watchSchema = z.object({
   json: z.boolean().default(false),
 });
 
-/** A deployment to look at. Without `--heal`, it has no lock and no repair. */
+/** A deployment to watch. Without `--heal`, it has neither a lock nor a function that repairs it. */
 type Subject = Watched & Partial<Healed>;
 
 /**

@@ -37,7 +37,7 @@ const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"
 /** The deployments of a stack, as the stack's state has them. */
 export interface DeployedStack {
   readonly targets: readonly DeployedTarget[];
-  /** Whether the last update runs, was killed, or has failed after it may have changed servers. */
+  /** Whether the last update is still running, was killed, or failed when it may already have changed servers. */
   readonly isUnfinished: boolean;
 }
 

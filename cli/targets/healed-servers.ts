@@ -1,7 +1,7 @@
 /**
- * Repairs of servers that exist already. Nobody has said which state of these servers is wanted. So the wanted state is
- * the state in the first look that passes: its shape, the zones of its nodes and the settings that a repair changes for
- * a short time.
+ * Repairs of servers that exist already. No configuration describes the wanted state of these servers. So the first
+ * verification that passes determines the wanted state: the shape, the zones of the nodes, and the settings that a
+ * repair changes for a short time.
  */
 import type { HealedDeployment } from "../../controller/healer";
 import { REPAIR_MS } from "../../controller/healer";
@@ -65,7 +65,7 @@ export class HealedServers implements Healed {
   readonly repair: HealedDeployment["repair"] = async (limits, signal, report) => {
     if (this.#wanted === undefined) throw new Failure(this.#unknown);
     const { deployment, shape } = this.#wanted;
-    // Somebody may have chosen which zones the primaries are in.
+    // The zones of the primaries may have been chosen on purpose, so the repair hands over no primary.
     const order = { ...limits, handOver: false };
     const waiting = { timeoutMs: REPAIR_MS, signal, report };
     return (await repairServers(deployment, shape, order, waiting, this.servers.without)).changed;

@@ -90,7 +90,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
   const shape = configuredShape(deployment);
   const zones = deploymentZones(platform, deployment);
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}`);
-  // Pods are spread evenly, and get their roles afterwards. Processes are placed by their roles.
+  // Pods are spread evenly over the zones before they get their roles. Processes are placed by their roles.
   const placed =
     deployment.mode === "cluster" && !isPodPlatform(platform)
       ? rotateOverZones(names, shape, zones)

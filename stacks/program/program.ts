@@ -31,7 +31,8 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const topologies = pulumi.all(verified.map(({ topology }) => topology));
   const verifiedAt = pulumi.all(verified.map(({ verifiedAt }) => verifiedAt));
   return {
-    // Not secret: references and topologies are public, and results contain only these and measured values.
+    // This output is not encrypted: references and topologies contain no secrets, and results contain only topologies
+    // and measured values.
     valkey: pulumi
       .all([endpoints, topologies, benchmark?.results, benchmark?.comparison])
       .apply(([where, topologies, results, comparison]) =>

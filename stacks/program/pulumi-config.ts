@@ -11,7 +11,7 @@ import { CONFIG_NAMESPACE } from "../config/sections/stack-file";
 export function readPulumiConfig(stack: string): StackConfig {
   const config = new pulumi.Config(CONFIG_NAMESPACE);
   const prefix = `${CONFIG_NAMESPACE}:`;
-  // All known sections and all other keys of the namespace, so that a misspelt section is an error here too.
+  // Unknown keys of the namespace are read as well, so that a misspelt section is reported as an error.
   const names = new Set([
     ...Object.keys(SECTIONS),
     ...Object.keys(pulumi.runtime.allConfig()).flatMap((key) =>

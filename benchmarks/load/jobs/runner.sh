@@ -1,32 +1,32 @@
-# The container of a runner: waits for the other runners, runs the load generator once per phase, writes its record.
-# POSIX shell, because the servers' image holds a shell and Valkey's own programs and possibly nothing else.
+# Script of a runner's container. It waits for the other runners, runs the load generator once per phase, and writes a
+# record. It is for a POSIX shell, because the servers' image may contain only a shell and Valkey's programs.
 #
 # Environment:
 #   RECORD                    file to write the record to
 #   HOST, PORT, TLS_OPTIONS   server for valkey-cli, and valkey-cli's options for TLS
-#   TOOL_USER, TOOL_PASSWORD  user made for the run; absent where the servers want no password
-#   KEY_PREFIX                prefix of the keys by which runners meet (runner-script.ts)
+#   TOOL_USER, TOOL_PASSWORD  user that is created for the run; unset if the servers require no password
+#   KEY_PREFIX                prefix of the keys with which runners wait for each other (runner-script.ts)
 #   RUNNERS                   number of runners
 #   JOB_COMPLETION_INDEX      number of this runner, from 0; set by Kubernetes
-#   PHASES                    number of phases: the warm-up, if there is one, and the measurement
+#   PHASES                    number of phases: 2 with a warm-up, else 1 (the measurement)
 #   REQUESTS, RATE            requests and requests per second of all runners together
-#   SEEDS                     seed of the first runner, one per phase
+#   SEEDS                     seeds of the first runner, one for each phase
 #   TIMEOUT_SECONDS           longest wait for the other runners
 #   EXCHANGE                  directory shared with the sidecar that runs the load generator (sidecar.sh);
 #                             empty: valkey-benchmark runs in this container
-# Arguments: those of the load generator, with placeholders (runner-script.ts); @THEN@ stands between two phases.
+# Arguments: the load generator's arguments for all phases, with placeholders (runner-script.ts); @THEN@ separates phases
 set -u
 record=$RECORD
 index=$JOB_COMPLETION_INDEX
-# valkey-cli takes its password from the environment; an empty one would be sent.
+# valkey-cli takes its password from the environment. It would also send an empty password.
 export VALKEYCLI_AUTH="${TOOL_PASSWORD:-}" REDISCLI_AUTH="${TOOL_PASSWORD:-}"
 [ -n "$VALKEYCLI_AUTH" ] || unset VALKEYCLI_AUTH REDISCLI_AUTH
 
 cli() { valkey-cli -h "$HOST" -p "$PORT" ${TOOL_USER:+--user "$TOOL_USER"} $TLS_OPTIONS "$@"; }
 fail() { echo "$*" >&2; exit 1; }
-# Lines of the record that are the runner's own start with @@.
+# Lines that the runner itself adds to the record start with @@.
 record_line() { echo "@@ $*" >> "$record"; }
-# This runner's share of a number; the first runners take the remainder.
+# This runner's share of a number. If the number is not divisible, the first runners get one more.
 share() { echo $(( $1 / RUNNERS + (index < $1 % RUNNERS) )); }
 
 arrive() {
@@ -38,7 +38,7 @@ await_start() {
   [ -n "$(cli BLPOP "$KEY_PREFIX:go:$1" "$TIMEOUT_SECONDS")" ] || fail "timed out waiting for the start of phase $1"
 }
 
-# Clock, CPU of the machine and CPU of the load generator so far.
+# Records the clock, and the CPU time of the machine and of the load generator so far.
 record_counters() {
   uptime=; cpu=
   read -r uptime rest < /proc/uptime; record_line "uptime $uptime"
@@ -47,7 +47,7 @@ record_counters() {
   if [ -n "$EXCHANGE" ]; then cat "$EXCHANGE/times"; else times; fi >> "$record"
 }
 
-# run_phase PHASE ARGUMENTS…: picks the phase's arguments, fills in the placeholders and runs the load generator.
+# run_phase PHASE ARGUMENTS…: selects the phase's arguments, replaces the placeholders and runs the load generator.
 run_phase() {
   wanted=$1; shift; current=1; left=$#
   while [ "$left" -gt 0 ]; do
@@ -85,7 +85,7 @@ while [ "$phase" -le "$PHASES" ]; do
 done
 [ -z "$EXCHANGE" ] || echo end > "$EXCHANGE/ask"
 record_line "end"
-# The container's log keeps a copy for people.
+# The container's log contains a copy of the record, so that people can read it.
 cat "$record"
 cli -x SETRANGE "$KEY_PREFIX:record:$index" 0 < "$record" > /dev/null || fail "cannot write the record to the server"
 arrive "$phase"

@@ -1,13 +1,13 @@
-# The sidecar of a runner: runs a load generator that the servers' image does not hold, once each time the runner asks.
+# Script of a runner's sidecar. Each time the runner asks, it runs a load generator that is not in the servers' image.
 # The runner and the sidecar wait on two named pipes in a shared directory, so that neither uses CPU while it waits.
 #
 # Environment:
 #   EXCHANGE                  shared directory
-#   SETUP                     command to run once before anything is sent
+#   SETUP                     command that runs once before the first request
 #   PROGRAM                   command that runs the load generator; its arguments follow
-#   RESULT                    file that the load generator writes and that belongs to its output; empty: none
-#   TOOL_USER, TOOL_PASSWORD  user made for the run; absent where the servers want no password
-# The arguments of each run are lines of $EXCHANGE/words and hold no secret.
+#   RESULT                    file that the load generator writes, appended to its output; empty: no such file
+#   TOOL_USER, TOOL_PASSWORD  user that is created for the run; unset if the servers require no password
+# The arguments of each run are lines of $EXCHANGE/words, and contain no secret.
 set -u
 cd "$EXCHANGE"
 until [ -p answer ]; do sleep 0.1; done

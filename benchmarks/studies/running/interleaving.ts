@@ -1,7 +1,7 @@
 /**
- * Puts load on two sides in alternating slices of some milliseconds. With short slices, both sides have the same
- * conditions on the machine. Noise that lasts longer than a slice affects both sides. Shorter noise averages out over
- * hundreds of slices.
+ * Sends load to two sides in alternating slices of some milliseconds. A side consists of the servers and load
+ * generators of one treatment. With short slices, both sides have the same conditions on the machine. Noise that lasts
+ * longer than a slice affects both sides. Shorter noise averages out over hundreds of slices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
