@@ -107,12 +107,15 @@ function valueOf({ settings }: MeasuredTopology, name: string): string {
   return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
 
-/** Greatest difference of two hit ratios that still count as the same work. */
+/** Greatest difference between two hit ratios with which two measurements still count as the same work. */
 const HIT_LIMIT = 0.001;
-/** Greatest relative difference of two offered rates that still count as the same work. */
+/** Greatest relative difference between two offered rates with which two measurements still count as the same work. */
 const RATE_LIMIT = 0.01;
 
-/** Differences in the work of two measurements. If the list is not empty, no ratio is computed. */
+/**
+ * Differences in the work of two measurements: test, requests, values, keys, rate and hit ratio. If the list is not
+ * empty, no ratio is computed.
+ */
 export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) return [];
@@ -137,7 +140,10 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ]);
 }
 
-/** Differences in the work of two capacity searches. If the list is not empty, the capacities are not compared. */
+/**
+ * Differences in the work of two capacity searches: requests, arrivals, values and keys. If the list is not empty, the
+ * capacities are not compared.
+ */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.requestMix, after.requestMix),
@@ -165,7 +171,10 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   ];
 }
 
-/** Differences in the way in which the same work is sent. A ratio also contains the effect of these differences. */
+/**
+ * Differences in the load generators that send the same work, such as the number of connections. A ratio also contains
+ * the effect of these differences.
+ */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
     ...differing("load generator", before.loadGenerator, after.loadGenerator),

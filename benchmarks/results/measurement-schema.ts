@@ -79,7 +79,7 @@ const offeringSchema = z.strictObject({
   /** Numbers of redirects that were followed, by kind. */
   redirects: kinds,
   reconnects: countSchema,
-  /** Highest number of requests that were offered but not settled, counted at one moment. */
+  /** Highest number of offered requests whose outcome was not known at one moment. */
   mostInFlight: countSchema,
   /** Delay with which the generator noticed intended times, milliseconds. Latencies include this delay. */
   lagP50Ms: countSchema,

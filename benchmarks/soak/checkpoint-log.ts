@@ -1,6 +1,6 @@
 /**
- * The checkpoint log of a soak, soak.jsonl. The first line is a header. Each further line is for one window of the
- * soak.
+ * The checkpoint log of a soak, soak.jsonl. A soak is divided into windows of equal length. The first line of the log
+ * is a header. Each further line describes one window of one deployment, or a start of the servers.
  */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";

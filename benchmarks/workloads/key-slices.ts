@@ -14,7 +14,7 @@ export interface PrefillSize {
   readonly keySpace: number;
   /** Size of one value, bytes. */
   readonly dataSize: number;
-  /** Number of elements that a prefill of the kind `stock` must have on all primaries together. */
+  /** Number of elements that must exist on all primaries together before a test that removes elements. */
   readonly stock: number;
 }
 
@@ -36,7 +36,7 @@ export interface KeySlice {
   readonly slots?: readonly (readonly [from: number, to: number])[] | undefined;
 }
 
-/** All keys of a prefill that belong on one primary. */
+/** The keys that a test needs on one primary, before they are divided into slices. */
 export interface KeyExtent {
   readonly kind: "numbered" | "sorted-sets" | "list" | "set" | "hash" | "zset" | "any";
   readonly family: string;
@@ -106,7 +106,7 @@ export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefine
   return keyInfixes(slots).length * (isNumbered(extent) ? extent.count : 1);
 }
 
-/** Slices that together cover the extent. Each slice is for one call of the script prefill.lua. */
+/** Divides the keys of a primary into slices. Each slice is for one call of the script prefill.lua. */
 export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots): KeySlice[] {
   const { kind, family, value, valueSizes, isUntagged } = extent;
   const infixes = isUntagged ? [""] : keyInfixes(slots);
@@ -141,18 +141,20 @@ function isNumbered({ kind }: KeyExtent): boolean {
 }
 
 /**
- * Highest number of removals that a primary receives, as a multiple of an equal share. Faster primaries receive more.
+ * Highest expected share of a primary in the requests of a test that removes elements, as a multiple of an equal share.
+ * The share is above 1, because faster primaries receive more requests.
  */
 const FASTER_SHARE = 1.25;
 /**
- * Accepted probability p that a given tag has too few elements, as −ln p. A run has 16384 tags, so fewer than one run
- * in a million has a tag with too few elements.
+ * Accepted probability p that the collection of a hash tag has too few elements, as −ln p. A test in a cluster uses
+ * 16384 hash tags, so fewer than one run in a million has a collection with too few elements.
  */
 const RARITY = 24;
 
 /**
- * Number of elements for each tag. Removals choose tags at random. Bernstein's inequality gives an upper limit for the
- * removals from one tag, even if the mean number of removals is small.
+ * Number of elements that the collection of each hash tag needs, so that a test does not empty any collection. The
+ * requests of the test choose tags at random. Bernstein's inequality gives an upper limit for the requests with one
+ * tag, even if their mean number is small.
  */
 function stockPerInfix(stock: number, infixes: number): number {
   if (infixes === 1) return stock;
@@ -161,9 +163,9 @@ function stockPerInfix(stock: number, infixes: number): number {
 }
 
 /**
- * Fraction of all slots that the primary serves, but at least a tenth. A call also inspects keys of other primaries,
- * and each inspected key costs server time. The minimum limits the number of these keys to ten times the number of the
- * call's own keys.
+ * Fraction of all slots that the primary serves, at least a tenth. A call for keys without hash tags also goes through
+ * keys of other primaries and skips them, which costs server time. Because of the minimum, a call goes through at most
+ * ten times as many keys as usual.
  */
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;

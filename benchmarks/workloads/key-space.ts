@@ -15,7 +15,10 @@ export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {
   return slots.flatMap(({ from, to }) => all.slice(from, to + 1).map((tag) => `:{${tag.padEnd(3, "}")}}`));
 }
 
-/** Number of keys with each infix. */
+/**
+ * Number of keys with each infix. In a cluster there is an infix for each slot, and in replication mode there is a
+ * single infix.
+ */
 export function keysPerInfix(keySpace: number, isCluster: boolean): number {
   return isCluster ? keySpace / SLOT_COUNT : keySpace;
 }

@@ -74,8 +74,8 @@ export function capacityProblems(
 }
 
 /**
- * Unit for the number of a mixed workload's connections. If the number is a multiple of this unit, the primaries can
- * share the connections evenly.
+ * Number that must divide the number of connections of a mixed workload, so that the primaries can share the
+ * connections evenly.
  */
 export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
   const threads = threadsOf(workload);

@@ -70,8 +70,8 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
 }
 
 /**
- * Limits for changing the number of connections, as factors of the given number. Within these limits, the number is
- * changed so that the primaries can share the connections evenly.
+ * Lowest and highest number of connections that an adjustment may choose, as factors of the given number. An adjustment
+ * chooses a number of connections that the primaries can share evenly.
  */
 const FIT = { min: 0.75, max: 1.5 };
 

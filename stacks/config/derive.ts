@@ -11,8 +11,9 @@ import { DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 
 /**
- * The deployment with a value for the option `sentinel`. If the option is not configured, its value becomes the default
- * Sentinels, or `false` if the deployment gets no Sentinels.
+ * The deployment with a decision about Sentinels: the option `sentinel` contains the settings of the Sentinels, or
+ * `false` for no Sentinels. If the option is not configured, the decision depends on the engine, the replicas and the
+ * zones.
  */
 export function withDerivedSentinels(
   name: string,

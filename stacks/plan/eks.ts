@@ -106,7 +106,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   });
 }
 
-/** Groups of Sentinels and proxies. They run on machines of the servers' pool. */
+/** Pod groups of a deployment's Sentinels and proxies. These pods run on machines of the servers' pool. */
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];

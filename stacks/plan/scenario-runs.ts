@@ -21,7 +21,7 @@ import type { ScenarioConfig } from "../config/schema/failures";
 /** Time limit of the command WAIT, milliseconds. */
 const WAIT_MS = 1000;
 
-/** A deployment for faults, with the facts that are known before the deployment exists. */
+/** A deployment into which faults are injected, with the facts that are known before the deployment exists. */
 export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
   /** Number of machines: `one` if all nodes run on this machine, `several` if nodes are pods on several machines. */
   readonly machines: "one" | "several";

@@ -119,7 +119,7 @@ export class OpenLoopGenerator {
   }
 
   /**
-   * Offers requests for the configured time, and then waits until every request is settled.
+   * Offers requests for the configured time, and then waits until the outcome of every request is known.
    * @param startMs milliseconds since the epoch
    * @param signal stops the load early when it is aborted. In this case, the outcome of requests in flight is unknown
    */

@@ -33,7 +33,7 @@ export const tallySchema = z.strictObject({
   /** Number of redirects that were followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
   reconnects: count,
-  /** Highest number of requests that were offered but not settled, counted at one moment. */
+  /** Highest number of offered requests whose outcome was not known at one moment. */
   mostInFlight: count,
   /** Latencies of acknowledged reads and writes, measured from the intended time. */
   reads: z.string(),
@@ -45,7 +45,7 @@ export const tallySchema = z.strictObject({
   lag: z.string(),
   /** Start of the load, milliseconds since the epoch. */
   fromMs: z.number(),
-  /** Time at which the last request was settled, or at which the load ended. The later of the two times counts. */
+  /** Time at which the outcome of the last request became known, or the end of the load if it is later. */
   toMs: z.number(),
   /** Seconds in which the generator was busy. */
   busySeconds: count,

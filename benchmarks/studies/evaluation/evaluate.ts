@@ -87,7 +87,7 @@ function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "reference-load" }
   return entry.kind === "failure" ? entry.treatment : stepSubject(entry);
 }
 
-/** The key of the step to which an entry belongs. */
+/** Key of the step that an entry of the checkpoint log belongs to, such as `3 cluster`. */
 export function entryKey(entry: StudyLogEntry): string {
   return stepKey(
     entry.kind === "failure" ? { kind: "treatment", round: entry.round, treatment: entry.treatment } : entry,

@@ -48,10 +48,10 @@ export function bestTreatment(
 }
 
 /**
- * The step at which throughput falls when the number of io-threads reaches the number of cores. The step begins at the
- * treatment with the most io-threads below the number of cores. It ends at the first slower treatment with at least as
- * many io-threads as cores. The result is undefined if every treatment with at least as many io-threads as cores is at
- * least as fast as the first treatment of the step.
+ * The two treatments between which throughput falls because there are too many io-threads. `from` has the most
+ * io-threads below the number of cores. `to` is the first treatment that is slower than `from` and has at least as many
+ * io-threads as cores.
+ * @returns undefined if there is no such treatment
  */
 export function oversubscribedStep(
   { analysis, cores }: ClaimBasis,

@@ -11,7 +11,7 @@ export interface Deployed {
   readonly platform: PlatformConfig;
 }
 
-/** A deployment. Resources that depend on `component` are created after it serves and is verified. */
+/** A deployment. Resources that depend on `component` are created after the deployment has passed verification. */
 export interface ProgramDeployment {
   readonly name: string;
   /** Passwords of users other than `default`, by name of the user. Secret. @default no such users */

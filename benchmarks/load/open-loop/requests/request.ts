@@ -5,7 +5,7 @@ import type { Operation } from "./operations";
 export class TimedRequest<O extends Operation = Operation> {
   /** Time at which the request was last sent. NaN for a request that was not sent yet. */
   sentMs = NaN;
-  /** Time at which the request was settled. NaN for a request that is not settled yet. */
+  /** Time at which the outcome of the request became known. NaN until then. */
   doneMs = NaN;
   /** Number of redirects that the request followed. */
   redirects = 0;
@@ -19,7 +19,7 @@ export class TimedRequest<O extends Operation = Operation> {
 }
 
 /**
- * Called once for each request, when the request is settled. The observer must return quickly, because a slow observer
+ * Called once for each request, when its outcome is known. The observer must return quickly, because a slow observer
  * delays the next requests.
  */
 export type RequestObserver<O extends Operation = Operation> = (
