@@ -8,7 +8,7 @@ import { listenForInterruption } from "./terminal/interruption";
 import { printError } from "./terminal/terminal";
 
 const { signal } = listenForInterruption(() => {
-  printError("stopped at once; the next run stops the processes that are left");
+  printError("stopped at once; servers may still run, and the next run stops them");
   process.exit(130);
 });
 

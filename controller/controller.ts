@@ -184,7 +184,7 @@ export class Controller {
       };
       await createEvent(this.kubernetes, about, "valkey-controller", text);
     } catch (error) {
-      this.log(`${this.#target.name}: no Event: ${messageOf(error)}`);
+      this.log(`${this.#target.name}: cannot create an Event: ${messageOf(error)}`);
     }
   }
 

@@ -73,6 +73,6 @@ export class LookEndpoint {
       return { status: 200, type: this.#metrics.contentType, text: await this.#metrics.text() };
     if (path === LOOKS_PATH)
       return { status: 200, type: "application/json", text: JSON.stringify([...this.#looks.values()]) };
-    return { status: 404, type: "text/plain", text: `${METRICS_PATH} and ${LOOKS_PATH} are here\n` };
+    return { status: 404, type: "text/plain", text: `not found; available paths: ${METRICS_PATH}, ${LOOKS_PATH}\n` };
   }
 }

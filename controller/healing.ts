@@ -190,12 +190,14 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   if (what.length === 0) return moving === undefined ? { kind: "none" } : wait(moving);
   const now = Date.parse(look.at);
   const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
-  if (missing[0] !== undefined) return wait(`${missing[0].id} does not hold`);
+  if (missing[0] !== undefined) return wait(`a repair can start only when the assertion ${missing[0].id} holds`);
   if (moving !== undefined) return wait(moving);
   const isSteady = (seconds: number): boolean => now - memory.since >= seconds * 1000;
   if (!isSteady(STEADY_SECONDS)) return wait("the deployment may recover by itself");
   if (look.separated !== undefined && !isSteady(SEPARATED_SECONDS))
-    return wait(`another node does not reach ${listNames(look.separated)}, but the network may recover by itself`);
+    return wait(
+      `a node of the deployment cannot reach ${listNames(look.separated)}, but the network may recover by itself`,
+    );
   if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
     return wait(`the limit of ${MAX_REPAIRS_PER_HOUR} repairs in one hour is reached`);
   const last = memory.repairs.at(-1);
@@ -213,14 +215,15 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
 /** Reason why somebody may be working on open slots; undefined if no slot is open, or if the migration is abandoned. */
 function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }: Look): string | undefined {
   if (assertions.every(({ id, holds }) => id !== NO_MOVES || holds)) return undefined;
-  if (open === undefined || openSlots === undefined) return `${NO_MOVES} does not hold, and the open slots are unknown`;
+  if (open === undefined || openSlots === undefined)
+    return `the assertion ${NO_MOVES} does not hold, and it is unknown which slots are open`;
   if (openSlots.isMigrating) return "an atomic slot migration is in progress";
   const [quiet, steady] = [open.workAt, open.keysAt].map((since) => (Date.parse(at) - since) / MINUTE_MS);
   const { sameKeys, otherKeys } = ABANDONED_MINUTES;
   if ((steady ?? 0) >= sameKeys || (quiet ?? 0) >= otherKeys) return undefined;
   const list = formatRanges(normaliseRanges(openSlots.slots.map((slot) => ({ from: slot, to: slot }))));
-  const limit = `${sameKeys} min, or for ${otherKeys} min if clients create or delete keys in them`;
-  return `the migration of slots ${list} is open; a repair ends it when nobody has worked on it for ${limit}`;
+  const limit = `${sameKeys} min without progress, or after ${otherKeys} min if clients create or delete keys in these slots`;
+  return `the migration of slots ${list} has not ended; a repair ends it after ${limit}`;
 }
 
 /**
@@ -235,7 +238,7 @@ function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
       : id === SAME_SETTINGS && memory.repairsSettings && (look.changedSettings ?? []).length > 0;
   const isRepairable = ({ id, holds }: AssertionLook): boolean => !holds && (REPAIRABLE.has(id) || isSpecial(id));
   if (!pass) return assertions.filter(isRepairable).map(({ id }) => id);
-  return remarks.length === 0 && memory.isUnfinished ? ["the end of a repair that did not succeed"] : remarks;
+  return remarks.length === 0 && memory.isUnfinished ? ["what an earlier repair left unfinished"] : remarks;
 }
 
 function describeProblems(memory: HealingMemory, look: Look): string | undefined {

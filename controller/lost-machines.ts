@@ -53,7 +53,7 @@ export class LostMachines {
   async replace({ pod }: Replacement, repairs: readonly number[], signal: AbortSignal): Promise<void> {
     const again = await this.decide(repairs);
     if (again.kind !== "replace" || again.pod.uid !== pod.uid)
-      throw new Failure(again.kind === "wait" ? again.why : `${pod.name} has changed meanwhile`);
+      throw new Failure(again.kind === "wait" ? again.why : `the deployment has changed since ${pod.name} was chosen`);
     signal.throwIfAborted();
     await deleteLostPod(this.kubernetes, this.target.namespace, again.pod, again.claims);
   }

@@ -81,10 +81,10 @@ export class LostShards {
       const [next] = plan.takeovers;
       if (next === undefined || !this.#mayPerform(plan)) return;
       const text = `${describeTakeover(next)} because ${stopped.get(next.primary) ?? ""}`;
-      log(`taking over: ${text}`);
+      log(`promoting ${text}`);
       await performTakeover(scene, next, plan.withoutVotes > 0 ? "TAKEOVER" : "FORCE", signal);
-      log(`took over: ${text}`);
-      await tell({ reason: "TookOver", message: text, isWarning: true });
+      log(`promoted ${text}`);
+      await tell({ reason: "TookOver", message: `promoted ${text}`, isWarning: true });
     }
   }
 
@@ -142,6 +142,6 @@ function adviceFor(
     const script = `. /valkey/scripts/node.sh; echo "${command}" | tell localhost 5`;
     const run = `kubectl -n ${namespace} exec ${takeover.replica} -c ${container} -- sh -c '${script}'`;
     const order = takeovers.length === 1 ? "" : `${index + 1} of ${takeovers.length}: `;
-    return `${order}if ${silent.join(", ")} are off for good, make ${describeTakeover(takeover)} a primary. Run: ${run}`;
+    return `${order}if the servers ${silent.join(", ")} are off for good, promote ${describeTakeover(takeover)}. Run: ${run}`;
   });
 }

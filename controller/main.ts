@@ -23,8 +23,9 @@ async function main(file: string): Promise<void> {
     const kubernetes = await openKubernetesClient(settings.target);
     const { everySeconds, repair, replaceLostMachinesAfterSeconds: seconds } = settings;
     const { name } = settings.target;
-    const replacing = seconds === undefined ? "" : `; replacing pods of machines that are away for ${seconds} s`;
-    log(`${name}: looking every ${everySeconds} s; ${repair ? "repairing" : "not repairing"}${replacing}`);
+    const replacing =
+      seconds === undefined ? "" : `; replacing pods of machines that are gone or not Ready for ${seconds} s`;
+    log(`${name}: verifying every ${everySeconds} s; repairs are ${repair ? "on" : "off"}${replacing}`);
     // A pod's host name is its name.
     await new Controller(kubernetes, settings, endpoint, hostname(), log).run(stop.signal);
   } finally {

@@ -9,34 +9,38 @@ export type RepairOutcome = "done" | "unneeded" | "failed";
 /** Metrics of the deployments that one process watches. */
 export class LookMetrics {
   readonly #registry = new Registry();
-  readonly #verified = this.#gauge("valkey_verified", "1 if all assertions about the deployment hold", "deployment");
+  readonly #verified = this.#gauge(
+    "valkey_verified",
+    "1 if all assertions about the deployment hold, else 0",
+    "deployment",
+  );
   readonly #holds = this.#gauge(
     "valkey_assertion_holds",
-    "1 if the assertion holds; absent if it could not be judged",
+    "1 if the assertion holds, 0 if it does not; absent if the verification did not check it",
     "deployment",
     "assertion",
   );
   readonly #at = this.#gauge(
     "valkey_last_look_timestamp_seconds",
-    "Time of the last look at the deployment",
+    "Time of the last verification, seconds since 1970",
     "deployment",
   );
-  readonly #duration = this.#gauge("valkey_look_duration_seconds", "Duration of the last look", "deployment");
+  readonly #duration = this.#gauge("valkey_look_duration_seconds", "Duration of the last verification", "deployment");
   readonly #certificate = this.#gauge(
     "valkey_certificate_expires_timestamp_seconds",
-    "Earliest end of the servers' certificates",
+    "Time at which the first of the servers' certificates expires, seconds since 1970",
     "deployment",
   );
   readonly #failovers = new Counter({
     name: "valkey_failovers_total",
-    help: "Shards whose primary changed since the previous look",
+    help: "Changes of a shard's primary between two verifications",
     labelNames: ["deployment"],
     registers: [this.#registry],
   });
 
   readonly #repairs = new Counter({
     name: "valkey_repairs_total",
-    help: "Repairs by the controller; outcome is done, unneeded or failed",
+    help: "Repairs; outcome is done, unneeded (nothing had to change) or failed",
     labelNames: ["deployment", "outcome"],
     registers: [this.#registry],
   });

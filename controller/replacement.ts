@@ -76,14 +76,18 @@ export function decideReplacement(
   const early = names.filter((name) => !isLost(name));
   // Pods on such a machine may come back, and meanwhile nobody else may be touched.
   if (early.length > 0)
-    return wait(`${listNames(early)} has not been away for ${afterSeconds} s yet (${listNames(all.map(nameOf))})`);
+    return wait(
+      `machines must be gone or not Ready for ${afterSeconds} s before their pods are replaced: ${listNames(early)} (affected pods: ${listNames(all.map(nameOf))})`,
+    );
   const why = whyNotAnyPod(facts, struck) ?? whyTooMany(repairs);
   if (why !== undefined) return wait(why);
   const [pod] = all.filter((each) => holdingClaims(facts, each).length === 0);
   if (pod === undefined) {
     const claims = listNames(all.flatMap((each) => holdingClaims(facts, each)));
-    const advice = "If the machine is off, delete its Node object";
-    return wait(`${claims}: a different machine could use the volume while the old server still runs. ${advice}`);
+    const advice = "If the old machine is off, delete its Node object";
+    return wait(
+      `a new pod on a different machine could use the volume of ${claims} while the old server still runs. ${advice}`,
+    );
   }
   const claims = pod.claims.filter(({ tie }) => tie.kind === "machine" && tie.machine === pod.machine);
   const role = struck.sentinels.includes(pod) ? "Sentinel" : "server";
@@ -119,12 +123,13 @@ function whyNotAnyPod(
   const states = [...machineStates(facts).values()];
   const ready = states.filter(({ isReady }) => isReady).length;
   if (ready * 2 <= states.length)
-    return `only ${ready} of ${states.length} machines are Ready, so the lost machines may still work, and these may be cut off`;
+    return `only ${ready} of ${states.length} machines are Ready; perhaps the other machines work, and only the API server cannot reach them`;
   const { servers, sentinels, wanted } = facts;
-  if (servers.length !== wanted.servers) return `${servers.length} of ${wanted.servers} pods of servers exist`;
+  if (servers.length !== wanted.servers)
+    return `${servers.length} server pods exist, but the deployment has ${wanted.servers} servers`;
   // A pod that was replaced before is ready when it has copied its data.
   const others = servers.filter((each) => !each.isReady && !struck.servers.includes(each));
-  if (others.length > 0) return `${listNames(others.map(nameOf))} is not ready, and its machine works`;
+  if (others.length > 0) return `not ready, although the machine works: ${listNames(others.map(nameOf))}`;
   const watching = sentinels.filter(({ isReady }) => isReady).length;
   return wanted.sentinels > 0 && watching * 2 <= wanted.sentinels
     ? `only ${watching} of ${wanted.sentinels} Sentinels are ready`
@@ -164,7 +169,9 @@ function describeFacts(
   return compact([
     `machine ${machine} has been ${known?.change === GONE ? "gone" : "not Ready"} for ${seconds} s`,
     `${states.filter(({ isReady }) => isReady).length} of ${states.length} machines are Ready`,
-    claims.length === 0 ? undefined : `the volume of ${listNames(claims.map(({ name }) => name))} is on this machine`,
-    kept.length === 0 ? undefined : `the volume of ${listNames(kept.map(({ name }) => name))} stays`,
+    claims.length === 0
+      ? undefined
+      : `the volume of ${listNames(claims.map(({ name }) => name))} is on this machine and is deleted`,
+    kept.length === 0 ? undefined : `the volume of ${listNames(kept.map(({ name }) => name))} is kept`,
   ]).join(", ");
 }

@@ -33,7 +33,7 @@ export function compareResults(paths: readonly string[], precision: number | und
       refused.push(
         compared.length === 0
           ? `${path} and ${first.path} have no measurement in common`
-          : `${path} and ${first.path} did different work in every measurement`,
+          : `${path} and ${first.path} used different workloads in every measurement`,
       );
   }
   if (refused.length > 0) throw new BadInput("compare", refused);

@@ -227,7 +227,7 @@ class StackRun {
         await Promise.all(
           this.#deployments.map(async (deployment) => {
             const shape = plans.find(({ name }) => name === deployment.name)?.shape;
-            if (shape === undefined) throw new Error(`no plan has the deployment ${deployment.name}`);
+            if (shape === undefined) throw new Error(`there is no plan for the deployment ${deployment.name}`);
             const result = await this.#ready().form(deployment, shape, { signal, report });
             this.#formation.set(deployment.name, result.milliseconds);
           }),
@@ -293,7 +293,7 @@ class StackRun {
     const mixes = configuredMixedWorkloads(this.config);
     const capacity = configuredCapacitySearch(this.config);
     return {
-      title: `Measure ${measuredNames({ workload, mixedWorkloads: mixes })}: ${formatRounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the load at which ${formatObjective(capacity.objective)}`}`,
+      title: `Measure ${measuredNames({ workload, mixedWorkloads: mixes })}: ${formatRounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the highest load at which ${formatObjective(capacity.objective)}`}`,
       run: async (report) => {
         const host = this.#ready();
         const plan: BenchmarkPlan = {
@@ -304,7 +304,7 @@ class StackRun {
           capacity,
         };
         if (this.config.capacity !== undefined && capacity === undefined)
-          report("no search for capacity: the options leave no open-loop workload");
+          report("skipped the search for capacity: with these options, no open-loop workload remains");
         const began = Date.now();
         await measureAll(
           plan,
@@ -315,7 +315,7 @@ class StackRun {
         this.#signal().throwIfAborted();
         if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace)
           report(
-            `keys: ${workload.keySpace} instead of ${this.config.benchmark.keySpace}, because a cluster needs a multiple of 16384`,
+            `used ${workload.keySpace} keys instead of ${this.config.benchmark.keySpace}, because a cluster needs a multiple of 16384`,
           );
         return measuredTitle(plan, Date.now() - began);
       },

@@ -144,7 +144,7 @@ class StudyRun {
   prepare(): Step {
     const { treatments } = this.study;
     return {
-      title: "Find the servers",
+      title: "Find the server programs",
       run: async (report) => {
         await stopAbandonedRuns(...allRunsDirectories());
         const engines = await findEngines(
@@ -181,8 +181,8 @@ class StudyRun {
   measure(): Step {
     const { name, treatments, precision, budget } = this.study;
     const already = this.checkpoints.entries.length;
-    const goal = `to ${formatPercent(precision)}, ${formatDuration(budget)} at most`;
-    const resumed = already === 0 ? "" : `; ${already} measurements exist already`;
+    const goal = `until their comparisons are precise to ${formatPercent(precision)}, for at most ${formatDuration(budget)}`;
+    const resumed = already === 0 ? "" : `; ${already} measurements from earlier`;
     return {
       title: `Study ${name}: ${treatments.length} treatments, ${goal}${resumed}`,
       run: async (report) => {
@@ -239,7 +239,7 @@ function readStudy({ name, overrides, study }: StudyOptions): {
   const raw = readStackFile(STACKS_DIRECTORY, stack);
   const section = raw["study"];
   if (typeof section !== "object" || section === null) {
-    throw new BadInput(`stack ${stack}`, ["has no section valkey:study with factors to vary"]);
+    throw new BadInput(`stack ${stack}`, ["has no section valkey:study; add one with the factors to vary"]);
   }
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const sections = { ...raw, study: { ...section, ...study } };

@@ -31,7 +31,8 @@ export async function watchControllers(
   const sources = await Promise.all(targets.map(({ target }) => openSource(target)));
   const problems = sources.filter((each) => typeof each === "string");
   if (problems.length > 0) throw new BadInput("status --watch", problems);
-  if (!isJson) print(`Showing what the controllers of ${targets.map(({ target }) => target.name).join(", ")} find.`);
+  if (!isJson)
+    print(`Showing the results of the controllers of ${targets.map(({ target }) => target.name).join(", ")}.`);
   const last = await Promise.all(
     sources.filter((each) => typeof each !== "string").map((each) => printLooks(each, isJson, signal)),
   );

@@ -69,7 +69,7 @@ export async function watchDeployments(
   const names = subjects.map(({ name }) => name).join(", ");
   if (!options.json)
     print(
-      `Looking at ${names} every ${options.every} s${options.heal ? ", and repairing what is safe to repair" : ""}.`,
+      `Verifying ${names} every ${options.every} s${options.heal ? ", and repairing problems if a repair is safe" : ""}.`,
     );
   try {
     const last = await Promise.all(subjects.map((each) => watchSubject(each, options, endpoint, signal)));

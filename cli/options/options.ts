@@ -32,7 +32,7 @@ const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
     key: "requests",
     flags: "--requests <n>",
-    help: "requests per measurement, instead of a duration",
+    help: "requests per measurement; replaces --duration",
     parse: parseNumber,
   },
   { key: "duration", flags: "--duration <s>", help: "seconds per measurement", parse: parseNumber },
@@ -116,14 +116,14 @@ export function addServerOptions(command: Command): Command {
   return command
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")
     .option("--mode <mode>", "cluster or replication (required)")
-    .option("--node <host:port=zone>", "node and its zone; once for each node", appendValue)
-    .option("--nodes <file>", "file with a node per line")
+    .option("--node <host:port=zone>", "node and its zone; repeat the option for each node", appendValue)
+    .option("--nodes <file>", "file with one HOST:PORT=ZONE per line")
     .option("--user <name>", "user name (default: the default user)")
     .option("--primaries <n>", "expected number of primaries (default: any)")
     .option("--replicas <n>", "expected number of replicas per primary (default: any)")
     .option(
       "--without <assertions>",
-      "assertions to leave out: settings (if the servers forbid CONFIG) or zones; may be repeated",
+      "group of assertions to skip: settings (if the servers forbid CONFIG) or zones; may be repeated",
       appendValue,
     )
     .option("--tls", "connect with TLS")

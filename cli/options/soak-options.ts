@@ -47,12 +47,15 @@ const FLAGS: Readonly<Record<string, string>> = { keyspaceLen: "keyspace-len", m
 export function addSoakOptions(command: Command): Command {
   return command
     .option("--duration <time>", "duration, such as 90s, 30m, 2h or 3d (default: 2h)")
-    .option("--window <time>", "length of a window (default: 10s, or longer to stay within 1000 windows)")
+    .option(
+      "--window <time>",
+      "duration of each window of the report (default: 10s, or longer so that there are at most 1000 windows)",
+    )
     .option("--rate <rps>", "offered rate per deployment, requests per second (default: 1000)", parseNumber)
     .option("--reads <part>", "part of the requests that read, 0 to 1 (default: 0.5)", parseNumber)
     .option("--keyspace-len <n>", "distinct keys (default: 100000)", parseNumber)
     .option("--datasize <bytes>", "value size (default: 256)", parseNumber)
-    .option("--max-disk <size>", "highest disk space of the servers' files (default: 10gb)")
+    .option("--max-disk <size>", "size of the servers' files at which the soak stops (default: 10gb)")
     .option("--resume", "continue the soak in --output, or the last soak")
     .option("--output <dir>", "directory of the results (default: results/TIME-soak)");
 }

@@ -29,13 +29,13 @@ interface WantedState {
 /** Problems of options with `--heal`. */
 export function healProblems({ deployment: { mode }, without }: ExternalDeployment): string[] {
   const needed = without.filter((each) => each === "settings" || mode === "cluster");
-  return needed.map((each) => `--heal: a repair needs the ${each}, so it does not go with --without ${each}`);
+  return needed.map((each) => `--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
 }
 
 export class HealedServers implements Healed {
   #wanted: WantedState | undefined;
   /** Reason why the wanted state is unknown. */
-  #unknown = "no look has passed yet, so the wanted state of the servers is unknown";
+  #unknown = "no verification has passed yet, so it is unknown which state a repair must restore";
 
   constructor(private readonly servers: ExternalDeployment) {}
 

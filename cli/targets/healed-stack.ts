@@ -24,10 +24,12 @@ export async function healedStack(stack: string, read: () => Promise<DeployedSta
   const problems = targets.flatMap(({ target }) => {
     if (target.platform === "kubernetes")
       return target.lease === undefined
-        ? [`--heal: ${target.name} needs a controller that repairs, whose Lease keeps updates and repairs apart`]
+        ? [
+            `--heal: ${target.name} has no controller with repair: true. The Lease of this controller prevents a repair during an update`,
+          ]
         : [];
     return target.lock === undefined
-      ? [`--heal: ${target.name} has no lock that keeps updates and repairs apart; run pulumi up --refresh`]
+      ? [`--heal: ${target.name} has no lock that prevents a repair during an update; run pulumi up --refresh`]
       : [];
   });
   if (problems.length > 0) throw new BadInput("watch", problems);
@@ -95,11 +97,12 @@ class HealedTarget implements Healed {
   /** Reads the stack's state again. @returns the reason why nothing must be repaired now */
   async #whyOutdated(): Promise<string | undefined> {
     const { targets, isUnfinished } = await this.read();
-    if (isUnfinished) return `an update of stack ${this.stack} runs or has not succeeded; run pulumi up`;
+    if (isUnfinished)
+      return `the last update of stack ${this.stack} still runs or has failed; if it has failed, run pulumi up`;
     const now = targets.find(({ target }) => target.name === this.name);
-    if (now === undefined) return `stack ${this.stack} has no deployment ${this.name} any more`;
+    if (now === undefined) return `stack ${this.stack} no longer has the deployment ${this.name}`;
     if (isDeepStrictEqual(now, this.deployed)) return undefined;
     this.deployed = now;
-    return `an update has changed stack ${this.stack}; the next looks compare with the new state`;
+    return `an update has changed stack ${this.stack}; the next verification expects the new state`;
   }
 }

@@ -52,7 +52,7 @@ describe("the decision to repair", () => {
 
   it("waits for two minutes while nodes that reply do not reach each other, and then for twenty seconds", () => {
     const cut = (seconds: number): Look => look(seconds, [BROKEN], { separated: ["orders-0", "orders-3"] });
-    const why = "another node does not reach orders-0, orders-3, but the network may recover by itself";
+    const why = "a node of the deployment cannot reach orders-0, orders-3, but the network may recover by itself";
     expect(decisionAfter([cut(0), cut(60), cut(115)])).toEqual({ kind: "wait", why });
     expect(decisionAfter([cut(0), cut(60), cut(120)]).kind).toBe("repair");
     expect(decisionAfter([cut(0), cut(60), look(65, [BROKEN]), look(80, [BROKEN])]).kind).toBe("wait");
@@ -64,7 +64,10 @@ describe("the decision to repair", () => {
     (id) => {
       const missing: AssertionLook = { id, holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
       const looks = [look(0, [missing, BROKEN]), look(30, [missing, BROKEN])];
-      expect(decisionAfter(looks)).toEqual({ kind: "wait", why: `${id} does not hold` });
+      expect(decisionAfter(looks)).toEqual({
+        kind: "wait",
+        why: `a repair can start only when the assertion ${id} holds`,
+      });
     },
   );
 
@@ -116,7 +119,7 @@ describe("the decision to repair", () => {
     const failed = rememberRepairEnd(rememberRepair(NO_MEMORY, START), START, false);
     const looks = [look(60, []), look(90, [])];
     expect(decisionAfter(looks, failed)).toEqual({
-      ...{ kind: "repair", what: ["the end of a repair that did not succeed"], handOver: true },
+      ...{ kind: "repair", what: ["what an earlier repair left unfinished"], handOver: true },
     });
     expect(decisionAfter(looks, rememberRepairEnd(failed, START, true))).toEqual({ kind: "none" });
   });
@@ -165,7 +168,7 @@ describe("open slots", () => {
   /** A look every 30 s until this time. @param signs signs of work at a time */
   const every30s = (until: number, signs: (seconds: number) => Partial<OpenSlots> = () => ({})): Look[] =>
     Array.from({ length: until / 30 + 1 }, (_, index) => moving(index * 30, signs(index * 30)));
-  const why = "the migration of slots 5-7 is open; a repair ends it when nobody has worked on it for 5 min";
+  const why = "the migration of slots 5-7 has not ended; a repair ends it after 5 min without progress";
 
   it("are left alone for five minutes, and then their migration is ended", () => {
     expect(decisionAfter(every30s(270))).toEqual({ kind: "wait", why: expect.stringContaining(why) as string });
@@ -196,7 +199,7 @@ describe("open slots", () => {
     const unread = every30s(600).map((each, index) => (index % 5 === 0 ? look(index * 30, [OPEN]) : each));
     expect(decisionsAfter(unread).map(({ kind }) => kind)).not.toContain("repair");
     expect(decisionAfter([look(0, [OPEN])])).toEqual({
-      ...{ kind: "wait", why: "no-moves does not hold, and the open slots are unknown" },
+      ...{ kind: "wait", why: "the assertion no-moves does not hold, and it is unknown which slots are open" },
     });
   });
 
@@ -209,6 +212,9 @@ describe("open slots", () => {
     expect(decisionAfter(broken)).toMatchObject({ kind: "repair", what: ["no-moves", "members"], abandoned: "a" });
     const away: AssertionLook = { id: "reachable", holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
     const unreached = every30s(330).map((each, index) => moving(index * 30, each.openSlots, [away]));
-    expect(decisionAfter(unreached)).toEqual({ kind: "wait", why: "reachable does not hold" });
+    expect(decisionAfter(unreached)).toEqual({
+      kind: "wait",
+      why: "a repair can start only when the assertion reachable holds",
+    });
   });
 });

@@ -60,15 +60,19 @@ describe("a pod on a machine that is not Ready", () => {
   const lost = facts([...HEALTHY, away(2, "c", onMachine("c"))]);
 
   it("is replaced with its claim after the wait, and not before", () => {
-    expect(whyAt([0], lost)).toBe("c has not been away for 60 s yet (orders-2)");
-    expect(whyAt([0, 59], lost)).toBe("c has not been away for 60 s yet (orders-2)");
+    expect(whyAt([0], lost)).toBe(
+      "machines must be gone or not Ready for 60 s before their pods are replaced: c (affected pods: orders-2)",
+    );
+    expect(whyAt([0, 59], lost)).toBe(
+      "machines must be gone or not Ready for 60 s before their pods are replaced: c (affected pods: orders-2)",
+    );
     expect(decisionAt(WAITED, lost)).toMatchObject({
       kind: "replace",
       role: "server",
       pod: { name: "orders-2" },
       claims: [{ name: "data-orders-2" }],
       facts:
-        "machine c has been not Ready for 60 s, 2 of 3 machines are Ready, the volume of data-orders-2 is on this machine",
+        "machine c has been not Ready for 60 s, 2 of 3 machines are Ready, the volume of data-orders-2 is on this machine and is deleted",
     });
   });
 
@@ -86,7 +90,7 @@ describe("a pod on a machine that is not Ready", () => {
     expect(decisionAt(WAITED, found)).toMatchObject({
       kind: "replace",
       claims: [],
-      facts: expect.stringContaining("the volume of data-orders-2 stays") as unknown,
+      facts: expect.stringContaining("the volume of data-orders-2 is kept") as unknown,
     });
   });
 
@@ -99,7 +103,7 @@ describe("a pod on a machine that is not Ready", () => {
     expect(decisionAt(WAITED, gone)).toMatchObject({
       kind: "replace",
       claims: [],
-      facts: "machine c has been gone for 60 s, 2 of 3 machines are Ready, the volume of data-orders-2 stays",
+      facts: "machine c has been gone for 60 s, 2 of 3 machines are Ready, the volume of data-orders-2 is kept",
     });
   });
 
@@ -129,13 +133,13 @@ describe("nothing is replaced", () => {
 
   it("while a pod is not ready for a different reason, such as one that was replaced and copies its data", () => {
     expect(whyAt(WAITED, facts([server(0, "a"), away(1, "b"), lost]))).toBe(
-      "orders-1 is not ready, and its machine works",
+      "not ready, although the machine works: orders-1",
     );
     expect(whyAt(WAITED, facts([server(0, "a"), away(1, undefined), lost]))).toBe(
-      "orders-1 is not ready, and its machine works",
+      "not ready, although the machine works: orders-1",
     );
     expect(whyAt(WAITED, facts([...HEALTHY, lost], { wanted: { servers: 4, sentinels: 0 } }))).toBe(
-      "3 of 4 pods of servers exist",
+      "3 server pods exist, but the deployment has 4 servers",
     );
   });
 
@@ -146,7 +150,7 @@ describe("nothing is replaced", () => {
     const memory = rememberMachines(former, found, 60_000);
     expect(decideReplacement(memory, found, { now: 60_000, afterSeconds: AFTER, repairs: [] })).toMatchObject({
       kind: "wait",
-      why: "b has not been away for 60 s yet (orders-1, orders-2)",
+      why: "machines must be gone or not Ready for 60 s before their pods are replaced: b (affected pods: orders-1, orders-2)",
     });
   });
 

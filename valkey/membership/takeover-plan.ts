@@ -59,7 +59,7 @@ export function planTakeovers(states: readonly CandidateState[], stopped: Readon
   const silent = lost.filter(({ name }) => name === undefined || !stopped.has(name));
   // Primaries that only this process cannot reach may elect replicas at this moment.
   if (owners < majority && owners + silent.length >= majority) {
-    const reason = `${silent.map(nameOf).join(", ")} may still run, and could be a majority together with other primaries`;
+    const reason = `${silent.map(nameOf).join(", ")} may still run; together with other primaries they could be a majority and elect replicas`;
     return { lost: lost.map(nameOf), takeovers: [], refusals: [reason], withoutVotes: 0 };
   }
   const decisions = lost.map((primary) => decideShard(primary, states, stopped));

@@ -49,7 +49,7 @@ export function findStoppedServers({ names, machines, lastMachines }: ServerEvid
   for (const name of names) {
     const machine = lastMachines.get(name);
     const node = known.get(machine ?? "");
-    if (machine === undefined) doubts.push(`the machine on which ${name} ran is not known`);
+    if (machine === undefined) doubts.push(`it is unknown on which machine ${name} ran`);
     else if (node === undefined) stopped.set(name, `machine ${machine} does not exist any more`);
     else if (!isMachineReady(node) && isOutOfService(node)) stopped.set(name, `machine ${machine} is out of service`);
     else if (!isMachineReady(node)) doubts.push(mayRun(name, machine));

@@ -86,7 +86,7 @@ describe("watch --heal of servers that exist already", { timeout: 300_000 }, () 
     ]);
     expect(status).toBe(2);
     for (const each of ["settings", "zones"])
-      expect(output).toContain(`--heal: a repair needs the ${each}, so it does not go with --without ${each}`);
+      expect(output).toContain(`--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
   });
 });
 
@@ -121,7 +121,9 @@ describe("watch --heal of a stack on this machine", { timeout: 300_000 }, () => 
     await command.printed(/nothing is repaired: a different process is changing the servers\n/);
     state({ pending_operations: [{ type: "updating" }] });
     release?.();
-    await command.printed(/nothing is repaired: an update of stack dev runs or has not succeeded; run pulumi up\n/);
+    await command.printed(
+      /nothing is repaired: the last update of stack dev still runs or has failed; if it has failed, run pulumi up\n/,
+    );
     expect(command.output).not.toContain("cluster: repairing");
     state();
     await command.printed(/cluster: repaired [^]*PASS — all \d+ assertions hold, after \S+ of FAIL/);
@@ -161,7 +163,7 @@ describe("watch --heal of a stack on this machine", { timeout: 300_000 }, () => 
     const { status, output } = await place.run(["watch", "dev", "--heal"], environment);
     expect(status).toBe(2);
     expect(output).toContain(
-      "--heal: cluster has no lock that keeps updates and repairs apart; run pulumi up --refresh",
+      "--heal: cluster has no lock that prevents a repair during an update; run pulumi up --refresh",
     );
   });
 });

@@ -53,7 +53,7 @@ describe("watch", () => {
     await command.printed(/PASS — all \d+ assertions hold, after \w+ of FAIL\n.*hold again: reachable, /);
     const looks = JSON.parse(await read(LOOKS_PATH)) as Look[];
     expect(looks).toMatchObject([{ deployment: "replication", pass: true, remarks: [] }]);
-    expect(await read("/")).toBe("/metrics and /looks are here\n");
+    expect(await read("/")).toBe("not found; available paths: /metrics, /looks\n");
     command.child.kill("SIGINT");
     expect(await command.ended).toMatchObject({ status: 0 });
   });

@@ -84,7 +84,9 @@ describe("takeovers of shards without a primary", () => {
   it("are none while primaries that may still run could be a majority with others", () => {
     const { takeovers, refusals } = planTakeovers(states(LEFT, nodes(LOST)), new Set(["n-1"]));
     expect(takeovers).toEqual([]);
-    expect(refusals).toEqual(["n-0 may still run, and could be a majority together with other primaries"]);
+    expect(refusals).toEqual([
+      "n-0 may still run; together with other primaries they could be a majority and elect replicas",
+    ]);
   });
 
   it("leave out a primary that may still run, if the primaries that reply are a majority", () => {
