@@ -115,8 +115,8 @@ export function alertRules(namespace: string): AlertRule[] {
       "warning",
       "5m",
       `${here("valkey_certificate_expires_timestamp_seconds")} - time() < ${CERTIFICATE_DAYS} * 86400`,
-      "A certificate of {{ $labels.deployment }} ends in {{ $value | humanizeDuration }}",
-      "Clients will refuse to connect. Give the Secret a new certificate: servers load it without a restart.",
+      "A certificate of {{ $labels.deployment }} expires in {{ $value | humanizeDuration }}",
+      "After that, clients refuse to connect. Put a new certificate into the Secret: servers load it without a restart.",
     ),
     rule(
       "ValkeyNotWatched",
@@ -124,8 +124,8 @@ export function alertRules(namespace: string): AlertRule[] {
       "5m",
       `time() - ${here("valkey_last_look_timestamp_seconds")} > ${STALE_LOOK_SECONDS} or ` +
         `kube_deployment_status_replicas_unavailable{namespace="${namespace}",deployment=~".+-controller"} > 0`,
-      "{{ $labels.deployment }}: the controller does not look",
-      "Nobody verifies the deployment, and nothing is repaired. The servers go on without the controller. Look at the Deployment NAME-controller and at the log of its pod. Without kube-state-metrics this alert does not see that the pod is missing.",
+      "The controller of {{ $labels.deployment }} does not verify the deployment",
+      "The deployment is neither verified nor repaired, but its servers keep running. Inspect the Deployment NAME-controller and the log of its pod. Without kube-state-metrics, this alert does not fire when the controller's pod is missing.",
     ),
   ];
 }

@@ -135,7 +135,7 @@ function verifiedGraphs(namespace: string): Graph[] {
   return [
     {
       title: "Verified",
-      description: "1 if all assertions about a deployment held in the controller's last look.",
+      description: "1 if all assertions about a deployment held in the controller's last verification.",
       unit: "short",
       queries: [[`valkey_verified${only}`, "{{deployment}}"]],
     },
@@ -147,7 +147,8 @@ function verifiedGraphs(namespace: string): Graph[] {
     },
     {
       title: "Failovers and repairs",
-      description: "Per hour. A failover is a shard whose primary changed between two looks. Repairs are by outcome.",
+      description:
+        "Number per hour. A failover counts if the primary of a shard changed between two verifications. Repairs are shown by outcome.",
       unit: "short",
       queries: [
         [`increase(valkey_failovers_total${only}[1h])`, "{{deployment}} failovers"],

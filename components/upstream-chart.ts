@@ -36,8 +36,8 @@ import { PASSWORD_FILE } from "./kubernetes/server-config";
 
 /** Message that each preview and update logs. */
 const LIMITS =
-  "the upstream chart has neither failover nor TLS here: clients cannot write while a change restarts the primary, a crash of the " +
-  "primary can leave all servers without data, and the password and the volumes must not change";
+  "this project runs the upstream chart without failover and without TLS. Clients cannot write while an update restarts the primary, and a crash of the " +
+  "primary can leave all servers without data. The password and the volumes cannot be changed";
 
 /** Arguments that become values of the chart, or that verification needs. */
 type ChartArguments =

@@ -65,7 +65,11 @@ export class ValkeyProvider implements provider.Provider {
     const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
     if (changed.length > 0) for (const line of handler.describeChange?.(state, values) ?? []) this.log(urn, line);
     const takesBack = attempts.length > 0 && changed.length === 0;
-    if (takesBack) this.log(urn, "an update that failed is rolled back: changes that it may have made are undone");
+    if (takesBack)
+      this.log(
+        urn,
+        "an earlier update failed, and the inputs have their former values again: this update undoes changes of the failed update",
+      );
     return {
       changes: changed.length > 0 || takesBack || (handler.drifted?.(state) ?? false),
       replaces: changed.filter((key) => (handler.replaceOn ?? []).includes(key)),

@@ -49,7 +49,7 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
     tooFewAnswers ? `${Number((answered * 100).toFixed(3))} % answered` : undefined,
     queueGrows ? "the queue grows" : undefined,
   ];
-  return { rate, holds, record, words: `${holds ? "holds" : "does not hold"} (${compact(details).join(", ")})` };
+  return { rate, holds, record, words: `${holds ? "meets" : "misses"} the objective (${compact(details).join(", ")})` };
 }
 
 /**
@@ -124,7 +124,10 @@ export function capacityBottleneck(
   { sameConnections, moreConnections, of }: Confirmation,
 ): NonNullable<CapacityRecord["bottleneck"]> {
   if (2 * moreConnections > of && 2 * sameConnections <= of) {
-    return { at: "client", text: `with twice the connections, ${formatCount(failing.rate)}/s meet the objective` };
+    return {
+      at: "client",
+      text: `with twice the connections, the deployment meets the objective at ${formatCount(failing.rate)}/s`,
+    };
   }
   const bottleneck = bottleneckOf(failing.record);
   if (bottleneck.at !== "none") return bottleneck;

@@ -92,7 +92,7 @@ export function topologyChanges(before: MeasuredTopology, after: MeasuredTopolog
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
   const all: Change[] = [
     { what: `version of ${of}`, before: before.version, after: after.version },
-    { what: `shape of ${of}`, before: describeShape(before), after: describeShape(after) },
+    { what: `primaries and replicas of ${of}`, before: describeShape(before), after: describeShape(after) },
     ...settings.map((name) => ({
       what: `${name} of ${of}`,
       before: valueOf(before, name),

@@ -11,10 +11,10 @@ import { describeChange } from "./changes";
 const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   faster: "faster",
   slower: "slower",
-  noise: "noise: the reference load changed by as much",
+  noise: "noise: the reference load changed by at least the same ratio",
   "no-difference": "no difference shown",
   "not-enough-data": "not enough data",
-  "other-work": "different work, no ratio",
+  "other-work": "different workloads, so no ratio",
 };
 
 /** A run as text, such as `first: stack local, 20261121-090000 UTC, 36 measurements`. */
@@ -86,6 +86,6 @@ function capacityTable(capacities: RunComparison["capacities"], letter: (note: s
   return [
     "",
     ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"),
-    "(within: bounds of the ratio that follow from the steps of the offered rate in both searches; two searches of the same servers may differ by more)",
+    "(within: lowest and highest possible ratio, because each search tries rates in steps; two searches of the same servers may differ by more)",
   ];
 }

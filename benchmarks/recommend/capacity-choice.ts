@@ -69,7 +69,7 @@ function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | und
 
 function missingReads({ pipeline }: Requirements, all: readonly Results[]): string {
   const others = otherConditions("reads", pipeline, all);
-  return `no measurement of GET at pipeline ${pipeline} ran at full speed, with hits and without errors${others} (to measure it: ${commandFor("get", pipeline)})`;
+  return `no measurement of GET at pipeline ${pipeline} ran at full speed, found its keys and had no errors${others} (to measure it: ${commandFor("get", pipeline)})`;
 }
 
 function missingWrites({ pipeline }: Requirements, all: readonly Results[], get: MeasuredCapacity | undefined): string {

@@ -71,8 +71,8 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
 export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (
-    `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, with ${ENTRY} B overhead each ` +
-    `and ${formatPercent(SWING - 1)} for a growing table = ${gib(bytes)}; at most ${formatPercent(MEMORY_USE)} of a machine's memory`
+    `memory: ${gib(workingSet)} in entries with a key of ${KEY} B, a value of ${valueSize} B and ${ENTRY} B overhead, ` +
+    `and ${formatPercent(SWING - 1)} more for a growing table = ${gib(bytes)}; at most ${formatPercent(MEMORY_USE)} of a machine's memory`
   );
 }
 
@@ -112,7 +112,7 @@ export function explainAssumptions(
     p99Ms === undefined || sustained?.isLowerBound === false
       ? undefined
       : `${arriving} arrive at random and are served one by one (M/M/1), without network latency; ` +
-        "a capacity search with this objective would replace this model",
+        "to replace this model by a measurement, search for the capacity with this objective",
     `${formatPercent(1 - USE)} of each primary's capacity stays free; each machine runs one server, ` +
       `each primary has ${counted(replicas, "replica")}`,
     "prices are on demand, without volumes, control plane and traffic between zones",

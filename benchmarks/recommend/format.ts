@@ -12,7 +12,7 @@ export function formatRecommendation({ options, arithmetic, assumptions, missing
   const bullets = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
   if (best === undefined) {
-    const [first = "no machine fits", ...others] = missing;
+    const [first = "no machine type is large enough", ...others] = missing;
     return [`No recommendation: ${first}`, ...others.map((line) => `  ${line}`), ...bullets("Assumed", assumptions)];
   }
   const shape =

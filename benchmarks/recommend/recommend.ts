@@ -40,6 +40,9 @@ export function recommend(
     options,
     arithmetic: [...explainCapacity(basis, choice), ...explainRate(basis), explainMemory(need, dataNeeded(need))],
     assumptions: explainAssumptions(basis, used, options),
-    missing: options.length === 0 ? [`no machine of the price table fits with at most ${MAX_PRIMARIES} primaries`] : [],
+    missing:
+      options.length === 0
+        ? [`no machine type of the price table is large enough with at most ${MAX_PRIMARIES} primaries`]
+        : [],
   };
 }

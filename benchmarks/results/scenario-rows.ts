@@ -168,7 +168,7 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
     unread === 0
       ? undefined
       : `${where}: ${formatCount(unread)} keys could not be read after recovery (${unreadReason}); ` +
-        "the fate of their writes is unknown",
+        "it is unknown whether their writes are lost",
     ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map(
       (what) => `${where}: did not recover fully: ${what}`,
     ),

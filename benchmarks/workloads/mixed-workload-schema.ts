@@ -127,7 +127,7 @@ export const openLoopSchema = z
     readFrom: readFrom("Role of the nodes that reads go to."),
     workers: wholeNumber(1, 256).default(1).meta({ description: "Threads of the load generator." }),
     timeoutMs: wholeNumber(1, 600_000).default(5_000).meta({
-      description: "Time after which a request is given up.",
+      description: "Time from the intended sending until a request without a reply counts as unanswered.",
       unit: "milliseconds",
     }),
     queue: wholeNumber(0, 10_000_000).default(1_000_000).meta({

@@ -90,7 +90,7 @@ const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
     key: "timeoutMs",
     flags: "--timeout-ms <ms>",
-    help: "open-loop: time after which a request is given up (default: 5000)",
+    help: "open-loop: milliseconds after which a request without a reply counts as unanswered (default: 5000)",
     parse: parseNumber,
   },
 ];

@@ -160,7 +160,7 @@ function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): 
   const { mode, shape } = outline;
   if (mode === "replication") return "only a deployment in cluster mode can be resized while it serves clients";
   if (to.primaries === shape.primaries && to.replicasPerPrimary === shape.replicasPerPrimary)
-    return "the deployment has this shape already";
+    return "the deployment already has this number of primaries and replicas";
   return {
     ...NOTHING_TO_HEAL,
     victims: [],

@@ -67,7 +67,7 @@ function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan)
 function describePolicies({ pods, cidr }: PolicyPeers): string[] {
   if (cidr === null) return [];
   const why = `EKS would otherwise send the addresses of ${formatCount(pods)} pods to every machine`;
-  return [`network policies: peers are all addresses of ${cidr}, because ${why}`];
+  return [`network policies allow all addresses of ${cidr} instead of single pods, because ${why}`];
 }
 
 function describeImages({ region, images: { hubImages, pulls, cache } }: Pick<EksPlan, "region" | "images">): string[] {

@@ -170,7 +170,7 @@ function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGr
 function notesOf({ region, network, pools }: EksPlanArgs, prices: PriceTable | undefined): string[] {
   return compact([
     prices === undefined
-      ? `there are no prices for ${region}: the cost is unknown, and AWS must say which machine types exist there; regions with prices: ${PRICED_REGIONS.join(", ")}`
+      ? `there are no prices for ${region}: the cost is unknown, and only AWS can tell which machine types the region offers; regions with prices: ${PRICED_REGIONS.join(", ")}`
       : undefined,
     network.existing
       ? "the free addresses of the existing network are unknown; each machine takes one address, and the pods of a machine take a /28 or more"
@@ -232,7 +232,7 @@ function networkProblems(
       : `expected at least a /${mask}`;
   const has =
     capacity === undefined
-      ? `has no room for subnets in ${zones.length} zones`
+      ? `is too small for subnets in ${zones.length} zones`
       : `has room for ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
   return [
     {

@@ -113,8 +113,8 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
             {
               property: "external.type",
               reason:
-                `servers of the image ${image ?? ""} can tell clients only their own port, but NodePort has different ports and needs Valkey 9.1. ` +
-                "Expected LoadBalancer, or a newer image",
+                `with NodePort, servers must tell clients the port of a Service, but servers of the image ${image ?? ""} can tell clients only their own port. ` +
+                "Expected LoadBalancer, or an image with Valkey 9.1 or newer",
             },
           ]
         : [],

@@ -101,7 +101,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     }
     if (running > expected) {
       throw new Failure(
-        `${plan.name}: ${running} servers run, ${expected} are expected: a change of the shape was interrupted. ` +
+        `${plan.name}: ${running} servers run, ${expected} are expected: a change of primaries or replicas was interrupted. ` +
           `Run pulumi up again to finish it, or ${ADVICE}`,
       );
     }

@@ -82,7 +82,7 @@ async function openFormerNodes(
     if (unknownNodes(states).length > 0 && !ownAllSlots(states))
       throw new Failure(
         `${target.name}: some slots belong to nodes that do not run, and no other node has the data of these slots. Start ${listNames(absent)} again, ` +
-          `or undo the change of the shape${why === undefined ? "" : `. Why these nodes do not run: ${why}`}`,
+          `or undo the change of primaries or replicas${why === undefined ? "" : `. Why these nodes do not run: ${why}`}`,
       );
   }
   return { deployment, absent };
@@ -132,7 +132,7 @@ function describeSentinels(before: DeploymentReference, after: DeploymentReferen
   if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
   if ((before.sentinel === undefined) === (after.sentinel === undefined)) return [];
   return after.sentinel === undefined
-    ? ["Sentinels are removed: the primary stays where it is, and no replica takes over when the primary fails"]
+    ? ["Sentinels are removed: the primary stays the same, and no replica takes over when the primary fails"]
     : ["Sentinels are added: a replica takes over when the primary fails, and clients connect through proxies"];
 }
 

@@ -66,7 +66,7 @@ async function setOnNodes(
   if (part === undefined) {
     // If the StatefulSet exists but no server runs, there may be data.
     if (needsAll && (await serversExist(target))) throw appendOnlyRefusal(target.name, "no server runs");
-    context.report(`${target.name}: no server runs; servers read their settings when they start`);
+    context.report(`${target.name}: no server runs, so the settings apply when the servers start`);
     return { pending: true, drift: [] };
   }
   const mayRaise = hasMemory(part.deployment, memoryLimit);
@@ -77,7 +77,7 @@ async function setOnNodes(
   if (needsAll) throw appendOnlyRefusal(target.name, part.why);
   await applySettings(part.deployment, changes, options, mayRaise);
   context.report(
-    `${target.name}: some servers do not run; these servers read their settings when they start. Why they do not run: ${part.why}`,
+    `${target.name}: some servers do not run, so the settings apply to them when they start. Why they do not run: ${part.why}`,
   );
   return { pending: true, drift: [] };
 }

@@ -28,9 +28,12 @@ export async function openForDeletion(
     return await KubernetesClient.open(selection);
   } catch (error) {
     if (process.env[GONE] !== "true")
-      throw new Failure(`${what}: ${messageOf(error)}. If the Kubernetes cluster is gone for good, set ${GONE}=true`, {
-        cause: error,
-      });
+      throw new Failure(
+        `${what}: ${messageOf(error)}. If the Kubernetes cluster is gone for good, set ${GONE}=true, so that Pulumi skips this deletion`,
+        {
+          cause: error,
+        },
+      );
     report(`${what}: not deleted, because the Kubernetes cluster cannot be reached (${messageOf(error)})`);
     return undefined;
   }

@@ -48,8 +48,9 @@ export async function whyNotReplace(
   const names = new Set(lost.map(({ name }) => name));
   if (mode === "replication" && sentinel === undefined) {
     const designated = lead && (await designatedPod(kubernetes, { namespace, lead }));
-    if (designated === undefined) return "the designated primary is not known";
-    if (names.has(designated)) return `${designated} is the designated primary, and there are no Sentinels`;
+    if (designated === undefined) return "it is unknown which pod is the designated primary";
+    if (names.has(designated))
+      return `${designated} is the designated primary, and without Sentinels no replica takes over from it`;
   }
   const alive = await firstThatAnswers(lost, port);
   if (alive !== undefined) return alive;

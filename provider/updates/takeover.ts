@@ -102,7 +102,7 @@ export async function performTakeover(
     const [state] = await readCandidates(new Map([[attempt.node, connection]]));
     const isLost = state?.view.unhealthy.some(({ id }) => id === primaryId) === true;
     if (state === undefined || selfEntry(state).primaryId !== primaryId || !isLost || state.isIncomplete)
-      throw new Failure(`${replica} has changed meanwhile`);
+      throw new Failure(`the state of ${replica} or of its primary has changed, so ${replica} was not promoted`);
     await connection.call("CLUSTER", "FAILOVER", option);
     const isPrimary = async (): Promise<boolean> => hasPrimaryRole(parseInfo(await connection.info("replication")));
     if (!(await holdsInTime(isPrimary, { timeoutMs: TAKEOVER_MS, intervalMs: POLL_MS, signal })))

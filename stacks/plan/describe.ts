@@ -80,14 +80,14 @@ function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPla
 function describeLimit({ settings, memory }: DeploymentPlan): string[] {
   if (memory === null) return [];
   const wanted = Number(settings["maxmemory"] ?? 0);
-  const own = wanted === memory.maxmemory ? "" : `${formatBytes(wanted)}; the pod has room for `;
+  const own = wanted === memory.maxmemory ? "" : `${formatBytes(wanted)}; highest possible: `;
   return [`  maxmemory: ${own}${describeMemory(memory)}`];
 }
 
 function describeOversubscription({ settings, pods, memory }: DeploymentPlan): string {
   const cpus = pods === null ? "" : ` on ${pods.limits.cpu} CPUs`;
   const isTight = memory !== null && Number(settings["maxmemory"] ?? 0) > memory.maxmemory;
-  const data = isTight ? ", and the memory limit has no room for maxmemory" : "";
+  const data = isTight ? ", and maxmemory is too large for the memory limit" : "";
   return `  oversubscribed on purpose: ${settings["io-threads"] ?? "1"} io-threads${cpus}${data}`;
 }
 
@@ -108,7 +108,7 @@ function describeBus(bus: NonNullable<DeploymentPlan["bus"]>): string {
 
 function sentinelLine({ name, sentinel, pods }: DeploymentPlan): string[] {
   if (sentinel === null) return [];
-  const service = pods === null ? "" : `; the Service ${name} leads to the primary through proxies`;
+  const service = pods === null ? "" : `; the Service ${name} routes to the primary through proxies`;
   return [`  ${describeSentinels(sentinel)}${service}`];
 }
 
@@ -187,7 +187,7 @@ function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
 
 function describeStudy({ treatments, varied, precision, budget }: StudyPlan): string {
   const factors = Object.entries(varied).map(([factor, levels]) => `${factor} ${levels.join(", ")}`);
-  const goal = `until each comparison has a precision of ${precision * 100} %, or for ${formatDuration(budget)}`;
+  const goal = `until each comparison has a precision of ${precision * 100} %, for at most ${formatDuration(budget)}`;
   return `study of ${treatments} treatments (${factors.join(" × ")}), ${goal}`;
 }
 

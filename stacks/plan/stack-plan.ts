@@ -246,7 +246,9 @@ function notesOf(
   }
   for (const [name, deployment] of Object.entries(config.deployments)) {
     if (!sharesCpus(platform, deployment)) continue;
-    notes.push(`${name} shares CPUs with other pods: staticCpus needs whole CPUs, with requests equal to limits`);
+    notes.push(
+      `the servers of ${name} share CPUs with other pods, because staticCpus needs whole CPUs and requests equal to limits`,
+    );
   }
   notes.push(...storageNotes(config));
   if (isPodPlatform(platform) && platform.tls === undefined) {

@@ -55,7 +55,7 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   },
   soak: {
     duration: `${soak.seconds / 3600}h`,
-    window: `${soak.windowSeconds}s, or longer to stay within 1000 windows`,
+    window: `${soak.windowSeconds}s, or longer so that there are at most 1000 windows`,
     rate: soak.load.rate,
     reads: soak.load.reads,
     "keyspace-len": soak.load.keySpace,

@@ -96,10 +96,10 @@ describe("a pod on a machine that is not Ready", () => {
 
   it("is left alone while two machines could write to its volume, until the machine is gone", () => {
     const found = facts([...HEALTHY, away(2, "c", { kind: "shared" })]);
-    expect(whyAt(WAITED, found)).toMatch(/^data-orders-2: a different machine could use the volume .* delete its Node/);
+    expect(whyAt(WAITED, found)).toMatch(/could use the volume of data-orders-2 .* delete its Node/);
     const gone = { ...found, machines: MACHINES.slice(0, 2) };
     const attached = facts([...HEALTHY, away(2, "c", { kind: "exclusive" })], { outlivesDisk: true });
-    expect(whyAt(WAITED, attached)).toMatch(/^data-orders-2: a different machine could use the volume/);
+    expect(whyAt(WAITED, attached)).toMatch(/could use the volume of data-orders-2/);
     expect(decisionAt(WAITED, gone)).toMatchObject({
       kind: "replace",
       claims: [],

@@ -81,8 +81,8 @@ describe("a preview", () => {
       {
         property: "external.type",
         reason:
-          "servers of the image valkey:8.1.1 can tell clients only their own port, but NodePort has different ports and needs Valkey 9.1. " +
-          "Expected LoadBalancer, or a newer image",
+          "with NodePort, servers must tell clients the port of a Service, but servers of the image valkey:8.1.1 can tell clients only their own port. " +
+          "Expected LoadBalancer, or an image with Valkey 9.1 or newer",
       },
     ]);
     expect(await refused({ image: "valkey:8.1.1", external: { type: "LoadBalancer", services } })).toEqual([]);

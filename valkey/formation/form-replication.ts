@@ -56,7 +56,9 @@ export async function formReplication(
 async function refuseEmptyPrimary(primary: DeploymentNode, connections: Connections): Promise<void> {
   const connection = connections.get(primary);
   if (connection !== undefined && (await readKeyCount(connection)) > 0) return;
-  throw new Failure(`no node becomes a replica of ${primary.name}, because ${primary.name} holds no keys`);
+  throw new Failure(
+    `no node becomes a replica of ${primary.name}, because ${primary.name} holds no keys and its replicas would lose theirs`,
+  );
 }
 
 async function isReplicaOf(connection: Connection, { host, port }: Endpoint): Promise<boolean> {

@@ -87,7 +87,8 @@ export function handOver(
     try {
       for (let attempt = 1; !(await takeOver(own, former, endpoint)); attempt++) {
         await former.call("CONFIG", "SET", "bind", open);
-        if (attempt === ATTEMPTS) throw new Failure(`${to} does not take over from the primary`);
+        if (attempt === ATTEMPTS)
+          throw new Failure(`${to} has not taken over from the primary after ${ATTEMPTS} attempts`);
         await pause(RETRY_MS, options.signal);
         await untilReady();
       }

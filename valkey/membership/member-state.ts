@@ -17,7 +17,7 @@ export interface MemberState {
 /** A node's entry for itself in its own view of the cluster. */
 export function selfEntry({ view }: MemberState): KnownNode {
   const known = view.topology.nodes.get(view.selfId);
-  if (known === undefined) throw new Error(`a view without its own node: ${view.selfId}`);
+  if (known === undefined) throw new Error(`CLUSTER NODES of node ${view.selfId} does not list this node`);
   return known;
 }
 

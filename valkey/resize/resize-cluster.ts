@@ -125,7 +125,7 @@ class Resize {
   async #forgetLost(): Promise<"inspect"> {
     const { states, executor } = this.#last();
     const ids = lostIdentities(states, this.#leaving, this.#absent);
-    this.options.report?.(`forgetting nodes that do not come back: ${ids.join(", ")}`);
+    this.options.report?.(`removing nodes that will not come back (CLUSTER FORGET): ${ids.join(", ")}`);
     await executor.forgetIds(ids);
     this.#changed = true;
     return "inspect";
@@ -138,7 +138,7 @@ class Resize {
     // A reset drops the data of a replica, which may be the only second copy.
     const withKeys = states.filter(({ name, keys }) => names.includes(name) && keys !== 0).map(({ name }) => name);
     if (this.options.repair !== undefined && withKeys.length > 0)
-      throw this.#refusal([`${withKeys.join(", ")} would be reset, but may have keys`]);
+      throw this.#refusal([`a repair does not reset nodes that may have keys: ${withKeys.join(", ")}`]);
     if (names.length === 0) return "agree";
     // Resetting gives staying nodes new node IDs. No member was told to forget these new IDs.
     this.options.report?.(`resetting nodes that only some of the other nodes know: ${names.join(", ")}`);
@@ -156,7 +156,7 @@ class Resize {
     const { states, executor } = this.#last();
     const ids = formerIdentities(states);
     if (ids.length === 0) return;
-    this.options.report?.(`forgetting former identities of nodes: ${ids.join(", ")}`);
+    this.options.report?.(`removing former IDs of nodes (CLUSTER FORGET): ${ids.join(", ")}`);
     await executor.forgetIds(ids);
     this.#changed = true;
     await this.#read();
@@ -190,9 +190,10 @@ class Resize {
   async #refuseForeignWork(states: readonly MemberState[]): Promise<void> {
     const { repair } = this.options;
     if (repair === undefined) return;
-    if (repair.abandoned === undefined) throw this.#refusal(["a slot migration is open"]);
+    if (repair.abandoned === undefined) throw this.#refusal(["a slot migration has not ended"]);
     const work = await readWork(this.#last().executor.members, states);
-    if (work !== repair.abandoned) throw this.#refusal(["somebody works on an open slot migration"]);
+    if (work !== repair.abandoned)
+      throw this.#refusal(["somebody is still working on a slot migration that has not ended"]);
   }
 
   // This step comes after `finishOpenMigrations`, because an open migration may have left keys on a node without slots.

@@ -298,7 +298,9 @@ async function describeStrayKeys(members: readonly Member[]): Promise<string | u
     const { role, slots } = selfEntry(state);
     return role === "primary" && slots.length === 0 && state.keys > 0;
   });
-  return holder === undefined ? undefined : `${holder.name} serves no slots but holds ${holder.keys} keys`;
+  return holder === undefined
+    ? undefined
+    : `${holder.name} still holds ${holder.keys} keys of slots that it no longer serves`;
 }
 
 /** Waits for a reply. Ignores an error if its message matches the pattern. @throws any other error of the reply */

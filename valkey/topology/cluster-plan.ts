@@ -100,7 +100,7 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
  */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
-  if (shares === undefined) throw new PlanError([`${primaries} primaries do not fit the zones`]);
+  if (shares === undefined) throw new PlanError([`the zones have too few nodes for ${primaries} primaries`]);
   return shares;
 }
 

@@ -11,7 +11,7 @@ import type { DeploymentFacts } from "./facts";
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];
-  const what = "every Service leads clients to all the nodes that it is for, and to no other server";
+  const what = "every Service routes clients to all nodes that it must reach, and to no other server";
   if (!ways.known)
     return [assertion("clients-led", what, "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
   const nameOf = new Map(
@@ -41,7 +41,7 @@ function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, kn
   const refused = endpoints.flatMap(({ pod, runId }) =>
     runId === undefined || runId.known
       ? []
-      : [problem(`leads clients to the proxy ${pod}, which does not connect them (${runId.why})`)],
+      : [problem(`routes clients to the proxy ${pod}, which does not connect them to a server (${runId.why})`)],
   );
   const reached = endpoints.flatMap(({ pod, runId }) => {
     if (runId === undefined) return [pod];
@@ -55,10 +55,10 @@ function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, kn
     ...refused,
     ...[...new Set(wrong)].map((name) =>
       problem(
-        `leads clients to this server, which is not ${to === "all" ? "a node of the deployment" : "the primary"}`,
+        `routes clients to this server, which is not ${to === "all" ? "a node of the deployment" : "the primary"}`,
         name,
       ),
     ),
-    ...missing.map((name) => problem("does not lead clients to this server", name)),
+    ...missing.map((name) => problem("does not route clients to this server", name)),
   ];
 }

@@ -79,7 +79,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
       ? undefined
       : {
           id: "own-cpus",
-          what: "every server has CPUs of its own",
+          what: "every server has exclusive CPUs",
           expected: `${ownCpus} CPUs each, not CPU 0`,
           judge: ({ cpus }) =>
             judged(cpus, (list) =>

@@ -60,7 +60,7 @@ interface RunnerMeasurement {
 export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
   const { loadGenerator, seed } = facts;
   const measured = facts.phases.at(-1);
-  if (measured === undefined) throw new Error("the Job ran no phase");
+  if (measured === undefined) throw new Error("the Job sent no load");
   const runs = facts.records.map((record, index) => runnerMeasurement(record, index, facts));
   const fromMs = Math.max(...runs.map((run) => run.fromMs));
   const toMs = Math.min(...runs.map((run) => run.toMs));
@@ -123,7 +123,7 @@ function runnerMeasurement<R>(
     throw new LoadGeneratorFailure(`${what} failed with exit status ${exit}: ${lastTwoLines(text)}`, text);
   }
   const run = phases.at(-1);
-  if (phase === undefined || run === undefined) throw new LoadGeneratorFailure(`${where}the runner ran no phase`, "");
+  if (phase === undefined || run === undefined) throw new LoadGeneratorFailure(`${where}the runner sent no load`, "");
   const output = parseOutput(loadGenerator, run, phase.text, where);
   const toMs = begunMs + phase.seconds * 1000 - output.trailingMs;
   return { name, machine, cores: record.cores, phase, output, fromMs: toMs - output.report.seconds * 1000, toMs };

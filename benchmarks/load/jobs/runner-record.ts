@@ -42,7 +42,8 @@ export function parseRunnerRecord(text: string): RunnerRecord {
   let at = 0;
   const next = (what: string): string => {
     const match = new RegExp(`^${RECORD_LINE_PREFIX} ${what}(.*)$`).exec(lines[at] ?? "");
-    if (match === null) throw new Failure(`a runner's record has ${quoteLine(lines[at])} in place of ${what.trim()}`);
+    if (match === null)
+      throw new Failure(`the record of a runner contains ${quoteLine(lines[at])} where ${what.trim()} is expected`);
     at++;
     return (match[1] ?? "").trim();
   };

@@ -107,7 +107,8 @@ export class GeneratorProcess {
         else this.#waiting = { resolve, reject };
       }));
     if (message.event === "failed") throw new Failure(message.message);
-    if (message.event !== event) throw new Error(`the open-loop generator sent ${message.event} in place of ${event}`);
+    if (message.event !== event)
+      throw new Error(`the open-loop generator sent the message ${message.event} instead of ${event}`);
     return message as Extract<ProcessMessage, { event: E }>;
   }
 

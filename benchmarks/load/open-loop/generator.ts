@@ -295,7 +295,7 @@ function missingConnections(nodes: readonly LoadNode[]): string {
   const missing = nodes.filter(({ isReady }) => !isReady);
   return missing
     .map(({ name, readyConnections, lastError = "no reply" }) => {
-      return `${name}: only ${readyConnections} connections within ${CONNECT_TIMEOUT_MS / 1000} s (${lastError})`;
+      return `${name}: only ${readyConnections} connections were opened within ${CONNECT_TIMEOUT_MS / 1000} s (${lastError})`;
     })
     .join("; ");
 }

@@ -116,10 +116,10 @@ export function describeEnd({
   switch (ended) {
     case "precise":
       if (comparisons.length === 0) return "nothing to compare";
-      if (comparisons.every(isLost)) return "no comparison was possible, because treatments were given up";
+      if (comparisons.every(isLost)) return "no comparison was possible, because treatments failed";
       return givenUp.size === 0
         ? `every required comparison has a precision of ${wanted}`
-        : `every required comparison has a precision of ${wanted}, except comparisons with treatments that were given up`;
+        : `every required comparison has a precision of ${wanted}, except comparisons with treatments that failed`;
     case "budget":
       return `the budget ran out before all required comparisons had a precision of ${wanted}`;
     case "not-yet":
@@ -146,7 +146,9 @@ function treatmentTable(results: Results, { treatments }: StudyRecord): string[]
 
 function failures({ treatments }: StudyRecord): string[] {
   return treatments.flatMap(({ label, failed }) =>
-    failed === null ? [] : [`${label} was given up: ${failed.split("\n")[0] ?? ""}`],
+    failed === null
+      ? []
+      : [`${label} failed, and the study continued without this treatment: ${failed.split("\n")[0] ?? ""}`],
   );
 }
 

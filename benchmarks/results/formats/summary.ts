@@ -120,9 +120,9 @@ export function formatCapacity({
   warnings,
 }: CapacityRecord): string {
   const rate =
-    capacity === 0 ? "no offered rate meets" : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s meet`;
+    capacity === 0 ? "at no offered rate" : `at ${isOpenEnded ? "at least" : "up to"} ${formatCount(capacity)}/s`;
   const parts = compact([
-    `${deployment}: ${rate} ${formatObjective(objective)} (${workload})`,
+    `${deployment} meets ${formatObjective(objective)} ${rate} (${workload})`,
     knee === null ? undefined : `, knee at ${formatCount(knee)}/s`,
     bottleneck === null ? undefined : `; ${describeBottleneck(bottleneck)}`,
     warnings.length === 0 ? undefined : ` [${warnings.map(({ code }) => code).join(", ")}]`,

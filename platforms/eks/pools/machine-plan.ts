@@ -156,7 +156,7 @@ class PoolSets {
 
 function splitNote(first: PodGroup, others: readonly PodGroup[]): string {
   const names = others.map(({ name }) => name).join(" and ");
-  return `${names} and ${first.name} are on different machines: on shared machines, some orders of scheduling would leave no room for some of them`;
+  return `${names} and ${first.name} get different machines: on shared machines, some of these pods might find no room, depending on the order in which they are scheduled`;
 }
 
 function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingSet): MachineSet {
@@ -210,20 +210,22 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
     const type = machineType(name);
     if (type === undefined) return [];
     const room = allocatableOn(type, args.tuning);
-    return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`];
+    return [
+      `${name} ${room.cpuMilli}m CPU and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`,
+    ];
   });
   // `poolProblems` reports unknown types.
   if (rooms.length === 0) return [];
   const asked = groups
     .map(
       (group) =>
-        `${group.name} requests ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
+        `${group.name} requests ${unitOf(group).cpuMilli}m CPU and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
     )
     .join("; ");
   return [
     {
       path: ["pools", pool, "instanceTypes"],
-      message: `no type has room for every pod: ${asked}. Room of each type, besides what runs on every machine: ${rooms.join(", ")}`,
+      message: `no type has room for every pod: ${asked}. Available on each type, after the pods that run on every machine: ${rooms.join(", ")}`,
     },
   ];
 }

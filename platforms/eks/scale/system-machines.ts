@@ -147,8 +147,8 @@ function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | u
   const least = smallestType(plan, prices);
   const remedy = least === undefined ? "more system.machines" : `expected at least ${least}, or more system.machines`;
   return (
-    `${instanceType} has ${room.cpuMilli}m and ${room.memoryMiB} MiB for ${room.pods} pods, but Karpenter with its ` +
-    `share of ${formatCount(replicas)} CoreDNS replicas needs ${needed.cpuMilli}m and ${needed.memoryMiB} MiB for ` +
+    `${instanceType} has ${room.cpuMilli}m CPU and ${room.memoryMiB} MiB for ${room.pods} pods, but Karpenter with its ` +
+    `share of ${formatCount(replicas)} CoreDNS replicas needs ${needed.cpuMilli}m CPU and ${needed.memoryMiB} MiB for ` +
     `${needed.pods} pods at ${formatCount(startedMachines)} machines; ${remedy}`
   );
 }

@@ -113,7 +113,7 @@ function schedulingAdvice(said: string, otherwise = "use a softer spread constra
   if (/untolerated taint|node affinity|node selector|node\(s\) didn't match Pod's/.test(said))
     return "add machines with the labels and taints that the pods require, or change what the pods require";
   if (/volume|storage/i.test(said)) return "check whether the storage class can provision volumes in these zones";
-  return "add machines that fit, or change what the pods require";
+  return "add machines that meet the requirements of the pods, or change these requirements";
 }
 
 function containerDiagnostics(

@@ -71,7 +71,7 @@ export class PodChanges {
         () => "",
         (error: unknown) => messageOf(error),
       );
-      if (problem !== "" && problem !== this.#problem) this.log(`pods are not watched: ${problem}`);
+      if (problem !== "" && problem !== this.#problem) this.log(`cannot watch pods: ${problem}`);
       this.#problem = problem;
       await pause(problem === "" ? REOPEN_MS : REFUSED_MS, signal).catch(() => undefined);
     }

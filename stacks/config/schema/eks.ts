@@ -84,7 +84,7 @@ function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
       .meta({
         description:
           "Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Karpenter takes the cheapest type " +
-          "that has room. Name only one type to make measurements comparable.",
+          "that is large enough. Name only one type to make measurements comparable.",
       }),
     capacity,
     tuning: tuningSchema.prefault({}).meta({ description: "CPU settings of the machines." }),
@@ -108,7 +108,8 @@ const ownNetwork = z
       .refine((cidr) => planNetwork(cidr, 1) !== undefined, "expected a block from /16 to /26")
       .default("10.0.0.0/16")
       .meta({
-        description: "Address block of the whole network, from /16 to /26. It must have room for the planned machines.",
+        description:
+          "Address block of the whole network, from /16 to /26. It must be large enough for the planned machines.",
       }),
     nat: z.enum(NAT_STRATEGIES).default("one").meta({
       description:
@@ -176,8 +177,8 @@ export const clusterSchema = z.strictObject({
 const systemSchema = z.strictObject({
   instanceType: instanceType.optional().meta({
     description:
-      "Machine type. It must have room for Karpenter and CoreDNS, which need more resources if more machines are planned.",
-    fallback: "the smallest m7g that has room",
+      "Machine type. It must be large enough for Karpenter and CoreDNS, which need more resources if more machines are planned.",
+    fallback: "the smallest m7g that is large enough",
   }),
   machines: z
     .int()

@@ -140,7 +140,7 @@ export const failureSchema = z.discriminatedUnion("fault", [
       replicasPerPrimary: wholeNumber(0, 10).default(1).meta({ description: "Replicas per primary afterwards." }),
       ...common,
     })
-    .meta({ title: "scale", description: "Changes the shape of a cluster." }),
+    .meta({ title: "scale", description: "Changes the number of primaries or replicas of a cluster." }),
 ]);
 /** One scenario, parsed. */
 export type ScenarioConfig = z.infer<typeof failureSchema>;

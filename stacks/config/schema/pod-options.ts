@@ -199,6 +199,6 @@ export const deploymentPodsSchema = z.strictObject({
   }),
   instanceType: instanceType.optional().meta({
     description: "Machine type: one of the types of the pool (platform `eks`).",
-    fallback: "the cheapest type of the pool that has room",
+    fallback: "the cheapest type of the pool that is large enough",
   }),
 });

@@ -43,7 +43,7 @@ describe("a probe", () => {
         ]),
         "p99=2ms",
       ),
-    ).toMatchObject({ holds: false, words: "does not hold (9.01 ms)" });
+    ).toMatchObject({ holds: false, words: "misses the objective (9.01 ms)" });
   });
 
   it("counts requests without an answer as slower than any other", () => {
@@ -54,7 +54,7 @@ describe("a probe", () => {
     ]);
     expect(probe(lossy, "p99.99=2ms")).toMatchObject({
       holds: false,
-      words: "does not hold (1.90 ms, 99.91 % answered)",
+      words: "misses the objective (1.90 ms, 99.91 % answered)",
     });
     expect(probe(lossy, "p99=2ms").holds).toBe(true);
     // 0.6 in 1,000 late and 0.6 in 1,000 lost are more than one in 1,000.
@@ -82,7 +82,7 @@ describe("a probe", () => {
     expect(probe(offered([[OFFERED - 200, 1]]), "p50=2ms").holds).toBe(false);
     expect(probe(offered([[OFFERED, 1]], 2.5), "p50=2ms")).toMatchObject({
       holds: false,
-      words: "does not hold (1.00 ms, the queue grows)",
+      words: "misses the objective (1.00 ms, the queue grows)",
     });
   });
 

@@ -157,7 +157,7 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       try {
         await lead("plain-1");
         await found(
-          "plain-1: Service plain leads clients to this server, which is not the primary; plain-0: Service plain does not lead clients to this server",
+          "plain-1: Service plain routes clients to this server, which is not the primary; plain-0: Service plain does not route clients to this server",
         );
         await lead("plain-9");
         await found("Service plain has no endpoint");

@@ -117,7 +117,7 @@ describe("an open slot migration", { timeout: 300_000 }, () => {
     await moveKeys(1);
     const options = { timeoutMs: 60_000, signal: never, report: () => undefined };
     const late = repairDeployment(target, password, { handOver: false, abandoned: work }, options);
-    await expect(late).rejects.toThrow(/somebody works on an open slot migration/);
+    await expect(late).rejects.toThrow(/somebody is still working on a slot migration/);
     expect(await keysAt(destination)).toBe(11);
     await repairDeployment(
       ...([target, password] as const),

@@ -122,7 +122,7 @@ describe("a repair", () => {
         connection.call("CLUSTER", "SETSLOT", slot, ...words),
       );
     await mark("MIGRATING", String(id));
-    await expect(repair()).rejects.toThrow(/a slot migration is open/);
+    await expect(repair()).rejects.toThrow(/a slot migration has not ended/);
     await mark("STABLE");
     expect(await repair()).toBe(false);
   });

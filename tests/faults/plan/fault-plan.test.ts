@@ -72,7 +72,7 @@ describe("the plan of a fault", () => {
       /needs appendonly/,
     );
     expect(planFault({ kind: "scale", to: { primaries: 3, replicasPerPrimary: 1 } }, cluster(3, 3))).toMatch(
-      /has this shape already/,
+      /already has this number of primaries and replicas/,
     );
     expect(
       planFault({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(3, 3, { mode: "replication" })),

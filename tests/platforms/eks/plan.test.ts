@@ -124,7 +124,7 @@ describe("planEks", () => {
       groups: [shards("a", 32, { together: true, volume: { gib: 1, storageClass: "gp3" } })],
     });
     expect(said(refused).join()).toMatch(
-      /a requests 32000m and 32768 MiB for 32 pods on one machine\. .*and 26 volumes/,
+      /a requests 32000m CPU and 32768 MiB for 32 pods on one machine\. .*and 26 volumes/,
     );
   });
 
@@ -269,7 +269,7 @@ describe("planEks", () => {
     [
       "a pod too large for any type",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.medium"]) } },
-      /^pools\.servers\.instanceTypes: no type has room for every pod: replication requests 1000m and 12288 MiB.*r7g\.medium 760m and 6955 MiB/,
+      /^pools\.servers\.instanceTypes: no type has room for every pod: replication requests 1000m CPU and 12288 MiB.*r7g\.medium 760m CPU and 6955 MiB/,
     ],
     [
       "a pool that is missing",
@@ -309,7 +309,7 @@ describe("planEks", () => {
     [
       "a network larger than AWS allows",
       { network: { existing: false, cidr: "10.0.0.0/8", nat: "one" } },
-      /^network\.cidr: 10\.0\.0\.0\/8 has no room for subnets in 3 zones/,
+      /^network\.cidr: 10\.0\.0\.0\/8 is too small for subnets in 3 zones/,
     ],
   ])("refuses %s and says what would do", (_what, changes, message) => {
     const found = said(planEks({ ...VALKEY_ON_EKS_PLAN, ...changes }));

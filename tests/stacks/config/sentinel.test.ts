@@ -75,7 +75,7 @@ describe("a deployment's Sentinels", () => {
       ),
     ).toEqual([
       expect.stringMatching(
-        /^valkey:platform\.pools\.servers\.instanceTypes: no type has room for every pod: r requests 1760m and 12320 MiB/,
+        /^valkey:platform\.pools\.servers\.instanceTypes: no type has room for every pod: r requests 1760m CPU and 12320 MiB/,
       ),
     ]);
   });

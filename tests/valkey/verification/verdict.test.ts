@@ -338,24 +338,24 @@ describe("the row about the ways that clients take", () => {
     [
       "leads to a replica",
       to("primary", "r-1"),
-      "r-1: Service r leads clients to this server, which is not the primary; r-0: Service r does not lead clients to this server",
+      "r-1: Service r routes clients to this server, which is not the primary; r-0: Service r does not route clients to this server",
     ],
-    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: Service r does not lead clients to this server"],
+    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: Service r does not route clients to this server"],
     ["has fewer proxies than wanted", through(["p-1", "run-0"]), "Service r has 1 of 2 proxies"],
     [
       "has a proxy at a former primary",
       through(["p-1", "run-0"], ["p-2", "run-2"]),
-      "r-2: Service r leads clients to this server, which is not the primary",
+      "r-2: Service r routes clients to this server, which is not the primary",
     ],
     [
       "has a proxy that refuses clients",
       through(["p-1", "run-0"], ["p-2", undefined]),
-      "Service r leads clients to the proxy p-2, which does not connect them (the server refuses the password)",
+      "Service r routes clients to the proxy p-2, which does not connect them to a server (the server refuses the password)",
     ],
     [
       "leads to a server of another deployment",
       through(["p-1", "run-0"], ["p-2", "run-9"]),
-      "an unknown server behind p-2: Service r leads clients to this server, which is not the primary",
+      "an unknown server behind p-2: Service r routes clients to this server, which is not the primary",
     ],
   ])("fails where a Service %s", (_what, way, text) => {
     expect(found(way)).toBe(text);

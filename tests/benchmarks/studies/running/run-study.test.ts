@@ -167,7 +167,7 @@ describe("a study", () => {
       QUIET,
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(describeEnd(evaluateStudy(state))).toBe("no comparison was possible, because treatments were given up");
+    expect(describeEnd(evaluateStudy(state))).toBe("no comparison was possible, because treatments failed");
     const partly = await runStudy(
       of,
       open("i", of),
@@ -183,7 +183,7 @@ describe("a study", () => {
       QUIET,
     );
     expect(describeEnd(evaluateStudy(partly))).toBe(
-      "every required comparison has a precision of 5 %, except comparisons with treatments that were given up",
+      "every required comparison has a precision of 5 %, except comparisons with treatments that failed",
     );
   });
 
@@ -245,7 +245,7 @@ describe("a study", () => {
     );
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
-      "every required comparison has a precision of 0 %, except comparisons with treatments that were given up",
+      "every required comparison has a precision of 0 %, except comparisons with treatments that failed",
     );
   });
 

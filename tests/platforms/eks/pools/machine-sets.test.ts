@@ -172,7 +172,7 @@ describe("the sets of a plan", () => {
     );
     expect(sets.map(({ name }) => name)).toEqual(["shop", "shop-sentinel"]);
     expect(notes).toEqual([
-      "Sentinels of shop and shop are on different machines: on shared machines, some orders of scheduling would leave no room for some of them",
+      "Sentinels of shop and shop get different machines: on shared machines, some of these pods might find no room, depending on the order in which they are scheduled",
     ]);
   });
 

@@ -71,12 +71,12 @@ describe("system machines", () => {
 
   it("of a type that is too small are refused with the least that suffices", () => {
     expect(said(planned(2750, 2, "m7g.large"))).toEqual([
-      "system.instanceType: m7g.large has 1750m and 6724 MiB for 25 pods, but Karpenter with its share of 172 CoreDNS replicas needs 11720m and 10596 MiB for 89 pods at 2,750 machines; expected at least m7g.4xlarge, or more system.machines",
+      "system.instanceType: m7g.large has 1750m CPU and 6724 MiB for 25 pods, but Karpenter with its share of 172 CoreDNS replicas needs 11720m CPU and 10596 MiB for 89 pods at 2,750 machines; expected at least m7g.4xlarge, or more system.machines",
     ]);
     expect(said(planned(2750, 2, "m7g.8xlarge"))).toEqual([]);
     expect(said(planned(11, 2, "m7g.large"))).toEqual([]);
     // Enough CPUs, too little memory.
-    expect(said(planned(900, 10, "c8g.large"))).toEqual([expect.stringMatching(/needs 1720m and 2948 MiB/)]);
+    expect(said(planned(900, 10, "c8g.large"))).toEqual([expect.stringMatching(/needs 1720m CPU and 2948 MiB/)]);
   });
 
   it("are two at least, of a type that is known", () => {

@@ -54,7 +54,7 @@ describe("a server may still run", () => {
     ],
     ["its machine is ready", "m-0", READY, ""],
     ["its machine is ready again, but still has the taint", "m-2", [...READY, machine("m-2", true, true)], ""],
-    ["nobody has seen its machine", undefined, READY, "is not known"],
+    ["nobody has seen its machine", undefined, READY, "it is unknown on which machine"],
     ["half of the machines are not ready", "m-9", [machine("m-0", true), machine("m-1", false)], "1 of 2 machines"],
     ["the API server knows no machine", "m-9", [], "0 of 0 machines"],
   ])("if %s", (_what, last, machines, doubt) => {
