@@ -161,7 +161,9 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   const unreadReason = records.find((record) => record.unreadReason !== null)?.unreadReason ?? "";
   const unread = records.reduce((sum, record) => sum + record.unread, 0);
   return compact([
-    assisted === 0 ? undefined : `${where}: did not recover without help${of(assisted)}`,
+    assisted === 0
+      ? undefined
+      : `${where}: needed help to recover: a restart of killed nodes, or a takeover without an election${of(assisted)}`,
     repaired === 0
       ? undefined
       : `${where}: after the recovery a primary and its replica were in one zone, and hand-overs separated them${of(repaired)}`,

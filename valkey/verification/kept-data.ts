@@ -88,7 +88,12 @@ export function withKeptData({ facts, verdict }: Verification, former: SeenData,
 
 function keptData({ seenAt, shards }: SeenData, violations: readonly Violation[]): Assertion {
   const what = "every shard still has the data that the last verification saw, or has newer data";
-  return assertion("data-kept", what, `${shards.length} of ${shards.length} shards since ${seenAt}`, violations);
+  return assertion(
+    "data-kept",
+    what,
+    `all ${shards.length} shards, compared with the verification at ${seenAt}`,
+    violations,
+  );
 }
 
 type Info = ReadonlyMap<string, string>;

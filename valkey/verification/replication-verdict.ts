@@ -81,7 +81,7 @@ function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[
   const found = shards.flatMap(({ replicas }) => replicas).length;
   const wrong = found === wanted ? [] : [{ node: "", problem: `${found} replicas` }];
   const violations = [...unobservedViolations(nodes, replicationInfo), ...wrong];
-  return assertion("replicas", "there are as many replicas as wanted", String(wanted), violations);
+  return assertion("replicas", "the deployment has the expected number of replicas", String(wanted), violations);
 }
 
 /** Asserts that every replica has the data set of the primary, and that no replica follows a different primary. */

@@ -18,7 +18,7 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   const wrong = isRight ? [] : [{ node: "", problem: `${serving} primaries` }];
   return assertion(
     "primaries",
-    "there are as many primaries as wanted",
+    "the cluster has the expected number of primaries",
     wanted === undefined ? "3 or more" : String(wanted),
     [...unobservedViews(facts), ...withoutSlots, ...wrong],
     String(serving),
@@ -42,7 +42,7 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
     .flatMap(({ replicas }) => replicas.map((node) => ({ node, problem: "follows no primary that serves slots" })));
   return assertion(
     "replicas",
-    "every primary has as many replicas as wanted",
+    "every primary has the expected number of replicas",
     replicasPerPrimary === undefined
       ? `the same number for each primary, at least 1 (here ${inferred})`
       : String(wanted),
@@ -54,7 +54,8 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
 /** Asserts that every primary has a replica in a different zone, if replicas are wanted. */
 export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const what = "every primary has a replica in a different zone";
-  if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", what, "no replicas are wanted", []);
+  if (facts.shape.replicasPerPrimary === 0)
+    return assertion("replica-elsewhere", what, "no replicas are configured", []);
   const zoneOf = zoneLookup(facts);
   const isElsewhere = (replica: string, primary: string): boolean => {
     const [here, there] = [zoneOf(replica), zoneOf(primary)];

@@ -64,7 +64,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   const violations = [
     ...unobservedViolations(nodes, ({ settings }) => settings),
     ...unread,
-    ...unsupported.map((name): Violation => ({ node: "", problem: `${name} is unknown to the servers` })),
+    ...unsupported.map((name): Violation => ({ node: "", problem: `the servers do not have the setting ${name}` })),
     ...differing,
   ];
   const what = "the compared settings are the same on every node, and as configured";

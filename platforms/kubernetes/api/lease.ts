@@ -92,7 +92,8 @@ export class Lease {
     if (found === undefined) return "gone";
     const other = this.#otherHolder(found);
     if (other !== undefined) return { other };
-    if (!(await this.#write(found, this.holder, {}))) throw new Failure(`Lease ${this.name.lease} has just changed`);
+    if (!(await this.#write(found, this.holder, {})))
+      throw new Failure(`a different process has just changed Lease ${this.name.lease}`);
     return undefined;
   }
 

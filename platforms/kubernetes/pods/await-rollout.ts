@@ -93,7 +93,7 @@ export async function awaitRollout(
     const explain = async (): Promise<string> => unrepaired ?? describe(set, pods);
     if (run) {
       const now = Date.now();
-      if (now - began > timeoutMs) throw new Failure(`${await explain()} after ${Math.round((now - began) / 1000)} s`);
+      if (now - began > timeoutMs) throw new Failure(`after ${Math.round((now - began) / 1000)} s: ${await explain()}`);
       if (waiting.report !== undefined && now > explainAt) {
         waiting.report(await explain(), true);
         explainAt = Date.now() + EXPLAIN_MS;
@@ -105,10 +105,10 @@ export async function awaitRollout(
   async function describe(set: V1StatefulSet, pods: readonly V1Pod[]): Promise<string> {
     const unready = pods.filter((pod) => !isPodReady(pod));
     if (unready.length === 0)
-      return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
+      return `pods that have not restarted yet: ${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}`;
     const { events } = await collectPodEvidence(kubernetes, wanted, pods);
     const why = unready.flatMap((pod) => lastWarningEvent(events, resourceName(pod)) ?? [])[0];
-    return `${listNames(unready.map(resourceName))}: they run but are not ready${why === undefined ? "" : ` (${why})`}`;
+    return `pods that run but are not ready: ${listNames(unready.map(resourceName))}${why === undefined ? "" : ` (${why})`}`;
   }
 }
 
