@@ -77,7 +77,7 @@ function plannedLoads(name: string, args: LoadCapacityArgs): PlannedLoads {
   // The search sets the rate.
   const offered = { ...workload, loadGenerator: "open-loop" as const, rate: search.initialRate };
   const [mixed] = mixedWorkloads({ duration, warmup, requests: undefined }, { [WORKLOAD]: offered }, false);
-  if (mixed?.loadGenerator !== "open-loop") throw new Error("the workload of a search is an open loop");
+  if (mixed?.loadGenerator !== "open-loop") throw new Error("a search for the capacity needs an open-loop workload");
   const benchmark = z.strictObject(benchmarkFields).parse({ duration, warmup });
   return {
     workload: benchmarkWorkload({ ...benchmark, tests: [] }),

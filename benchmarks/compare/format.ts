@@ -86,6 +86,6 @@ function capacityTable(capacities: RunComparison["capacities"], letter: (note: s
   return [
     "",
     ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"),
-    "(within: lowest and highest possible ratio, because each search tries rates in steps; two searches of the same servers may differ by more)",
+    "(within: lowest and highest possible ratio, given the steps between the rates of each search; two searches of the same servers may differ by more)",
   ];
 }

@@ -96,7 +96,7 @@ function shortcomings({ source, row }: MeasuredCapacity, { valueSize }: Requirem
   const dataSize = row.records[0]?.dataSize;
   return compact([
     row.repeats < MIN_REPEATS
-      ? `${source}: ${counted(row.repeats, "round is", "rounds are")} too few for an interval (measure with --repeats 6)`
+      ? `${source}: ${counted(row.repeats, "round is", "rounds are")} too few for a confidence interval (measure with --repeats 6)`
       : undefined,
     dataSize === undefined || isSimilarSize(dataSize, valueSize)
       ? undefined

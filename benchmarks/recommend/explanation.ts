@@ -100,7 +100,7 @@ export function explainAssumptions(
       ? "the servers were not the limit of the measurement, so fewer or smaller machines may be enough"
       : undefined,
     used.some(machineChanged) || sustained?.machineChanged === true
-      ? "the reference load moved, so the machine changed during the measurement"
+      ? "the rate of the reference load changed, so the machine became faster or slower during the measurement"
       : undefined,
     sustained?.load === null
       ? "the load of the capacity search is similar to the planned load; the results do not record it"

@@ -222,7 +222,7 @@ export function referenceLoadWarnings(round: number, referenceLoads: readonly Re
   const moved = around.filter(({ rps }) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT);
   if (moved.length === 0) return [];
   const rates = moved.map(({ rps }) => formatPercent(rps / usual)).join(" and ");
-  const text = `the reference load before or after the round ran at ${rates} of its median rate, so the machine changed`;
+  const text = `the reference load before or after the round ran at ${rates} of its median rate, so the machine became faster or slower`;
   return [warning("reference-load-moved", text)];
 }
 

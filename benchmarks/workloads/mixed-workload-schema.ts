@@ -52,7 +52,7 @@ const keysSchema = z.discriminatedUnion("distribution", [
         description: "Exponent: the key of rank k has weight k^−theta. YCSB uses 0.99.",
       }),
     })
-    .meta({ title: "zipfian", description: "Few keys are requested most often." }),
+    .meta({ title: "zipfian", description: "A few keys get most of the requests." }),
   z
     .strictObject({
       distribution: distribution("hot-set"),

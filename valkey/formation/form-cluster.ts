@@ -207,5 +207,5 @@ async function missingSlots(member: Member, nodes: number): Promise<string | und
   const slots = infoNumber(info, "cluster_slots_ok");
   return slots === SLOT_COUNT
     ? undefined
-    : `${member.node.name} sees that ${slots ?? "?"} of ${SLOT_COUNT} slots are served`;
+    : `${member.node.name} reports that ${slots ?? "?"} of ${SLOT_COUNT} slots are served`;
 }

@@ -61,8 +61,8 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
         `so it excludes a difference of more than ${formatPercent((1 + precision) ** 2 - 1)}.`
       : undefined,
     known > 5
-      ? `Each interval contains the true ratio in 95 of 100 studies: ` +
-        `of ${known} intervals about ${Math.max(1, Math.round(0.05 * known))} will miss it by chance.`
+      ? `Each interval contains the true ratio with 95 % probability: ` +
+        `about ${Math.max(1, Math.round(0.05 * known))} of these ${known} intervals will miss their true ratio by chance.`
       : undefined,
     comparisons.some((each) => each.metric === "p99" && isAtRate(each)) ? CLOSED_LOOP_NOTE : undefined,
   ]);

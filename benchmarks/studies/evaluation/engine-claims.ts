@@ -103,7 +103,7 @@ function memoryClaims(basis: ClaimBasis): Claim[] {
   if (rounds.length === 0) return neither("the study does not measure memory (valkey:study.growth)");
   if (basis.growthSize !== DOCUMENT_VALUE_SIZE)
     return neither(
-      `the study inserts values of ${basis.growthSize ?? 0} bytes, and the published document values of ` +
+      `the study inserts values of ${basis.growthSize ?? 0} bytes, but the published document used values of ` +
         `${DOCUMENT_VALUE_SIZE} bytes (valkey:study.growth.dataSize)`,
     );
   const min = Math.min(...rounds.map((each) => each.min));

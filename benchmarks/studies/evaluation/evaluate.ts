@@ -168,7 +168,7 @@ function scalingFits(
 function lackingCores(treatment: Treatment, cpus: StudyState["cpus"]): string | undefined {
   const needed = coresNeeded([treatment]);
   if (treatment.cpus !== undefined || cpus.length >= needed) return undefined;
-  return `needs ${needed} cores with its load generator`;
+  return `needs ${needed} cores, including the load generator`;
 }
 
 function measuredLimit(analysis: StudyAnalysis, treatment: Treatment, test: string): string | undefined {

@@ -44,7 +44,7 @@ function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
   const [exponent] = fits.flatMap((fit) => fit.exponent ?? []);
   if (exponent === undefined)
     return claim.inconclusive(
-      `on ${cores} cores, shards and load generator have CPUs of their own in too few treatments; the published document had 60 cores`,
+      `on ${cores} cores, too few treatments have exclusive CPUs for the shards and the load generator; the published document had 60 cores`,
     );
   const { low, high } = exponent;
   const measured = `the exponent here is ${describeExponent(exponent)}`;

@@ -56,7 +56,7 @@ function replacementProblems(
     repair ? undefined : "needs repair: true",
     replicasPerPrimary > 0
       ? undefined
-      : "needs replicas: without replicas, the data of a lost machine are nowhere else",
+      : "needs replicas: without replicas, no other machine has the data of a lost machine",
   ]);
   return reasons.map((reason) => ({ field: "replaceLostMachinesAfterSeconds", reason }));
 }

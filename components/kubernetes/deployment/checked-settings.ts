@@ -48,7 +48,9 @@ export function checkedSettings(
       ...{ engine: kind.engine, version: tagOf(image), newerDirectives },
       replicas: kind.shape.replicasPerPrimary,
     }).map(({ name, reason }) => `${label([name])}: ${reason}`),
-    tooMuch === undefined ? undefined : `settings.maxmemory: ${tooMuch}. Lower it, or raise resources.limits.memory`,
+    tooMuch === undefined
+      ? undefined
+      : `settings.maxmemory: ${tooMuch}. Lower maxmemory, or raise resources.limits.memory`,
   ]);
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);
   if (demand === undefined) return { settings: parsed.data, derived: [] };

@@ -47,7 +47,7 @@ export function memoryProblems({ sections, machine, label }: ValidationContext):
       const memory = ["resources", "limits", "memory"];
       const isOwn = deployment.pods?.resources !== undefined;
       const raise = label(isOwn ? ["deployments", name, "pods", ...memory] : ["platform", ...memory]);
-      return [`${path(name)}: ${problem}. Lower it, or raise ${raise}, or allow it with oversubscribed: true`];
+      return [`${path(name)}: ${problem}. Lower maxmemory, raise ${raise}, or set oversubscribed: true to allow this`];
     });
   }
   const limited = deployments.filter(([, { settings }]) => (settings.maxmemory ?? 0) > 0);

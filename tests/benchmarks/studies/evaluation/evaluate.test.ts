@@ -343,7 +343,7 @@ describe("the study engines", () => {
     expect(said(64, 138, 147)[0]).toMatch(/^supported: 138 to 149/);
     expect(said(256, 330, 348)).toEqual([
       expect.stringMatching(
-        /^inconclusive: the study inserts values of 256 bytes, and the published document values of 64 bytes/,
+        /^inconclusive: the study inserts values of 256 bytes, but the published document used values of 64 bytes/,
       ),
       expect.stringMatching(/^inconclusive/),
     ]);
@@ -454,7 +454,7 @@ describe("a study's results", () => {
           8,
         ),
       ).join(),
-    ).toContain("of 9 intervals about 1 will miss it by chance");
+    ).toContain("about 1 of these 9 intervals will miss their true ratio by chance");
     const atRate = study({ "io-threads": [1, 2], rate: [1000] });
     const always = study(
       {},

@@ -220,7 +220,7 @@ describe("what a platform cannot give", () => {
         settings: { maxmemory: "10gb" },
         pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
       }),
-      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; expected at most \d\.\d GiB of the memory limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower it, or raise valkey:deployments\.d\.pods\.resources\.limits\.memory, or allow it with oversubscribed: true$/,
+      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; expected at most \d\.\d GiB of the memory limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower maxmemory, raise valkey:deployments\.d\.pods\.resources\.limits\.memory, or set oversubscribed: true to allow this$/,
     ],
     [
       "replicas that no even spread keeps apart",
