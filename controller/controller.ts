@@ -164,6 +164,7 @@ export class Controller {
     this.log(`${name}: ${message}`);
     if (kind === "waiting" || kind === "begun" || kind === "step") return;
     this.endpoint.recordRepair(name, kind);
+    if (kind === "unneeded") return;
     const isFailed = kind === "failed";
     const success = isReplacement ? "Replaced" : "Repaired";
     await this.#tell({ reason: isFailed ? "RepairFailed" : success, message, isWarning: isFailed });
