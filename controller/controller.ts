@@ -1,4 +1,4 @@
-/** Looks at one deployment on Kubernetes at intervals, reports what it finds, and makes the repairs that are safe. */
+/** Verifies one deployment on Kubernetes at intervals, reports failures, and makes the repairs that are safe. */
 import { readFile } from "node:fs/promises";
 import { messageOf } from "../lib/errors";
 import type { KubernetesReference } from "../platforms/deployment-reference";
@@ -23,11 +23,11 @@ import type { ControllerSettings } from "./pod-settings";
 import { LeaseLock } from "./repair-lock";
 import { watch } from "./watch";
 
-/** Time between two looks while the deployment does not pass, milliseconds. */
+/** Time between two verifications while the deployment fails verification, milliseconds. */
 const FAILING_EVERY_MS = 5_000;
 /**
- * Time limit for pods and servers to answer while the deployment does not pass, milliseconds. A shorter limit finds
- * shards without a primary earlier, but all connections must fit into it.
+ * Time limit for the answers of pods and servers while the deployment fails verification, milliseconds. `perNode` is
+ * added for each node. A short limit finds shards without a primary early, but must suffice to connect to every node.
  */
 const FAILING_LOOK_MS = { base: 5_000, perNode: 50 };
 /** Time between two readings of the certificates' expiry, milliseconds. */
@@ -36,14 +36,14 @@ const CERTIFICATES_EVERY_MS = 600_000;
 export class Controller {
   /** Time of the last reading of the certificates' expiry, milliseconds since 1970. */
   #certificatesAt = 0;
-  /** Whether the deployment passed verification in the last look. */
+  /** Whether the deployment passed the last verification. */
   #passes = true;
   readonly #lostShards: LostShards;
-  /** Healer of the deployment; undefined if the controller only looks. */
+  /** Repairs the deployment; undefined if the controller only verifies it. */
   readonly #healer: Healer | undefined;
 
   /**
-   * @param identity name of this process, unique among all that may change the deployment
+   * @param identity name of this process, unique among all processes that may change the deployment
    * @param log prints a line
    */
   constructor(
@@ -69,7 +69,7 @@ export class Controller {
     return this.settings.target;
   }
 
-  /** Looks at the deployment at intervals, until the signal is aborted. */
+  /** Verifies the deployment at intervals, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { everySeconds } = this.settings;
     const { namespace, statefulSet } = this.#target;
@@ -140,8 +140,8 @@ export class Controller {
   }
 
   /**
-   * A healer of the deployment.
-   * @param identity name of this process, unique among all that may change the deployment
+   * Creates the healer, which repairs the deployment.
+   * @param identity name of this process, unique among all processes that may change the deployment
    */
   #newHealer(identity: string): Healer {
     const { target, replaceLostMachinesAfterSeconds: seconds } = this.settings;
@@ -189,7 +189,10 @@ export class Controller {
     }
   }
 
-  /** The present password. A kubelet changes the file some time after an update has changed the Secret. */
+  /**
+   * The password in the file of the Secret. The file is read each time, because the kubelet replaces it some time after
+   * an update has changed the Secret.
+   */
   #password(): Promise<string> {
     return readFile(this.settings.passwordFile, "utf8");
   }

@@ -1,6 +1,7 @@
 /**
- * The HTTP endpoint of a watching process: metrics for Prometheus, and the results of the last looks at deployments, as
- * JSON. The probes of the controller's pod ask for the metrics, so they pass whatever the looks find.
+ * The HTTP endpoint of the controller and of the command `watch`: metrics for Prometheus, and the last verification of
+ * each deployment as JSON. The probes of the controller's pod request the metrics, so they pass even if a verification
+ * fails.
  */
 import { once } from "node:events";
 import type { Server } from "node:http";
@@ -14,7 +15,7 @@ import { LookMetrics } from "./metrics";
 
 /** Path of the metrics. */
 export const METRICS_PATH = "/metrics";
-/** Path of the last look at each deployment, as a JSON list. */
+/** Path of a JSON list with the last verification of each deployment. */
 export const LOOKS_PATH = "/looks";
 
 export class LookEndpoint {
@@ -48,13 +49,16 @@ export class LookEndpoint {
     return endpoint;
   }
 
-  /** @param former the previous look; undefined for the first look */
+  /**
+   * Stores the result of a verification, and updates the metrics.
+   * @param former the previous result; undefined for the first one
+   */
   record(look: Look, former: Look | undefined): void {
     this.#looks.set(look.deployment, look);
     this.#metrics.record(look, former);
   }
 
-  /** @param end earliest end of the servers' certificates, milliseconds since 1970 */
+  /** @param end earliest expiry of the servers' certificates, milliseconds since 1970 */
   recordCertificateEnd(deployment: string, end: number): void {
     this.#metrics.recordCertificateEnd(deployment, end);
   }

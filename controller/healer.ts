@@ -1,4 +1,4 @@
-/** Repairs one deployment after a look, if a repair is safe. */
+/** Repairs one deployment after a verification, if a repair is safe. */
 import { messageOf } from "../lib/errors";
 import type { ReportProgress } from "../lib/progress";
 import type { RepairOrder } from "../provider/updates/repair";
@@ -15,8 +15,8 @@ export const REPAIR_MS = 300_000;
 type Repair = Extract<HealingDecision, { kind: "repair" }>;
 
 /**
- * Event that a healer reports. The kind `waiting` is a reason why a problem is not repaired, and the kind `step` is a
- * step of a repair.
+ * Event that a healer reports. The kind `waiting` gives a reason why a problem is not repaired. The kind `step`
+ * describes a step of a repair.
  */
 export interface HealingReport {
   readonly kind: "waiting" | "begun" | "step" | RepairOutcome;
@@ -36,18 +36,18 @@ export interface HealedDeployment {
   /**
    * Repairs the deployment.
    * @returns whether anything had to be changed
-   * @throws Failure when the deployment must not be changed, or is not as it should be afterwards
+   * @throws Failure when the deployment must not be changed, or when the repair does not succeed
    */
   readonly repair: (order: RepairOrder, signal: AbortSignal, report: ReportProgress) => Promise<boolean>;
   /** Replaces pods whose machines do not come back. @default such pods are not replaced */
   readonly lostMachines?: LostMachines | undefined;
-  /** Receives each event of the healer. The healer reports a reason to wait once. */
+  /** Receives each event of the healer. The healer does not report a reason to wait twice in a row. */
   readonly report: (report: HealingReport) => void | Promise<void>;
 }
 
 export class Healer {
   #memory: HealingMemory;
-  /** Whether the memory contains the repairs of former processes. */
+  /** Whether the memory contains the repairs by earlier processes. */
   #isInformed = false;
   /** Reason why the last problem was not repaired, so that it is reported once. */
   #waiting = "";
@@ -57,12 +57,12 @@ export class Healer {
     private readonly deployment: HealedDeployment,
     private readonly now: () => number = Date.now,
   ) {
-    // There may have been a failover while nobody looked.
+    // A failover may have happened before this process started.
     this.#memory = { ...NO_MEMORY, failoverAt: now() };
   }
 
   /**
-   * Decides after a look whether to repair, and repairs. The method throws only errors of `report`.
+   * Decides after a verification whether to repair, and repairs. The method throws only errors of `report`.
    * @param signal ends a repair in an orderly way when it is aborted
    */
   async afterLook(look: Look, signal: AbortSignal): Promise<void> {
@@ -85,7 +85,10 @@ export class Healer {
     if (decision.kind === "repair") await this.#repairAlone(decision, signal);
   }
 
-  /** Reads who holds the lock and, once, the repairs of former processes. @throws the errors of `observe` */
+  /**
+   * Reads who holds the lock. The first call also reads the repairs by earlier processes.
+   * @throws the errors of `observe`
+   */
   async #inform(): Promise<void> {
     const history = await this.deployment.lock.observe();
     if (!this.#isInformed) this.#memory = { ...this.#memory, ...history };
@@ -100,7 +103,7 @@ export class Healer {
 
   /**
    * Replaces a pod on a lost machine if a server cannot be reached.
-   * @returns whether a machine with pods is away. If so, the healer repairs nothing else
+   * @returns whether a machine with pods is gone or not Ready. If so, the healer repairs nothing else
    */
   async #replaceLost({ assertions }: Look, signal: AbortSignal): Promise<boolean> {
     const { lostMachines } = this.deployment;
@@ -147,7 +150,7 @@ export class Healer {
   /**
    * Does the work while this process holds the lock, so that no update and no other process changes the deployment. The
    * method reports errors and does not throw them.
-   * @param counted memory that counts this work, if it is a repair. @default the present memory
+   * @param counted memory that already counts this work as a repair. @default the present memory
    * @returns whether the work was done
    */
   async alone(
@@ -182,7 +185,8 @@ export class Healer {
     const onStep: ReportProgress = (line, passing) => {
       if (passing !== true) void this.#report("step", line);
     };
-    // An update may have begun and failed since the look.
+    // Settings are repaired only if this process still knows the settings of the last update. An update may have begun
+    // and failed since the verification.
     const order = { handOver, abandoned, settings: settings && this.deployment.lock.hasCurrentSettings() };
     const [outcome, text] = await this.deployment.repair(order, signal, onStep).then(
       (changed): [RepairOutcome, string] =>

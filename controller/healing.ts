@@ -1,6 +1,6 @@
 /**
- * Decides after each look whether the controller repairs the deployment: what can be repaired, how long to wait before
- * a repair, and how many repairs an hour may have. Pure.
+ * Decides after each verification whether the controller repairs the deployment: what can be repaired, how long to wait
+ * before a repair, and how many repairs are allowed in an hour. Pure.
  */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
 import type { AssertionId } from "../valkey/verification/assertion";
@@ -8,7 +8,7 @@ import { listNames } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
 
-/** Assertions that a repair can make hold again. */
+/** Assertions that a repair can restore. */
 const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
   "links-up",
   "primaries",
@@ -39,8 +39,8 @@ const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "lag-bounded",
 ]);
 /**
- * Assertion that no slot is open. If nobody works on the open slots any more, a repair closes them. Otherwise the
- * controller repairs nothing.
+ * Assertion that no slot is open. A slot is open while its migration has begun but not ended. A repair ends an
+ * abandoned migration. During any other migration, the controller repairs nothing.
  */
 const NO_MOVES: AssertionId = "no-moves";
 /**
@@ -51,16 +51,20 @@ const NO_MOVES: AssertionId = "no-moves";
 const ABANDONED_MINUTES = { sameKeys: 5, otherKeys: 30 };
 
 /**
- * Seconds for which looks must find the same problems before they are repaired. Most of the time the deployment
- * recovers by itself: a pod that has lost its data joins again within half a minute.
+ * Seconds for which verifications must find the same problems before the controller repairs them. Most of the time the
+ * deployment recovers by itself: a pod that has lost its data joins again within half a minute.
  */
 const STEADY_SECONDS = 20;
 /**
- * Seconds for which looks must find the same problems while nodes that reply do not reach each other. A cut network
- * recovers by itself, and no repair mends it. But nodes that have old addresses of each other need a repair.
+ * Seconds for which verifications must find the same problems if nodes reply to the controller but do not reach each
+ * other. If the network is cut, a repair cannot help. If the nodes only know outdated addresses of each other, they
+ * need a repair.
  */
 const SEPARATED_SECONDS = 120;
-/** Time without a failover after which a replica may take over for an even spread over the zones, minutes. */
+/**
+ * Minutes that must pass after a failover before a repair may hand a primary over to spread the primaries evenly over
+ * the zones.
+ */
 const QUIET_MINUTES = 5;
 /**
  * Longest wait after repairs that did not help, minutes. The first wait is one minute, and each further wait is twice
@@ -70,8 +74,8 @@ const LONGEST_WAIT_MINUTES = 16;
 /** Highest number of repairs and replaced pods together in one hour. */
 export const MAX_REPAIRS_PER_HOUR = 6;
 /**
- * Assertion that the compared settings are the same on every node, and as configured. A repair can restore them if the
- * controller repairs settings and somebody has changed a configured setting.
+ * Assertion that the compared settings are the same on every node, and as configured. The controller restores changed
+ * settings only if it may repair settings.
  */
 const SAME_SETTINGS: AssertionId = "same-settings";
 const MINUTE_MS = 60_000;
@@ -81,27 +85,31 @@ const HOUR_MS = 60 * MINUTE_MS;
 export interface RepairHistory {
   /** Times of the repairs of the last hour, milliseconds since 1970. */
   readonly repairs: readonly number[];
-  /** Number of repairs in a row after which the next look still found a problem. */
+  /** Number of repairs in a row after which the next verification still found a problem. */
   readonly inVain: number;
   /**
-   * Whether the last repair has not succeeded. Such a repair may have left the disruption budgets of a cluster tight.
+   * Whether the last repair has not succeeded. Such a repair may have left disruption budgets that allow the eviction
+   * of only one pod at a time.
    */
   readonly isUnfinished: boolean;
 }
 
-/** Memory of the controller between two looks. */
+/** Facts that the controller remembers between two verifications. */
 export interface HealingMemory extends RepairHistory {
   /** Whether settings that somebody changed by hand are repaired. */
   readonly repairsSettings: boolean;
-  /** The problems that the last look found; undefined if it found none. */
+  /** The problems that the last verification found; undefined if it found none. */
   readonly problems: string | undefined;
-  /** Time of the first of the looks that found these problems, milliseconds since 1970. */
+  /** Time of the verification that first found these problems, milliseconds since 1970. */
   readonly since: number;
-  /** The last known primaries by slots. A look that could not ask every node knows fewer primaries. */
+  /** The last known primaries by slots. They include primaries that the last verification could not reach. */
   readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
-  /** Signs of work on open slots, and the times when they last changed; undefined if no slot is open. */
+  /**
+   * Checksums that change while somebody works on open slots, and the times when they last changed; undefined if no
+   * slot is open.
+   */
   readonly open:
     { readonly work: string; readonly workAt: number; readonly keys: string; readonly keysAt: number } | undefined;
 }
@@ -118,7 +126,7 @@ export const NO_MEMORY: HealingMemory = {
   isUnfinished: false,
 };
 
-/** Decision after a look. */
+/** Decision after a verification. */
 export type HealingDecision =
   /** Nothing is to be repaired. */
   | { readonly kind: "none" }
@@ -136,7 +144,7 @@ export type HealingDecision =
       readonly settings?: boolean | undefined;
     };
 
-/** The memory after a look. */
+/** The memory, updated with the result of a verification. */
 export function remember(before: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
   const memory = { ...before, open: rememberOpenSlots(before, look) };
@@ -154,8 +162,8 @@ export function remember(before: HealingMemory, look: Look): HealingMemory {
 }
 
 /**
- * The memory of open slots after a look. If the look could not read the open slots, the time without work starts again,
- * because somebody may have worked on these slots meanwhile.
+ * The memory of open slots, updated with the result of a verification. If the verification could not read the open
+ * slots, the time without work starts again, because somebody may have worked on these slots meanwhile.
  */
 function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): HealingMemory["open"] {
   if (openSlots === undefined) return undefined;
@@ -182,7 +190,7 @@ export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceed
   return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now], isUnfinished: !hasSucceeded };
 }
 
-/** @param memory memory that includes this look */
+/** Decides whether to repair. @param memory memory that is updated with this look */
 export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const what = problemsOf(memory, look);
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });
@@ -212,7 +220,10 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   return { kind: "repair", what, handOver, abandoned: memory.open?.work, settings };
 }
 
-/** Reason why somebody may be working on open slots; undefined if no slot is open, or if the migration is abandoned. */
+/**
+ * Reason to assume that somebody still works on open slots; undefined if no slot is open, or if the migration is
+ * abandoned.
+ */
 function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }: Look): string | undefined {
   if (assertions.every(({ id, holds }) => id !== NO_MOVES || holds)) return undefined;
   if (open === undefined || openSlots === undefined)
@@ -227,8 +238,8 @@ function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }:
 }
 
 /**
- * Names of the failed assertions that a repair can restore. If all assertions hold, these are the remarks of the look,
- * or the end of a repair that did not succeed.
+ * Names of the failed assertions that a repair can restore. If all assertions hold, these are the remarks of the
+ * verification, or a text about the last repair if it did not succeed.
  */
 function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
   const { pass, assertions, remarks } = look;
@@ -244,6 +255,6 @@ function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
 function describeProblems(memory: HealingMemory, look: Look): string | undefined {
   const problems = problemsOf(memory, look);
   if (problems.length === 0) return undefined;
-  // The wait begins again when a cut begins or ends.
+  // The wait begins again when nodes lose or regain the connections to each other.
   return [...problems, ...(look.separated === undefined ? [] : ["separated"])].join("; ");
 }

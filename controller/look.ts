@@ -1,4 +1,7 @@
-/** One look at a deployment: the verdict, the failed assertions and the primaries, as plain data. Pure. */
+/**
+ * Result of one verification of a deployment (a look): the verdict, the assertions and the primaries, as plain data.
+ * Pure.
+ */
 import { compact } from "../lib/compact";
 import { formatDuration } from "../lib/units";
 import { separatedNodes } from "../valkey/verification/cluster-verdict";
@@ -8,7 +11,7 @@ import { formatRanges } from "../valkey/topology/slots";
 import type { OpenSlots } from "../valkey/resize/open-slots";
 import type { Inspection } from "../provider/updates/drift";
 
-/** An assertion as a look found it. */
+/** Result of one assertion. */
 export interface AssertionLook {
   readonly id: string;
   readonly holds: boolean;
@@ -17,12 +20,12 @@ export interface AssertionLook {
   readonly nodes: readonly string[];
 }
 
-/** Result of one look at a deployment. */
+/** Result of one verification of a deployment by the controller or by the command `watch`. */
 export interface Look {
   readonly deployment: string;
-  /** Time of the look, ISO 8601. */
+  /** Time at which the verification began, ISO 8601. */
   readonly at: string;
-  /** Duration of the look, seconds. */
+  /** Duration of the verification, seconds. */
   readonly seconds: number;
   readonly pass: boolean;
   /** Time since which `pass` has had its present value, ISO 8601. */
@@ -34,8 +37,7 @@ export interface Look {
   /** Names of the primaries by slots, such as `0-5460`. In replication mode the key is an empty string. */
   readonly primaries: Readonly<Record<string, string>>;
   /**
-   * Slots whose migration was begun but not finished; undefined if there are no such slots, or if the look did not read
-   * them.
+   * Slots whose migration was begun but not finished; undefined if there are no such slots, or if they were not read.
    */
   readonly openSlots?: OpenSlots | undefined;
   /**
@@ -43,11 +45,11 @@ export interface Look {
    * if all nodes that reply reach each other.
    */
   readonly separated?: readonly string[] | undefined;
-  /** Names of settings that servers take without a restart, and that do not have their configured values. */
+  /** Names of settings that differ from the configuration, and that CONFIG SET can change without a restart. */
   readonly changedSettings?: readonly string[] | undefined;
 }
 
-/** @param former the previous look; undefined for the first look */
+/** The look from the facts of an inspection. @param former the previous look; undefined for the first look */
 export function lookOf(
   deployment: string,
   { verification, drift, openSlots }: Inspection,

@@ -1,4 +1,6 @@
-/** Replaces pods whose machines do not come back. It reads the facts, asks for the decision, and deletes one pod. */
+/**
+ * Replaces pods whose machines do not come back. It reads the facts, lets `replacement.ts` decide, and deletes one pod.
+ */
 import { Failure } from "../lib/errors";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
@@ -16,7 +18,7 @@ export class LostMachines {
   #memory: MachineMemory = new Map();
 
   /**
-   * @param afterSeconds time for which a machine must have been away before its pods are replaced
+   * @param afterSeconds time for which a machine must have been gone or not Ready before its pods are replaced, seconds
    * @param password reads the present password
    */
   constructor(
@@ -27,7 +29,7 @@ export class LostMachines {
   ) {}
 
   /**
-   * Decides whether a pod is replaced now. Call this method after each look that cannot reach a server.
+   * Decides whether a pod is replaced now. Call this method after each verification that cannot reach a server.
    * @param repairs times of the repairs of the last hour
    * @throws Failure when Kubernetes or the running servers do not answer
    */
@@ -47,7 +49,7 @@ export class LostMachines {
   /**
    * Deletes the pod, and its claims if their volumes are on the lost machine. Call this method while the Lease is held.
    * It decides again first, because an update may have changed the deployment before this process got the Lease.
-   * @param repairs the same times as for the decision
+   * @param repairs the times that were passed to `decide`
    * @throws Failure when the pod must not be replaced any more, or a deletion fails; the reason of the signal
    */
   async replace({ pod }: Replacement, repairs: readonly number[], signal: AbortSignal): Promise<void> {

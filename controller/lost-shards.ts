@@ -24,7 +24,7 @@ const SIGNS: ReadonlySet<string> = new Set(["reachable", "state-ok", "slots-cove
 const ELECTION_TIMEOUTS = 4;
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
 
-/** The part of the controller that acts on lost shards. */
+/** Deployment, setting and functions that the controller passes to `LostShards`. */
 export interface LostShardsContext {
   readonly kubernetes: KubernetesClient;
   readonly target: KubernetesReference;
@@ -33,7 +33,7 @@ export interface LostShardsContext {
   readonly tell: (event: EventText) => Promise<void>;
   /**
    * Does the work while it holds the Lease.
-   * @returns false if the work was not done, because something else holds the Lease
+   * @returns false if the work was not done, because another process holds the Lease
    */
   readonly withLease: (signal: AbortSignal, work: (held: AbortSignal) => Promise<void>) => Promise<boolean>;
 }
@@ -48,7 +48,10 @@ export class LostShards {
 
   constructor(private readonly context: LostShardsContext) {}
 
-  /** Acts on a look. @throws Failure when pods, machines or nodes may not be read, or a takeover fails */
+  /**
+   * Acts on the result of a verification.
+   * @throws Failure when pods, machines or nodes cannot be read, or a takeover fails
+   */
   async onLook(look: Look, password: string, signal: AbortSignal): Promise<void> {
     const { kubernetes, target, reaction } = this.context;
     if (target.mode !== "cluster") return;
@@ -64,7 +67,8 @@ export class LostShards {
 
   async #takeOver(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
     const { plan, doubts } = await this.#plan(scene);
-    // Until then, Kubernetes may find out that a machine is gone, or the nodes may recover.
+    // Refusals are not reported before an election had its time. Until then, Kubernetes may notice that a machine is
+    // gone, or the nodes may recover.
     const refusals = this.#hasWaited(plan) && plan.refusals.length > 0 ? [...plan.refusals, ...doubts] : [];
     await this.#say(refusals.map((why) => `no replica takes over: ${why}`));
     if (plan.takeovers.length === 0 || !this.#mayPerform(plan)) return;
@@ -111,7 +115,7 @@ export class LostShards {
     return performance.now() - this.#lost.since >= ELECTION_TIMEOUTS * timeout;
   }
 
-  /** Prints the commands that a person can run if the servers that do not reply are off. */
+  /** Logs the commands that a person can run if the servers that do not reply are off. */
   async #advise(scene: TakeoverScene): Promise<void> {
     const { plan, silent } = await planFromNodes(scene, undefined);
     const reasons = plan.refusals.map((why) => `no replica can take over: ${why}`);

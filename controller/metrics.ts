@@ -1,4 +1,4 @@
-/** Results of looks at deployments, as metrics for Prometheus. */
+/** Results of verifications, as metrics for Prometheus. */
 import { Counter, Gauge, Registry } from "prom-client";
 import { failoversBetween } from "./look";
 import type { Look } from "./look";
@@ -49,7 +49,7 @@ export class LookMetrics {
     return this.#registry.contentType;
   }
 
-  /** Sets the metrics to the result of a look. @param former the previous look; undefined for the first look */
+  /** Sets the metrics to the result of a verification. @param former the previous look; undefined for the first look */
   record(look: Look, former: Look | undefined): void {
     const { deployment, pass, assertions, at, seconds } = look;
     this.#verified.set({ deployment }, Number(pass));
@@ -60,7 +60,7 @@ export class LookMetrics {
     this.#failovers.inc({ deployment }, failoversBetween(former?.primaries ?? {}, look.primaries));
   }
 
-  /** @param end milliseconds since 1970 */
+  /** @param end earliest expiry of the certificates, milliseconds since 1970 */
   recordCertificateEnd(deployment: string, end: number): void {
     this.#certificate.set({ deployment }, end / 1000);
   }

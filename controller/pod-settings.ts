@@ -4,14 +4,14 @@ import { checksum } from "../lib/checksum";
 import { BadInput } from "../lib/errors";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 
-/** Port of the metrics and of the last look. */
+/** Port on which the controller serves its metrics and the last verification. */
 export const CONTROLLER_PORT = 9_122;
 /**
- * Time between two looks at the deployment, seconds. Each look sends some commands to every node. The time is at most
- * `max`, because the alert `ValkeyNotWatched` fires when the last look is five minutes old.
+ * Time between two verifications of the deployment, seconds. Each verification sends some commands to every node. The
+ * time is at most `max`, because the alert `ValkeyNotWatched` fires when the last verification is five minutes old.
  */
 export const LOOK_SECONDS = { min: 5, max: 120, default: 30 } as const;
-/** Time for which a machine must have been away before the controller replaces its pods, seconds. */
+/** Time for which a machine must have been gone or not Ready before the controller replaces its pods, seconds. */
 export const LOST_MACHINE_SECONDS = { min: 60, max: 86_400 } as const;
 /** Environment variable with the checksum of the settings' text. */
 export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";

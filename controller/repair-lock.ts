@@ -10,8 +10,8 @@ import { historyIn, historyNote } from "./history-annotation";
 /** A lock for the repairs of one deployment. One process uses one object for all its repairs. */
 export interface RepairLock {
   /**
-   * Reads who holds the lock. Callers must call this method after every look.
-   * @returns repairs by former processes, if the lock records them
+   * Reads who holds the lock. Callers must call this method after every verification.
+   * @returns repairs by earlier processes, if the lock records them
    * @throws Failure when the lock cannot be read
    */
   readonly observe: () => Promise<RepairHistory | undefined>;
@@ -43,7 +43,7 @@ export class LeaseLock implements RepairLock {
 
   /**
    * @param target the deployment at this time. Its nodes may change, but its Lease stays the same
-   * @param identity name of this process, unique among all that may change the deployment
+   * @param identity name of this process, unique among all processes that may change the deployment
    */
   constructor(
     kubernetes: KubernetesClient,
@@ -61,7 +61,7 @@ export class LeaseLock implements RepairLock {
 
   async begin(history: RepairHistory): Promise<string | undefined> {
     const outdated = "an update that changes the nodes of the deployment has not succeeded; run pulumi up again";
-    // Asked before as well, because taking the Lease counts as a repair.
+    // The same check runs before the Lease is taken, because taking the Lease counts as a repair.
     if (this.#isOutdated()) return outdated;
     const other = await this.#lease.acquire(historyNote(history));
     if (other !== undefined) return `${other} holds Lease ${this.target().lease ?? ""}`;
@@ -114,7 +114,7 @@ export class FileLock implements RepairLock {
   }
 }
 
-/** Lock that is always free. It serves for servers that no other process is known to change. */
+/** Lock that is always free, for servers that no other process is known to change. */
 export const NO_LOCK: RepairLock = {
   observe: () => Promise.resolve(undefined),
   begin: () => Promise.resolve(undefined),

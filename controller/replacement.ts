@@ -11,9 +11,9 @@ export interface PlaceFacts {
   readonly machines: readonly MachineState[];
   readonly servers: readonly PodPlace[];
   readonly sentinels: readonly PodPlace[];
-  /** Wanted numbers of servers and of Sentinels. */
+  /** Configured numbers of servers and of Sentinels. */
   readonly wanted: { readonly servers: number; readonly sentinels: number };
-  /** Whether a server keeps running after a driver has taken its volume away. */
+  /** Whether a server keeps running after a storage driver has detached its volume. */
   readonly outlivesDisk: boolean;
 }
 
@@ -43,7 +43,9 @@ export type ReplacementDecision =
 
 const GONE = "gone";
 
-/** The memory after machines were listed. If the state of a machine has changed, its time starts again. */
+/**
+ * The memory, updated with the listed machines. If the state of a machine has changed, its time `since` starts again.
+ */
 export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: number): MachineMemory {
   const states = machineStates(facts);
   return new Map(
@@ -55,7 +57,11 @@ export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: 
   );
 }
 
-/** @param memory memory that includes these facts @param now time of the same clock as in the memory */
+/**
+ * Decides whether to replace a pod now.
+ * @param memory memory that includes these facts
+ * @param now present time by the clock of the memory
+ */
 export function decideReplacement(
   memory: MachineMemory,
   facts: PlaceFacts,
@@ -74,7 +80,7 @@ export function decideReplacement(
   const names = [...new Set(all.map(({ machine = "" }) => machine))];
   const isLost = (name: string): boolean => now - (memory.get(name)?.since ?? now) >= afterSeconds * 1000;
   const early = names.filter((name) => !isLost(name));
-  // Pods on such a machine may come back, and meanwhile nobody else may be touched.
+  // Pods on such a machine may come back. Until then, no other pod may be replaced.
   if (early.length > 0)
     return wait(
       `machines must be gone or not Ready for ${afterSeconds} s before their pods are replaced: ${listNames(early)} (affected pods: ${listNames(all.map(nameOf))})`,
@@ -144,10 +150,10 @@ function whyTooMany(repairs: readonly number[]): string | undefined {
 
 /**
  * Claims whose volumes forbid the replacement of the pod. The lost machine may still run the old server, and with the
- * same volume the new server would have the same node ID. The replacement is safe only if a driver takes the volume
- * from the old machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so it never
- * comes back with outdated slots. If the machine is gone, the claims do not matter, because Kubernetes itself deletes
- * the pod.
+ * same volume the new server would have the same node ID. The replacement is safe only if a storage driver detaches the
+ * volume from the old machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so
+ * it never comes back with outdated slots. If the machine is gone, the claims do not matter, because Kubernetes itself
+ * deletes the pod.
  */
 function holdingClaims({ machines, outlivesDisk }: PlaceFacts, { machine, claims }: PodPlace): string[] {
   if (!machines.some(({ name }) => name === machine)) return [];

@@ -1,10 +1,10 @@
-/** Looks at deployments repeatedly. */
+/** Verifies a deployment at intervals. */
 import { pause } from "../lib/polling";
 import type { Inspection } from "../provider/updates/drift";
 import type { Look } from "./look";
 import { lookOf } from "./look";
 
-/** A deployment to look at. */
+/** A deployment to verify. */
 export interface Watched {
   readonly name: string;
   /** Asks every node for its state, and verifies the deployment. The function never throws. */
@@ -13,25 +13,31 @@ export interface Watched {
 
 /** Options of `watch`. */
 export interface WatchOptions {
-  /** Time between the starts of two looks, milliseconds. A look that takes longer delays the next look. */
+  /**
+   * Time between the starts of two verifications, milliseconds. A verification that takes longer delays the next one.
+   */
   readonly everyMs: number;
-  /** Time between two looks while the deployment does not pass, milliseconds. @default `everyMs` */
+  /** Time between two verifications while the deployment fails verification, milliseconds. @default `everyMs` */
   readonly failingEveryMs?: number | undefined;
   /**
-   * Waits until something has changed since its last call. The next look then comes early, but at least
-   * `failingEveryMs` after the last look. @default looks come by the clock only
+   * Waits until something has changed since its last call. The next verification then comes early, but not earlier than
+   * `failingEveryMs` after the last one.
+   * @default changes cause no early verification
    */
   readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Signal that ends `watch` when it is aborted. */
   readonly signal: AbortSignal;
   /**
-   * Called after every look; the next look waits for it.
-   * @param former the look before; undefined for the first look
+   * Called after every verification. The next verification begins when this function has finished.
+   * @param former the previous result; undefined for the first one
    */
   readonly onLook: (look: Look, former: Look | undefined) => void | Promise<void>;
 }
 
-/** Looks until the signal is aborted. @returns the last look; undefined if the first one was not finished */
+/**
+ * Verifies the deployment at intervals until the signal is aborted.
+ * @returns the last result; undefined if the first verification was not finished
+ */
 export async function watch({ name, inspect }: Watched, options: WatchOptions): Promise<Look | undefined> {
   const { everyMs, failingEveryMs = everyMs, untilChange, signal, onLook } = options;
   const isOver = (): boolean => signal.aborted;
@@ -40,7 +46,7 @@ export async function watch({ name, inspect }: Watched, options: WatchOptions): 
     const at = new Date();
     const began = performance.now();
     const inspection = await inspect(signal);
-    // A look that was interrupted has not seen everything.
+    // An interrupted verification is incomplete, so it is discarded.
     if (isOver()) return former;
     const elapsedMs = performance.now() - began;
     const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });

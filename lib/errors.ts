@@ -1,6 +1,6 @@
 /**
  * Errors for the user. The program prints only the message of such an error, without a stack trace. All other errors
- * are errors of this program.
+ * are defects of this program.
  */
 
 /**

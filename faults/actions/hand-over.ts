@@ -19,12 +19,12 @@ import { resumeSentinels } from "./rejoin";
 const MANUAL_FAILOVER_MS = 6_000;
 /**
  * Time after which FAILOVER is requested again, milliseconds. The repeat is needed because FAILOVER may wait as long as
- * `repl-timeout`. This happens if a host name still has the address of a pod that no longer exists.
+ * `repl-timeout`. FAILOVER waits so long if a host name still resolves to a pod that no longer exists.
  */
 const PROMOTION_MS = 8_000;
 /** Time after which a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
-/** Milliseconds between the redirection of clients and the end of the old primary. */
+/** Time that clients get to follow redirects to the new primary before the old primary may end, milliseconds. */
 const DRAIN_MS = 500;
 
 /**

@@ -36,9 +36,8 @@ export function awaitLoaded(name: string, connection: Connection, context: Fault
 }
 
 /**
- * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. If failovers were
- * enabled, a replica would take over from a primary as long as the replica does not know the new address of this
- * primary.
+ * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. Otherwise, a replica that
+ * does not know the new address of its primary yet would take over from it.
  */
 async function rejoinCluster(context: FaultContext): Promise<void> {
   const { injector, observer } = context;

@@ -4,7 +4,7 @@ import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
-/** Makes each initial primary a primary again, by a hand-over, if it is now a replica. */
+/** Hands the role of primary back to each initial primary that is now a replica. */
 export async function restoreRoles(initialPrimaries: readonly string[], context: FaultContext): Promise<void> {
   const { observer } = context;
   await awaitCondition("every node is up and every replica linked", () => observer.isRedundant, context);

@@ -23,8 +23,8 @@ const FILL_CHUNK_BYTES = 64 * 1024;
 
 /**
  * Injects faults into processes. The injector remembers the nodes that it froze and the disks that it filled, so that
- * `restore` can heal them. `platforms/host/side-effects.ts` cuts networks with
- * iptables, and records this in the run directory of the host.
+ * `restore` can heal them. `platforms/host/side-effects.ts` cuts networks with iptables and records each cut in the run
+ * directory, so that a cut can be healed after this process was killed.
  */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();

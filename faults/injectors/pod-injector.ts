@@ -65,8 +65,8 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * Deletes the pods without a grace period. The machine still gives the server of a pod a second or two, in which a
-   * primary would hand its slots over. So SHUTDOWN NOW ends the server first. Like SIGKILL, the command neither saves
+   * Deletes the pods without a grace period. Even so, the kubelet lets a server run for a second or two, in which a
+   * primary would hand its slots over. So SHUTDOWN NOW ends the server at once. Like SIGKILL, the command neither saves
    * data nor waits for replicas.
    */
   readonly kill = async (nodes: readonly string[]): Promise<void> => {

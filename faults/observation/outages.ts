@@ -19,7 +19,7 @@ export interface Outage {
  * The outage of a shard, or of any other set of writes.
  *
  * The time between two acknowledgements is an outage if a write that was due in this time failed or got no reply. If
- * all of these writes were acknowledged late, the time counts as latency.
+ * all writes that were due in this time were acknowledged late, the time counts as latency and not as an outage.
  */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);

@@ -11,7 +11,7 @@ export interface Timeline {
   readonly unknown: readonly number[];
 }
 
-/** Highest number of steps. If more steps of STEP_MS would be needed, the steps are made longer than STEP_MS. */
+/** Highest number of steps. A timeline that would need more steps has longer steps than STEP_MS. */
 const MAX_STEPS = 600;
 const STEP_MS = 50;
 

@@ -2,8 +2,8 @@
 import type { Shape } from "../../valkey/topology/placement";
 
 /**
- * Time at which a fault is healed. `served` is the time at which all slots are served again. If it becomes clear
- * earlier that the slots will not be served without assistance, the fault is healed as soon as this is clear.
+ * Time at which a fault is healed. `served` means that the fault is healed when all slots are served again. If they are
+ * still not served after a time limit, the program assists the deployment and then heals the fault.
  */
 export type HealTime = "served" | { readonly seconds: number };
 

@@ -35,7 +35,7 @@ export function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutli
     : ["no replica takes over: cluster-replica-no-failover is set"];
 }
 
-/** Warnings about shards without nodes. @param headless primaries that are the last nodes of their shards */
+/** Warnings about shards that lose all their nodes. @param headless primaries of these shards */
 export function headlessWarnings(headless: readonly string[]): string[] {
   if (headless.length === 0) return [];
   return [

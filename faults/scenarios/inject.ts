@@ -9,8 +9,8 @@ import type { ScenarioRun } from "./scenario-run";
 export interface Injection {
   readonly startedAt: Date;
   /**
-   * Start of the time in which latencies count as latencies before the fault. The first half of the undisturbed writes
-   * is a warm-up and does not count.
+   * Start of the time from which latencies are recorded as latencies before the fault. The first half of the
+   * undisturbed writes is a warm-up and is not recorded.
    */
   readonly steadyMs: number;
   readonly faultMs: number;

@@ -27,9 +27,9 @@ const OBSERVER_TIMEOUT_MS = 1000;
 const POLL_MS = 20;
 
 /**
- * Runs all tasks in rounds. Each task runs as often as it demands.
+ * Runs all tasks in rounds. Each task runs `repeats` times.
  * @throws Failure if a deployment does not recover after a scenario, because later scenarios would then also show the
- *   effects of this scenario
+ * effects of this scenario
  */
 export async function runScenarios(
   tasks: readonly ScenarioTask[],

@@ -7,8 +7,8 @@ import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 /** Number of slots of each shard that are written to. These slots are spread over all slot ranges of the shard. */
 const SLOTS_PER_SHARD = 16;
 /**
- * Number of writes among which one write goes to a key that was written before. The number has no common divisor with
- * most numbers of shards, so that every shard gets such writes.
+ * One write in this many goes to a key that was written before. The number has no common divisor with most numbers of
+ * shards, so that every shard gets such writes.
  */
 const REWRITE_EVERY = 11;
 

@@ -27,7 +27,7 @@ export function isMap(value: unknown): value is Readonly<Record<string, unknown>
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Alternatives of a union. The list is empty for all other nodes. */
+/** Alternatives of a union. The list is empty for a schema that is not a union. */
 export function alternatives(node: SchemaNode): readonly SchemaNode[] {
   return (node.oneOf ?? node.anyOf ?? []).filter(isNode);
 }
@@ -40,8 +40,8 @@ export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNo
 }
 
 /**
- * The schema at a path. In a union, the function chooses the alternative with constants (its discriminator) that are in
- * the input. If only one alternative is a map, the function chooses this alternative.
+ * The schema at a path. In a union, the function chooses the alternative whose constants (the discriminator) match the
+ * input. If no constants match and only one alternative is a map, the function chooses this alternative.
  * @returns undefined if the schema has nothing at the path
  */
 export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode | undefined {

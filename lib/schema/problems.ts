@@ -11,8 +11,8 @@ import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, v
 export type Label = (path: Path) => string;
 
 /**
- * Pattern for the beginnings of zod's own messages. These messages say less than the JSON Schema. Messages of this
- * project's schemas begin differently.
+ * Pattern for the beginnings of zod's own messages. Such a message is replaced by a description from the JSON Schema,
+ * which says more. Messages of this project's schemas begin differently.
  */
 const ZOD_MESSAGE = /^(Too small|Too big|Invalid)\b/;
 

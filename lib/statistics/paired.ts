@@ -17,9 +17,9 @@ export interface ConfidenceInterval {
  */
 export const MIN_PAIRS = 3;
 /**
- * Number of pairs from which on the interval is computed by ranks, and not by Student's t. For normal noise, an
- * interval by ranks is hardly wider than Student's interval. If one pair in ten is an outlier, the interval by ranks is
- * much narrower.
+ * Fewest pairs for which the interval is computed by ranks. With fewer pairs, the interval is Student's. For normal
+ * noise, an interval by ranks is hardly wider than Student's interval. If one pair in ten is an outlier, the interval
+ * by ranks is much narrower.
  */
 const RANKS_FROM = 7;
 
@@ -85,8 +85,8 @@ export function signedRank(n: number, tail: number): number {
   if (known !== undefined) return known;
   const most = (n * (n + 1)) / 2;
   /**
-   * Parts of the 2ⁿ combinations of signs, by sum of ranks (the index). Each part is the fraction of the combinations
-   * that give this sum. Fractions do not overflow, but numbers of combinations would.
+   * Fraction of the 2ⁿ combinations of signs that give each sum of ranks. The index is the sum. Fractions do not
+   * overflow, but numbers of combinations would.
    */
   let parts: number[] = Array.from({ length: most + 1 }, (_, sum) => (sum === 0 ? 1 : 0));
   for (let rank = 1; rank <= n; rank++) parts = parts.map((part, sum) => (part + (parts[sum - rank] ?? 0)) / 2);

@@ -1,6 +1,6 @@
 /**
- * The ratio of two values that were measured in the same rounds, with an interval and a verdict.
- * Studies use it. `benchmarks/results/rows.ts` computes the speed-up of a run. Pure.
+ * The ratio of two values that were measured in the same rounds, with an interval and a verdict. Studies use this file.
+ * The speed-up in the results of a run comes from `benchmarks/results/rows.ts`. Pure.
  */
 import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
@@ -11,7 +11,7 @@ export const CONFIDENCE = 0.95;
 /**
  * Confidence of each interval. With this confidence, the fraction of studies whose interval contains the true ratio is
  * `CONFIDENCE`. The two differ because a study stops when its interval is narrow enough, and chance can make the
- * interval narrow too early. The value comes from a simulation of the whole rule
+ * interval narrow too early. The value comes from a simulation of the whole stopping rule
  * (tests/lib/statistics/coverage.test.ts).
  */
 export const STOPPING_CONFIDENCE = 0.965;

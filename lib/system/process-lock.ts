@@ -7,9 +7,9 @@
  * so on. A process writes a draft, and then creates the lock file as a second link to the draft. So the lock file is
  * complete at once. `link` fails if the name is taken, so only one process can create a lock file with this name.
  *
- * Two processes can create lock files with different names, if one process looked for lock files before the second
- * process released the lock. For this reason, a process looks again after it has created its file, and gives up if a
- * different process holds the lock.
+ * Two processes can create lock files with different names, if an earlier holder removes its file after the first
+ * process and before the second process looks for lock files. So a process looks again after it has created its file,
+ * and gives up if a different live process holds the lock.
  */
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
