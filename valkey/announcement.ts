@@ -114,8 +114,8 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
 }
 
 /**
- * Names of the nodes that give clients a wrong address for some node. A node corrects such an address at the next ping
- * from the node with this address.
+ * The nodes that give clients a wrong address of any node. A node corrects a wrong address when the node with this
+ * address pings it the next time.
  */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,

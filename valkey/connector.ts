@@ -20,7 +20,7 @@ const SOCKET_STUBS = {
   connecting: false,
 };
 
-/** Milliseconds within which a server must have noticed that its connection was closed. */
+/** Time limit for a closed stream to end, milliseconds. After this time, ioredis destroys the stream. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
 /**

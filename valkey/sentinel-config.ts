@@ -11,10 +11,7 @@ import { spreadOverZones } from "./topology/placement";
 
 /** How a deployment's Sentinels decide on a failover. The defaults are in `sentinel/sentinel-settings.ts`. */
 export interface SentinelSettings {
-  /**
-   * Number of Sentinels. The number is odd, because one more Sentinel would not make it possible to lose one more
-   * Sentinel.
-   */
+  /** Number of Sentinels. The number is odd: for example, 4 Sentinels tolerate no more failures than 3. */
   readonly count: number;
   /**
    * Number of Sentinels that must report the primary as down before a failover. Independent of this number, a majority

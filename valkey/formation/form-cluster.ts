@@ -92,9 +92,9 @@ async function complete(
     const pings = new PingAccelerator(settings, deadline, members.length);
     await execute(steps, members, { settings, deadline, pings });
     await Promise.all(members.map((member) => pings.poll([member], () => missingSlots(member, members.length))));
-    // A primary that was alone serves clients again only after one node timeout, at most 5 s. So the timeout is set to
-    // the time that this formation has taken so far, and the primary serves at once. This timeout is still many ping
-    // intervals long.
+    // After a primary has met the other nodes, it refuses clients for one node timeout, at most 5 s. So the timeout is
+    // set to the time that this formation has taken so far, and the primary serves at once. This timeout is still many
+    // ping intervals long.
     if (hasPingInterval) await setNodeTimeout(Math.min(5000, Math.max(500, Math.floor(deadline.elapsedMs))));
     await Promise.all(members.map((member) => pings.poll([member], () => missingService(member))));
     await deadline.poll(async () => {
@@ -112,8 +112,8 @@ function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
 }
 
 /**
- * Makes nodes ping other nodes more often if some nodes missed an announcement. The reply to a ping repeats the
- * announcement.
+ * Makes nodes ping other nodes more often if some nodes missed the announcement of a role or of slots. The reply to a
+ * ping repeats the announcement.
  */
 class PingAccelerator {
   readonly #accelerated = new Set<Member>();

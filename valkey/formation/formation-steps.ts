@@ -124,7 +124,7 @@ function completeShards(owners: readonly MemberState[], states: readonly MemberS
   const kept = new Map(owners.map((owner) => [owner.name, replicasOf(owner)]));
   const withRole = new Set([...owners, ...[...kept.values()].flat()]);
   const free = states.filter((state) => !withRole.has(state));
-  // Each open place appears as a primary that needs one replica.
+  // Each missing replica is passed to `assignReplicas` as a primary that needs one replica.
   const places = owners.flatMap((owner): PlacedNode[] => {
     const open = shape.replicasPerPrimary - (kept.get(owner.name)?.length ?? 0);
     return Array.from({ length: open }, (_, place) => ({ name: `${owner.name}/${place}`, zone: owner.zone }));

@@ -21,7 +21,7 @@ export interface HandOverPlan {
   readonly to: string;
   /**
    * Called when the node `to` has become the primary. Clients cannot connect to the old primary then.
-   * @returns a promise that resolves when clients are led to the new primary
+   * @returns a promise that resolves when new connections of clients reach the new primary
    */
   readonly lead: () => Promise<void>;
 }

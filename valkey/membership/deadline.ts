@@ -28,8 +28,8 @@ export interface FormationOptions {
 }
 
 /**
- * Limits of a repair. A repair forms no new cluster, and moves no slots except those of abandoned migrations. In replication mode, a repair changes nothing
- * while there is more than one primary.
+ * Limits of a repair. A repair forms no new cluster, and moves no slots except the slots of abandoned migrations. In
+ * replication mode, a repair changes nothing while there is more than one primary.
  */
 export interface RepairLimits {
   /**
@@ -53,7 +53,7 @@ export interface FormationResult {
 
 const NOTHING_MISSING = {};
 
-/** A time limit for a number of nodes to report an expected state. The nodes are polled. */
+/** Polls nodes until they report an expected state, or until a time limit is over. */
 export class Deadline {
   readonly #began = performance.now();
   readonly #timeoutMs: number;

@@ -1,6 +1,6 @@
 /**
- * The nodes of a cluster during formation or resize. One group of functions sends commands to a node. Another group
- * reads the reports of a node.
+ * The nodes of a cluster during formation or resize, with functions that send commands to the nodes or read their
+ * reports.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";

@@ -12,9 +12,9 @@ const NONE: ReadonlySet<string> = new Set();
 /**
  * Former IDs of nodes that lost their data and came back empty with new IDs.
  *
- * No present node has such an ID, and such an ID has no slots and no replicas. All nodes that know the ID mark it as
- * failed. The number of empty nodes must be at least the number of such IDs. Nodes that leave and do not run are not
- * counted, because such nodes do not come back.
+ * No present node has such an ID. The ID has no slots and no replicas, and all nodes that know the ID mark it as
+ * failed. If there are more such IDs than empty nodes, a node may still come back with its data. The result then
+ * contains only the IDs of `absent` nodes, which do not come back and are not counted.
  * @param absent names of nodes that are to leave and do not run
  */
 export function lostIdentities(
@@ -54,9 +54,9 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 }
 
 /**
- * Names of nodes that came back without their data and have not completed their return. For such a node, one of two
- * conditions is true. Either the cluster knows the host of the node only with the former ID of the node, or the node
- * has already met some other nodes. The first label of the host is the name of the node.
+ * Names of empty nodes that came back without their data and do not serve yet. Either the cluster knows such a node by
+ * its former ID, or the node has already met some other nodes. An ID belongs to the node whose name is the first label
+ * of the host name.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));

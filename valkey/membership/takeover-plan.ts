@@ -1,13 +1,13 @@
 /**
- * The replicas that take over from primaries that are lost for good. This is for shards that cannot elect a replica: the
- * majority of the primaries is lost, or the only replica has restarted and is never elected. Pure.
+ * Chooses the replicas that take over from primaries that are lost for good. Such takeovers are for shards that cannot
+ * elect a replica: the majority of the primaries is lost, or the only replica has restarted and is never elected. Pure.
  */
 import { formatRanges, subtractRanges } from "../topology/slots";
 import type { SlotRange } from "../topology/slots";
 import type { MemberState } from "./member-state";
 import { selfEntry } from "./member-state";
 
-/** State of a node that replies, with what decides whether the node may take over. */
+/** State of a node that replies, with the facts that decide whether the node may take over. */
 export interface CandidateState extends MemberState {
   /** Replication offset: bytes of the primary's stream that the node has processed. */
   readonly offset: number;
@@ -34,8 +34,9 @@ export interface TakeoverPlan {
   /** Reasons why a shard whose primary does not reply gets no new primary, one sentence each. */
   readonly refusals: readonly string[];
   /**
-   * Number of takeovers after which the primaries that reply are a majority. These takeovers need no votes, and all later
-   * takeovers need votes. 0 if the primaries are a majority already.
+   * Number of takeovers after which the primaries that reply are a majority. These first takeovers are done without
+   * votes (CLUSTER FAILOVER TAKEOVER), and all later takeovers with votes. 0 if the primaries that reply are a majority
+   * already.
    */
   readonly withoutVotes: number;
 }
@@ -49,7 +50,8 @@ interface LostPrimary {
 }
 
 /**
- * Plans takeovers. @param states the nodes that reply
+ * Plans takeovers.
+ * @param states the nodes that reply
  * @param stopped names of nodes whose servers certainly do not run
  */
 export function planTakeovers(states: readonly CandidateState[], stopped: ReadonlySet<string>): TakeoverPlan {
@@ -57,7 +59,7 @@ export function planTakeovers(states: readonly CandidateState[], stopped: Readon
   const owners = states.filter((state) => selfEntry(state).slots.length > 0).length;
   const majority = Math.floor((owners + lost.length) / 2) + 1;
   const silent = lost.filter(({ name }) => name === undefined || !stopped.has(name));
-  // Primaries that only this process cannot reach may elect replicas at this moment.
+  // Primaries that this process cannot reach may still reach each other, and may elect replicas at this moment.
   if (owners < majority && owners + silent.length >= majority) {
     const reason = `${silent.map(nameOf).join(", ")} may still run; together with other primaries they could be a majority and elect replicas`;
     return { lost: lost.map(nameOf), takeovers: [], refusals: [reason], withoutVotes: 0 };
@@ -74,8 +76,8 @@ export function planTakeovers(states: readonly CandidateState[], stopped: Readon
 const nameOf = ({ name, id }: LostPrimary): string => name ?? id;
 
 /**
- * Primaries with slots that do not reply. Slots that a replying node serves do not count: a replica has taken them over,
- * and a node that has not heard of it yet still shows them at the old primary.
+ * Primaries with slots that do not reply. Slots that a replying node serves do not count, because a replica has taken
+ * these slots over. A node that has not learned of this yet still shows the slots at the old primary.
  */
 function lostPrimaries(states: readonly CandidateState[]): LostPrimary[] {
   const present = new Set(states.map(({ view }) => view.selfId));
@@ -91,7 +93,10 @@ function lostPrimaries(states: readonly CandidateState[]): LostPrimary[] {
   return [...found.values()];
 }
 
-/** @returns the takeover, or the reason why there is none */
+/**
+ * Chooses the replica that takes over from a lost primary.
+ * @returns the takeover, or the reason why no replica takes over
+ */
 function decideShard(
   { id, name, slots }: LostPrimary,
   states: readonly CandidateState[],

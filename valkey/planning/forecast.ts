@@ -40,10 +40,11 @@ export interface ForecastInput {
  *
  * - formation: a constant plus a time for each of the nodes² links, because all nodes share the cores;
  * - verification: a power law of the number of nodes;
- * - descriptors and memory: a line, because every node has two connections to each other node and an entry for it;
+ * - descriptors and memory: linear in the number of nodes, because every node has two connections to each other node
+ * and an entry for it;
  * - bus: measured traffic as a part of its upper bound, by a power law of the number of nodes;
- * - outage: the node timeout, plus the time to agree on the failure and to elect a new primary. That time is a line in
- *   the node timeout, because nodes report suspicions by pings, which are half a node timeout apart.
+ * - outage: the node timeout, plus the time to agree on the failure and to elect a new primary. That time grows
+ * linearly with the node timeout, because nodes report suspicions by pings, which are half a node timeout apart.
  * @returns undefined when too few sizes were measured
  */
 export function forecastCluster(

@@ -233,7 +233,8 @@ class Lane {
   async #target(to: Member): Promise<MigrationTarget> {
     const known = this.#targets.get(to.node.name);
     if (known !== undefined) return known;
-    // The address in the source's own view may be one that is meant for clients.
+    // The address of the target comes from the deployment, because the source's view may contain the address for
+    // clients.
     const { host, port } = to.node.endpoint;
     const target = { connection: await connectPatiently(to, this.context), host, port };
     this.#targets.set(to.node.name, target);

@@ -1,7 +1,7 @@
 /**
- * Signs by which a stuck slot migration is told from one that somebody works on. The signs are counts of commands that
- * every tool for migrations sends, because these counts also show what happened between two looks. Clients do not
- * change these counts.
+ * Distinguishes a stuck slot migration from a migration that somebody works on. For this, the servers' counts of
+ * migration commands are compared: every migration tool sends such commands, and clients send none. The counts also
+ * show work between two verifications.
  */
 import { checksum } from "../../lib/checksum";
 import { compact } from "../../lib/compact";

@@ -140,7 +140,8 @@ class Resize {
     if (this.options.repair !== undefined && withKeys.length > 0)
       throw this.#refusal([`a repair does not reset nodes that may have keys: ${withKeys.join(", ")}`]);
     if (names.length === 0) return "agree";
-    // Resetting gives staying nodes new node IDs. No member was told to forget these new IDs.
+    // A reset gives a node a new node ID. The other nodes accept the new ID at once, because they forgot only the
+    // former ID.
     this.options.report?.(`resetting nodes that only some of the other nodes know: ${names.join(", ")}`);
     await executor.forget(names);
     this.#changed = true;
@@ -207,7 +208,8 @@ class Resize {
     const nodes = resizeNodes(states, this.#leaving, await readMemoryUse(members));
     const decision = planResize(nodes, this.shape);
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
-    // After other changes, primaries are not moved: the others may still look for a new node at its former address.
+    // After other changes, no replica takes over, because some nodes may still look for a new node at its former
+    // address.
     const mayHandOver = !this.#changed && this.options.repair?.handOver !== false;
     const { repair } = this.options;
     const resize = decision.kind === "resize" ? decision.plan : undefined;

@@ -164,8 +164,8 @@ export class ResizeExecutor {
 
   async #remove(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    // Until they are reset, nodes without slots redirect clients that have old routes. After the reset they refuse
-    // them.
+    // Until the reset, nodes without slots redirect clients that have old routes. After the reset, these nodes refuse
+    // the commands of clients.
     await sleep(REDIRECTION_MS, undefined, { signal: this.options.signal });
     this.options.report?.(`removing nodes: ${names.join(", ")}`);
     await this.forget(names);
@@ -217,8 +217,8 @@ export class ResizeExecutor {
         this.deadline.poll(() => replicate(this.#member(node), this.#member(primary))),
       ),
     );
-    // A node that knows a replica with a higher epoch than that of the replica's primary would ignore the replica's new
-    // role.
+    // If a node knows a replica with a higher epoch than the epoch of the replica's primary, the node ignores the new
+    // role. So each primary gets a higher epoch.
     for (const primary of new Set(assignments.map((each) => each.primary))) {
       await this.#member(primary).connection.cluster("BUMPEPOCH");
     }

@@ -15,7 +15,7 @@ import type { ResizeNode } from "./resize-plan";
  * joined or left the cluster. For each such node, one of these conditions is true:
  *
  * - Some nodes of the cluster know the node and some do not, or the node knows nodes that do not know it.
- * - The node remembers a second node of this list by the node ID that the second node had before its reset.
+ * - The node still remembers a different node by the node ID that the different node had before its reset.
  * - The node is a replica of a node in this list. A replica cannot forget its primary.
  *
  * A replica that stays and has keys is not in the list. If some nodes forgot this replica, these nodes accept it again

@@ -2,15 +2,15 @@
  * Roles of the nodes in a cluster of a new shape: the primary of each slot, and the replicas of each primary. As few
  * roles and slots as possible change. Pure. Each of the three steps uses an algorithm from the literature:
  *
- * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. A set of
- *    shards is possible if each of them can have a primary in a zone with room. These sets are the independent sets of
- *    a transversal matroid (Edmonds and Fulkerson, 1965). The greedy algorithm finds a set with the largest weight
- *    (Rado, 1957; Edmonds, 1971).
+ * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. Each zone
+ * has a limit of primaries. A set of shards is possible if each shard can have a primary within these limits. These
+ * sets are the independent sets of a transversal matroid (Edmonds and Fulkerson, 1965). The greedy algorithm finds a
+ * set with the largest weight (Rado, 1957; Edmonds, 1971).
  * 2. `choosePrimaryZones`: a zone for the primary of each such shard. This is a bipartite matching of shards to zones,
- *    and a zone may have room for several primaries. `placeShard` extends the matching along shortest augmenting paths
- *    (Berge, 1957).
+ * in which a zone can get several primaries. `placeShard` extends the matching along shortest augmenting paths (Berge,
+ * 1957).
  * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica. This is also a matching by augmenting
- *    paths.
+ * paths.
  *
  * A minimum-cost assignment (Hungarian algorithm) is not needed, because the slots that move depend only on the shards
  * that continue. They do not depend on the zones of the primaries.
@@ -178,9 +178,9 @@ class ZoneCapacity {
 
 /**
  * The present shards that continue. A greedy algorithm takes shards in the order of their number of slots, largest
- * first. It skips a shard if the zones do not have enough room for this shard and the shards taken before. Differences
- * of less than one slot from an even share are ignored. Among equal shards, shards whose primary stays come first, and
- * then shards in zones with few primaries.
+ * first. It skips a shard if the limits of the zones allow no primary for this shard in addition to the shards taken
+ * before. Differences of less than one slot from an even share are ignored. Among equal shards, shards whose primary
+ * stays come first, and then shards in zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
@@ -296,7 +296,7 @@ function newPrimary(
   return best;
 }
 
-/** The present replicas that a primary is allowed to keep. Replicas in different zones come first in the list. */
+/** The present replicas that a primary is allowed to keep. One replica of each zone comes first in the list. */
 function presentReplicas(
   { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],

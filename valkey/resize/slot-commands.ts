@@ -71,7 +71,10 @@ export async function countKeys(
   return asked.flat().map((each, index) => ({ ...each, keys: found[index] ?? 0 }));
 }
 
-/** The slots of which a node has keys, each with a database that contains such keys. The arguments are as above. */
+/**
+ * The slots of which a node has keys, each with a database that contains such keys. The arguments are the arguments of
+ * `countKeys`.
+ */
 export async function heldSlots(
   connection: Connection,
   slots: readonly number[],

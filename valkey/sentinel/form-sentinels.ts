@@ -37,7 +37,7 @@ export async function formSentinels(
   const deadline = deadlineOf(deployment, sentinels, options);
   const isRepair = options.repair !== undefined;
   return withSentinels(deployment, sentinels, isRepair ? undefined : deadline, async (connections) => {
-    // Read only now: while this function waited for Sentinels, a replica may have been promoted.
+    // The primary is read only now, because a replica may have been promoted while this function waited for Sentinels.
     const primary = await announcedEndpoint(deployment, await awaitSolePrimary(deployment, deadline));
     const reconfigured = await Promise.all(
       [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),

@@ -61,9 +61,9 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
 }
 
 /**
- * The request that follows from the configuration. Undefined if the deployment gets no Sentinels. If the configuration
- * does not mention Sentinels, a deployment gets Sentinels if its zones, its replicas and the length of its name allow
- * Sentinels.
+ * The request that follows from the configuration. Undefined if the deployment gets no Sentinels. A deployment whose
+ * configuration does not mention Sentinels gets Sentinels when its zones, its replicas and the length of its name allow
+ * this.
  */
 export function requestedSentinels(
   choice: SentinelRequest | boolean | undefined,

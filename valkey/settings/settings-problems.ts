@@ -1,6 +1,6 @@
 /**
- * Finds settings that cannot be used. The server lacks the directive, or the deployment itself sets the directive, or
- * the shape does not allow the value. Pure.
+ * Finds settings that cannot be used: the server lacks the directive, the deployment itself sets the directive, or the
+ * shape does not allow the value. Pure.
  */
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";

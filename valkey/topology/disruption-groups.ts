@@ -1,6 +1,6 @@
 /**
- * Groups of nodes of a cluster. All nodes but one of each group must stay available during planned work, such as the
- * drain of a machine. Pure.
+ * Groups of nodes of a cluster. During planned work, such as the drain of a machine, at most one node of each group may
+ * be unavailable. Pure.
  */
 import { groupBy } from "../../lib/group-by";
 

@@ -5,7 +5,7 @@
 import type { PlacedNode } from "./placement";
 import { groupByZone } from "./placement";
 
-/** A primary and the zones of its replicas. Each place that is filled so far has one zone. */
+/** A primary and the zones of the replicas that it has got so far, one zone for each replica. */
 interface ReplicaPlaces {
   readonly primary: PlacedNode;
   readonly zones: string[];

@@ -1,4 +1,4 @@
-/** Judges whether the running part of a deployment can do without its other nodes. Pure. */
+/** Judges whether the running nodes of a deployment have all its data, so that the other nodes are not needed. Pure. */
 import { compact } from "../../lib/compact";
 import type { AssertionId } from "./assertion";
 import { listNames } from "./assertion";
@@ -13,17 +13,17 @@ interface NamedView {
   readonly view: ClusterView;
 }
 
-/** Assertions that must hold for the running part by itself. Together they mean that the part has all data. */
+/** Assertions that must hold for the running nodes only. If all of them hold, the running nodes have all data. */
 const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "reachable",
   "not-loading",
-  // In a cluster: each slot has one primary in this part, and nobody moves slots.
+  // In a cluster: each slot has one primary among the running nodes, and no slot is being migrated.
   "state-ok",
   "slots-covered",
   "primaries",
   "one-owner",
   "no-moves",
-  // In replication mode: this part has the only primary, which lists no other replica than those of this part.
+  // In replication mode: the only primary runs, and it lists only running replicas.
   "one-primary",
   "one-data-set",
   "all-online",
@@ -32,8 +32,8 @@ const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
 ]);
 
 /**
- * Reason why the running part may lack data of the other nodes, or may still work with one of them. Undefined if no data
- * would be lost with the other nodes.
+ * Reason why the running nodes may lack data of the other nodes, or may still use one of the other nodes. Undefined if
+ * the loss of the other nodes would lose no data.
  * @param facts facts about the running nodes, with the wanted number of primaries but without a number of replicas
  */
 export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
@@ -48,8 +48,8 @@ export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
 }
 
 /**
- * Nodes of a cluster that are not in this part, but that a node of this part does not consider failed, or that still own
- * slots. Also nodes of this part that a different node considers failing.
+ * Problems in the views of a cluster, one sentence each: a running node does not consider an absent node failed, or
+ * sees slots at an absent node, or reports a different running node as failing.
  */
 function absentNodesInUse(views: readonly NamedView[]): string[] {
   const present = new Map(views.map(({ name, view }) => [view.selfId, name]));
@@ -71,8 +71,8 @@ function absentNodesInUse(views: readonly NamedView[]): string[] {
 }
 
 /**
- * Nodes that see a node of this part differently than this node sees itself. Absent nodes are not compared: a node that
- * joined after a node had failed does not learn which primary the failed node had.
+ * Problems, one sentence each: a node sees a running node differently than the running node sees itself. Absent nodes
+ * are not compared, because a node that joined after a failure does not learn which primary the failed node had.
  */
 function disagreements(views: readonly NamedView[]): string[] {
   const own = new Map(views.map(({ view }) => [view.selfId, describeIn(view, view.selfId)]));

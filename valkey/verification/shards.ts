@@ -5,17 +5,17 @@ import type { DeploymentFacts, NodeFacts } from "./facts";
 
 /** A primary and its replicas, by node name. */
 export interface Shard {
-  /** Name of the primary. Undefined if the replicas follow a primary that is not among the nodes. */
+  /**
+   * Name of the primary. Undefined if the replicas follow a node that did not reply or does not belong to the
+   * deployment, or if several nodes are primaries in replication mode.
+   */
   readonly primary: string | undefined;
   readonly replicas: readonly string[];
   /** Slots of the shard. The list is empty in replication mode. */
   readonly slots: readonly SlotRange[];
 }
 
-/**
- * The shards of a deployment in the order of their slots. A node that did not reply belongs to a shard only if other
- * nodes report this node.
- */
+/** The shards of a deployment in the order of their slots. A node that did not reply is in no shard. */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
 }

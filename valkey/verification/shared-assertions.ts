@@ -72,8 +72,8 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
 }
 
 /**
- * Names of the compared directives that servers take without a restart, and that do not have their configured values
- * on a node.
+ * Names of the compared directives whose value on any node differs from the configured value, and that CONFIG SET can
+ * change.
  */
 export function changedSettings({ nodes, directives }: DeploymentFacts): string[] {
   const { live } = splitDirectives(directives);

@@ -13,7 +13,7 @@ export interface Verdict {
   readonly assertions: readonly Assertion[];
   /** Assertions that were skipped at the user's request. */
   readonly skippedAssertions: readonly string[];
-  /** The shards that the nodes report. In replication mode there is a single shard. */
+  /** The shards that the nodes report. In replication mode with exactly one primary, there is a single shard. */
   readonly shards: readonly Shard[];
 }
 
