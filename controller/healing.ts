@@ -190,7 +190,7 @@ export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceed
   return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now], isUnfinished: !hasSucceeded };
 }
 
-/** Decides whether to repair. @param memory memory that is updated with this look */
+/** Decides whether to repair. @param memory memory that `remember` has updated with `look` */
 export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const what = problemsOf(memory, look);
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });

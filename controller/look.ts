@@ -49,7 +49,7 @@ export interface Look {
   readonly changedSettings?: readonly string[] | undefined;
 }
 
-/** The look from the facts of an inspection. @param former the previous look; undefined for the first look */
+/** The result of a verification as a look. @param former the previous look; undefined for the first one */
 export function lookOf(
   deployment: string,
   { verification, drift, openSlots }: Inspection,

@@ -20,7 +20,7 @@ export class Semaphore {
       return await work();
     } finally {
       const next = this.#line.shift();
-      // The place goes to the next waiting task directly, without becoming free in between.
+      // The next waiting task takes the place directly, so `#free` does not change.
       if (next === undefined) this.#free++;
       else next();
     }

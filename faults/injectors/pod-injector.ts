@@ -88,7 +88,8 @@ export class PodFaultInjector implements FaultInjector {
    * them.
    */
   readonly start: FaultInjector["start"] = async (struck) => {
-    // Sentinels of the struck zone are recreated as well. Verification waits for them, so this function does not.
+    // `struck` can contain Sentinels, which are also recreated. Verification waits for Sentinels, so this function does
+    // not.
     const names = struck.filter((name) => this.nodes().some((node) => node.name === name));
     await this.#watcher.awaitRunning(names, this.options.container);
     await Promise.all(names.map((name) => this.#awaitConnection(name)));

@@ -1,6 +1,6 @@
 /**
- * Phase 5: waits until the deployment is as redundant as before and passes verification. If the scenario asks for it,
- * this phase also moves roles that are in the wrong zones.
+ * Phase 5: waits until the deployment is as redundant as before the fault and passes verification. If the scenario asks
+ * for it, this phase also moves roles that are in the wrong zones.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verification } from "../../valkey/verification/verify";

@@ -5,7 +5,7 @@ import { codeOf } from "../errors";
 
 /**
  * Makes a directory and its missing parents, one at a time. The recursive mkdir of Node.js is not used, because it
- * never returns for a path below /proc. There, mkdir reports for an existing parent directory that it does not exist.
+ * never returns for a path below /proc. There, mkdir fails with ENOENT even if the parent directory exists.
  * @throws the operating system's error
  */
 export function makeDirectory(path: string): void {

@@ -7,8 +7,8 @@
  * so on. A process writes a draft, and then creates the lock file as a second link to the draft. So the lock file is
  * complete at once. `link` fails if the name is taken, so only one process can create a lock file with this name.
  *
- * Two processes can create lock files with different names, if an earlier holder removes its file after the first
- * process and before the second process looks for lock files. So a process looks again after it has created its file,
+ * Two processes can create lock files with different names: one process looks for lock files before an earlier holder
+ * removes its file, and the second process looks afterwards. So a process looks again after it has created its file,
  * and gives up if a different live process holds the lock.
  */
 import { randomBytes } from "node:crypto";

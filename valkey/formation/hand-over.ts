@@ -93,7 +93,8 @@ export function handOver(
         await untilReady();
       }
       await lead();
-      // Replicas reconnect to the name of the Service, which led to the old primary until now.
+      // Replicas follow the host name of the Service, which led to the old primary until now. So they must connect
+      // again.
       await former.call("CLIENT", "KILL", "TYPE", "replica").catch(() => undefined);
     } finally {
       // The old primary may have ended already, or it will restart next.

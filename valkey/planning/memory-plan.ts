@@ -99,8 +99,8 @@ export function withinMemory(demand: MemoryDemand): ServerSettings {
 }
 
 /**
- * The division as text, such as `601 MiB of the limit of 1.0 GiB; the rest is for program 16 MiB, client buffers 32
- * MiB, …`
+ * The division of a memory limit as text, such as `601 MiB of the limit of 1.0 GiB; the rest is for program 16 MiB,
+ * client buffers 32 MiB, …`
  */
 export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): string {
   const rest = parts.map(({ what, bytes }) => `${what} ${formatBytes(bytes)}`).join(", ");

@@ -114,8 +114,8 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
 
 /**
  * The number of keys that a source sends with one MIGRATE. The number is adjusted so that a MIGRATE takes about
- * MIGRATE_MS. A source executes one MIGRATE at a time, so the class sends each command after the reply to the command
- * before. Otherwise the measured time would include waiting for other commands.
+ * MIGRATE_MS. A source executes one MIGRATE at a time, so the class sends a command only after the reply to the
+ * previous command. Otherwise the measured time would include waiting for other commands.
  */
 class KeyBatch {
   size = 10;

@@ -1,6 +1,6 @@
 /**
- * Check whether all keys fit in memory after a resize. A scale-in that does not fit is refused before it moves a slot.
- * Pure.
+ * Checks whether all keys fit in memory after a resize. A scale-in after which they would not fit is refused before it
+ * moves a slot. Pure.
  */
 import { formatBytes } from "../../lib/units";
 import { countSlots } from "../topology/slots";

@@ -100,7 +100,7 @@ export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): Resize
 
 /**
  * The plan without slot migrations that only balance the numbers of slots. A repair does not balance slots, because
- * somebody may have chosen the uneven distribution. Undefined if the plan has no steps of a different kind.
+ * somebody may have chosen the uneven distribution. Undefined if the plan has no other steps.
  */
 export function withoutBalancing(plan: ResizePlan): ResizePlan | undefined {
   const changesShards = [plan.promote, plan.reassign, plan.forget].some(({ length }) => length > 0);

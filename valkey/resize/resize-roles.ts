@@ -207,8 +207,8 @@ function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: Zo
 }
 
 /**
- * A zone for the primary of each shard. If the present primary stays and its zone has room, the zone of the present
- * primary is chosen. Otherwise the zone of a different node of the shard is chosen.
+ * A zone for the primary of each shard. If the present primary stays and its zone may have one more primary, the zone
+ * of the present primary is chosen. Otherwise the zone of a different node of the shard is chosen.
  */
 function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
@@ -225,7 +225,8 @@ function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity
 }
 
 /**
- * Places a shard's primary in a zone along a shortest augmenting path. To make room, other shards change their zone.
+ * Places a shard's primary in a zone along a shortest augmenting path. To free a place in a zone, primaries of other
+ * shards move to other zones.
  * @returns whether such a path exists. If false, nothing has changed
  */
 function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneCapacity): boolean {

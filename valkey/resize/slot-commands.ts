@@ -19,7 +19,8 @@ export interface DatabaseSlot {
 
 /**
  * Sends CLUSTER SETSLOT for each slot. The primary first tells its replicas and waits for them.
- * @param words the rest of the command: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`, `["STABLE"]`
+ * @param words the words of the command after the slot: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`,
+ * `["STABLE"]`
  */
 export async function setSlots(
   connection: Connection,

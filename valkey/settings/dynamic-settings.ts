@@ -115,8 +115,8 @@ export function memoryDirectives(directives: Readonly<Record<string, string>>): 
 }
 
 /**
- * The changes of directives. If the changes raise maxmemory, the directives in MEMORY_DIRECTIVES are left out. A
- * maxmemory of 0 means no limit.
+ * The changes of directives for a node that must not get a higher maxmemory. If the changes raise maxmemory, the
+ * directives in MEMORY_DIRECTIVES are left out. A maxmemory of 0 means no limit.
  * @param former old values of all directives that change
  */
 export function withoutMemoryRaise(

@@ -1,7 +1,7 @@
 /**
- * The verdict on a cluster. Every assertion judges reports of the nodes themselves. The assertions about slots and views
- * are in this file, and the others in `shard-assertions.ts` and `shared-assertions.ts`. `verdict.ts` decides between
- * PASS and FAIL. Pure.
+ * The verdict on a cluster. Every assertion judges reports of the nodes themselves. The assertions about slots and
+ * views are in this file, and all other assertions are in `shard-assertions.ts` and `shared-assertions.ts`.
+ * `verdict.ts` decides between PASS and FAIL. Pure.
  */
 import { compact } from "../../lib/compact";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
