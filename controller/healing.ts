@@ -255,6 +255,6 @@ function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
 function describeProblems(memory: HealingMemory, look: Look): string | undefined {
   const problems = problemsOf(memory, look);
   if (problems.length === 0) return undefined;
-  // The wait begins again when nodes lose or regain the connections to each other.
+  // The text changes when nodes lose or regain the connections to each other, so that the wait begins again.
   return [...problems, ...(look.separated === undefined ? [] : ["separated"])].join("; ");
 }

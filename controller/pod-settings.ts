@@ -44,6 +44,6 @@ export function readControllerSettings(text: string, expected: string | undefine
     const advice = "run pulumi up --refresh, which writes them again";
     throw new BadInput("the controller's settings", [`the ConfigMap was edited by hand; ${advice}`]);
   }
-  // The checksum says that this package wrote the text.
+  // The checksum shows that this package wrote the text, so `target` is not checked further.
   return schema.parse(JSON.parse(text));
 }

@@ -38,7 +38,8 @@ export interface RepairLock {
 
 /** The Lease of a deployment on Kubernetes. Updates hold the same Lease. */
 export class LeaseLock implements RepairLock {
-  // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
+  // The object lives as long as the process, because it measures for how long a different holder has not renewed the
+  // Lease.
   readonly #lease: Lease;
 
   /**

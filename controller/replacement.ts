@@ -80,7 +80,7 @@ export function decideReplacement(
   const names = [...new Set(all.map(({ machine = "" }) => machine))];
   const isLost = (name: string): boolean => now - (memory.get(name)?.since ?? now) >= afterSeconds * 1000;
   const early = names.filter((name) => !isLost(name));
-  // Pods on such a machine may come back. Until then, no other pod may be replaced.
+  // Pods may come back on a machine that has not been away for long. Until it is clear, no pod is replaced.
   if (early.length > 0)
     return wait(
       `machines must be gone or not Ready for ${afterSeconds} s before their pods are replaced: ${listNames(early)} (affected pods: ${listNames(all.map(nameOf))})`,

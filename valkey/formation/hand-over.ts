@@ -81,8 +81,8 @@ export function handOver(
     if (former === undefined) throw new Failure(`${deployment.name} has no primary any more`);
     if (former === own) return lead();
     const open = await openAddresses(former);
-    // An earlier, interrupted hand-over may have left the node closed, but the old primary must be able to connect to
-    // it.
+    // An interrupted earlier hand-over may have left the node listening to its own pod only, but the old primary must
+    // be able to connect to the node.
     await own.call("CONFIG", "SET", "bind", await openAddresses(own));
     try {
       for (let attempt = 1; !(await takeOver(own, former, endpoint)); attempt++) {
@@ -135,7 +135,7 @@ async function takeOver(own: Connection, former: Connection, { host, port }: End
   }
   await former.call("FAILOVER", "ABORT").catch(() => undefined);
   if (!(await isPrimary()) && hasPrimaryRole(await readInfo(former))) return false;
-  // The node's answer came too late. In the meantime, no client has written to the former primary.
+  // The node took over after the time limit. In the meantime, no client has written to the former primary.
   await former.call("REPLICAOF", host, port);
   return true;
 }
