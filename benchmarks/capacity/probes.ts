@@ -22,7 +22,7 @@ const MIN_ANSWERED = 0.999;
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
-/** Highest rate of a failed probe whose warnings count, as a multiple of the capacity. */
+/** The warnings of a failed probe count only if its rate is at most this multiple of the capacity. */
 const NEAR_CAPACITY = 1.2;
 
 /** A probe with its measurement record. */

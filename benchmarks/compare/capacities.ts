@@ -68,9 +68,9 @@ export function compareCapacities(
 }
 
 /**
- * Judges the ratio of two capacities. A difference counts if it is greater than the steps of both searches and greater
- * than the change of the reference load. The judgement "no difference" requires steps that are at most as large as the
- * precision.
+ * Judges the ratio of two capacities. A search knows a capacity only up to the step between two tried rates. A
+ * difference counts if it is greater than the steps of both searches and greater than the change of the reference load.
+ * The judgement "no difference" requires steps that are at most as large as the precision.
  * @param referenceLoad rate of the reference load in the second run divided by its rate in the first run
  * @param precision relative difference that matters: 0.05 is 5 %
  */

@@ -15,8 +15,8 @@ export const CHECK_CONNECTION_FACTOR = 2;
 /** Longest duration of a check, seconds. */
 const CHECK_SECONDS = 2;
 /**
- * Greatest ratio of the rate with more connections to the measured rate that can be chance. The rate of the reference
- * load is allowed to vary by the same ratio.
+ * More connections count as faster only if they multiply the rate by more than this factor. A smaller difference can be
+ * chance. The rate of the reference load is allowed to vary by the same factor.
  */
 const GAIN_LIMIT = 1.1;
 /** Shortest measurement in which a bottleneck can be found, seconds. */

@@ -6,8 +6,8 @@ import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
 /**
- * Requests of every reference load. These requests do not depend on the configuration and touch no data. At the same
- * small number of clients, every test that does any work is slower than the reference load.
+ * Requests of every reference load. These requests do not depend on the configuration and touch no data. With the same
+ * number of clients, every test that does any work is slower than the reference load.
  */
 export const REFERENCE_LOAD: Workload = {
   name: "reference-load",

@@ -46,8 +46,8 @@ function fitting(
   all: readonly Results[],
 ): MeasuredCapacity[] {
   const alike = measuredCapacities(all, kind).filter((each) => each.pipeline === pipeline);
-  // These capacities are preferred before the highest capacity is chosen. Otherwise a capacity with too few rounds or a
-  // different value size could be chosen only because it is higher.
+  // Capacities with enough rounds and a similar value size are preferred, even to higher capacities without these
+  // properties.
   const fit = alike.filter(({ row }) => row.repeats >= MIN_REPEATS && isSimilarSize(dataSizeOf(row), valueSize));
   return fit.length === 0 ? alike : fit;
 }
@@ -55,9 +55,9 @@ function fitting(
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
 /**
- * The highest capacity. Each number of io-threads counts with its highest capacity. If several numbers of io-threads
- * are equally fast, the function returns the capacity with the fewest io-threads. Fewer threads are better, because
- * idle threads spin and need a larger machine.
+ * The highest capacity. For each number of io-threads, only its highest capacity counts. If several numbers of
+ * io-threads are equally fast, the function returns the capacity with the fewest io-threads. Fewer threads are better,
+ * because idle threads spin and need a larger machine.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);

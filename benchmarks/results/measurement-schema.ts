@@ -60,8 +60,8 @@ const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({
   /**
-   * Number of requests whose intended time has passed. The next field is the number of these requests that were sent.
-   * The field after that is the number of these requests that were answered without an error.
+   * Number of requests whose intended time has passed. `sent` is the number of these requests that were sent.
+   * `acknowledged` is the number of these requests that were answered without an error.
    */
   offered: countSchema,
   sent: countSchema,

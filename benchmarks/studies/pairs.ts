@@ -34,9 +34,9 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
 }
 
 /**
- * Compared pairs at full speed whose two treatments have the same number of nodes. The condition exists because pausing
- * and resuming a process costs about 0.2 ms per slice. With equal numbers of processes, this cost cancels out. With
- * twelve processes for one treatment and three processes for the other, the cost would change the ratio by a sixth.
+ * Compared pairs at full speed whose two treatments have the same number of nodes. To pause and resume a process costs
+ * about 0.2 ms per slice. With equal numbers of processes, this cost cancels out. With twelve processes for one
+ * treatment and three processes for the other, the cost would change the ratio by a sixth.
  */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;

@@ -5,8 +5,8 @@ import type { StudyLogEntry } from "./checkpoint-log";
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
 /**
- * Versions in the form in which the log records them with a reference load. The default engine has an empty name. The
- * load generator belongs to this engine.
+ * Versions by engine, as the checkpoint log records them. The default engine, which also provides the load generator,
+ * has an empty name.
  */
 export function recordedVersions(found: Found): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));

@@ -31,11 +31,11 @@ const BUSY_THREAD = 0.9;
 /** A machine counts as being at its limit if at least this share of its CPU is in use. */
 const BUSY_MACHINE = 0.95;
 /**
- * Lowest share of the possible requests in flight with which a closed loop does not count as the bottleneck. By
- * Little's law, the share is rate × mean latency / (connections × pipeline). If the share is lower, replies wait until
- * the load generator reads them, so the generator is the bottleneck. We measured shares of 0.89 to 0.93 with the server
- * as the bottleneck, and shares of 0.71 to 0.78 with the generator as the bottleneck. This limit is used only if the
- * CPU use of the generator is unknown.
+ * A closed loop counts as the bottleneck if it keeps less than this share of its possible requests in flight. By
+ * Little's law, the share is rate × mean latency / (connections × pipeline). If the share is low, replies wait until
+ * the load generator reads them. We measured shares of 0.89 to 0.93 with the server as the bottleneck, and shares of
+ * 0.71 to 0.78 with the generator as the bottleneck. This limit is used only if the CPU use of the generator is
+ * unknown.
  */
 const IN_FLIGHT = 0.8;
 

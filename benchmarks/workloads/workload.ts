@@ -109,8 +109,8 @@ function multiplesAround(value: number, unit: number): number[] {
 }
 
 /**
- * The multiple of all units that is nearest to a value. For example, it finds the nearest number of connections that
- * all clusters can share evenly.
+ * The common multiple of all units that is nearest to a value. With this function, callers find the nearest number of
+ * connections that all clusters can share evenly.
  */
 export function nearestMultiple(value: number, units: readonly number[]): number {
   const unit = units.reduce(leastCommonMultiple, 1);

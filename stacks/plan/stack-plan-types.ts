@@ -85,7 +85,7 @@ export interface LargeClusterPlan {
   readonly measured: { readonly cores: number; readonly version: string; readonly sizes: readonly number[] };
 }
 
-/** Pods of a deployment. All pods are equal. */
+/** Pods of a deployment. All pods have the same settings. */
 export interface PodsPlan {
   readonly count: number;
   readonly image: string;

@@ -188,8 +188,8 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   }
 
   /**
-   * Runs a Job that reads the options of the image's valkey-benchmark. If no machine has enough free resources for a
-   * runner, already this Job fails.
+   * Runs a Job that reads the options of the image's valkey-benchmark. The Job fails if no machine has enough free
+   * resources for a runner.
    * @throws BadInput without a deployment; Failure when a runner cannot start, with the reason
    */
   static async open(

@@ -38,7 +38,8 @@ export function podSpec(plan: JobPlan): PodSpec {
   const { nodeSelector, tolerations, imagePullSecrets, tls } = runner;
   return {
     restartPolicy: "Never",
-    // The script is process 1 of the container. It has no handler for SIGTERM, so the signal has no effect.
+    // The script is process 1 of the container and has no handler for SIGTERM. So the signal has no effect, and a
+    // longer grace period would only delay the end of the pod.
     terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
     enableServiceLinks: false,

@@ -137,7 +137,7 @@ export function effectiveLength(
 ): Workload["length"] {
   if ("requests" in workload.length || features.duration) return workload.length;
   const ticks = mode === "cluster" || workload.threads > 1;
-  // The expected rate was measured with the same coarse clock, so the real rate can be up to half higher.
+  // The expected rate was measured with the same coarse clock, so the real rate can be up to 1.5 times as high.
   const seconds = ticks ? 1.5 * Math.max(workload.length.seconds, MIN_SECONDS_WITH_TICK) : workload.length.seconds;
   return { requests: Math.ceil(seconds * Math.min(expectedRate, workload.rate ?? Infinity)) };
 }

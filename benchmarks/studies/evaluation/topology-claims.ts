@@ -51,7 +51,7 @@ function speedUps(basis: ClaimBasis, replication: Treatment, cluster: Treatment)
   });
 }
 
-/** Greatest relative difference of two rates that count as "as fast". */
+/** Greatest relative difference with which two rates count as equally fast. */
 const PARITY = 0.1;
 
 /**
