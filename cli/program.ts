@@ -278,7 +278,7 @@ function addRecommend({ program, finish }: Context): void {
 function addStop({ program, finish }: Context): void {
   program
     .command("stop")
-    .description("Stop deployments that --keep left running")
+    .description("Stop deployments that earlier runs left running")
     .argument("[run]", "ID of the run to stop (default: print a list of the runs)")
     .option("--all", "stop all runs")
     .action(async (run: string | undefined, values: Values) => {
