@@ -59,10 +59,17 @@ function tables(rows: readonly Row[]): string[] {
 }
 
 function line({ key, node, isRequired, within }: Row): string {
-  const unit = typeof node["unit"] === "string" ? `, ${node["unit"]}` : "";
+  const unit = unitOf(node);
   const forms = within.length === 0 ? "" : ` (${within.join(", ")})`;
   const cells = [`\`${key}\`${forms}`, node.description ?? "", `${values(node)}${unit}`, defaultOf(node, isRequired)];
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
+}
+
+function unitOf(node: SchemaNode): string {
+  const { unit } = node;
+  if (typeof unit !== "string") return "";
+  // After a list of values, a comma would make the unit look like one of them.
+  return node.enum === undefined ? `, ${unit}` : ` (${unit})`;
 }
 
 function values(node: SchemaNode): string {
@@ -79,6 +86,9 @@ function defaultOf(node: SchemaNode, isRequired: boolean): string {
   const isEmptyMap = isMap(node.default) && Object.keys(node.default).length === 0;
   return node.default === undefined || isEmptyMap ? "" : `\`${JSON.stringify(node.default)}\``;
 }
+
+/** Value of an option that can have only one. */
+type Constant = NonNullable<SchemaNode["const"]> | null;
 
 /** Rows of a section, or of one entry of it. */
 function rowsOf(node: SchemaNode, prefix: string): Row[] {
@@ -97,25 +107,27 @@ function innerRowsOf(node: SchemaNode, prefix: string): Row[] {
 function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; readonly titles: readonly string[] }[] {
   const forms = alternatives(node).filter(({ type }) => type === "object");
   if (forms.length === 0) return propertyRows(node, prefix).map((row) => ({ row, titles: [] }));
-  const merged = new Map<string, { readonly row: Row; readonly titles: string[] }>();
+  const merged = new Map<string, { readonly row: Row; readonly titles: string[]; readonly constants: Constant[] }>();
   for (const form of forms) {
     for (const row of propertyRows(form, prefix)) {
       // A discriminator has a different constant in each form, and may be optional in some, so only its name is
       // compared.
       const identity = row.node.const === undefined ? JSON.stringify(row) : `constant ${row.key}`;
       const same = merged.get(identity);
-      if (same === undefined) merged.set(identity, { row, titles: [form.title ?? ""] });
-      else same.titles.push(form.title ?? "");
+      const entry = same ?? { row, titles: [], constants: [] };
+      entry.titles.push(form.title ?? "");
+      if (row.node.const !== undefined) entry.constants.push(row.node.const);
+      merged.set(identity, entry);
     }
   }
-  return [...merged.values()].map(({ row, titles }) => ({
-    row: row.node.const === undefined ? row : { ...row, node: withConstants(row.node, titles) },
+  return [...merged.values()].map(({ row, titles, constants }) => ({
+    row: row.node.const === undefined ? row : { ...row, node: withConstants(row.node, constants) },
     titles: titles.length === forms.length ? [] : titles,
   }));
 }
 
-function withConstants(node: SchemaNode, titles: readonly string[]): SchemaNode {
-  const merged = { ...node, enum: [...titles] };
+function withConstants(node: SchemaNode, constants: readonly Constant[]): SchemaNode {
+  const merged = { ...node, enum: [...new Set(constants)] };
   delete merged.const;
   return merged;
 }

@@ -258,10 +258,10 @@ describe("npm start -- plan", () => {
           ),
         )
       ).output;
-    expect(await output()).not.toContain("shares CPUs with other pods");
+    expect(await output()).not.toContain("share CPUs with other pods");
     expect(
       await output("platform.resources.requests.memory=56Gi", "deployments.billion.settings.io-threads=5"),
-    ).toContain("note: billion shares CPUs with other pods");
+    ).toContain("note: the servers of billion share CPUs with other pods");
   });
 
   it("takes other values for once, and says what it cannot understand of them", async () => {
