@@ -49,7 +49,7 @@ describe("watch --heal of servers that exist already", { timeout: 300_000 }, () 
   it("makes a replica follow the primary again, but only after a look has passed", async () => {
     await followWrong();
     const early = await start("--heal", "--json");
-    await early.printed(/"kind":"waiting","message":"nothing is repaired: no look has passed yet/);
+    await early.printed(/"kind":"waiting","message":"nothing is repaired: no verification has passed yet/);
     early.child.kill("SIGINT");
     expect(await early.ended).toMatchObject({ status: 1 });
     await withNode(orders, 2, (connection) => connection.replicaof("127.0.0.1", orders.nodes[0]?.endpoint.port ?? 0));

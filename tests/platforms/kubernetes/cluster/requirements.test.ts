@@ -138,7 +138,7 @@ describe("requirements of a Kubernetes cluster", () => {
       "no right to forward ports",
       {},
       { mayForwardPorts: false },
-      /^context: kind may not forward ports .* grant the user of the context a Role in namespace valkey with .*pods\/portforward/,
+      /^context: the user of context kind may not forward ports .* grant this user a Role in namespace valkey with .*pods\/portforward/,
     ],
     [
       "no right to create the ClusterRole of a controller",
