@@ -172,7 +172,7 @@ function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow
   ): string[] =>
     [...new Set(results.records.map(({ deployment, title }) => `${title} of ${deployment}`))].flatMap((name) => {
       const [title = "", deployment = ""] = name.split(" of ");
-      return isThere(deployment, title) ? [] : [`${name}: in the ${which} run only`];
+      return isThere(deployment, title) ? [] : [`${name}: measured only in the ${which} run`];
     });
   return [
     ...missing(before, "first", (deployment, title) =>
@@ -190,7 +190,7 @@ function unmatchedCapacities(before: Results, after: Results, compared: readonly
       .filter((capacity) => !compared.some((each) => each[side] === capacity))
       .map(
         ({ workload, deployment, objective }) =>
-          `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} run only`,
+          `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: measured only in the ${which} run`,
       );
   return [...missing(before, "first", "before"), ...missing(after, "second", "after")];
 }

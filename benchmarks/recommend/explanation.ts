@@ -87,12 +87,12 @@ export function explainAssumptions(
   const elsewhere = [...new Set(options.map(({ mode }) => mode))].filter((mode) => !measured.has(mode));
   const arriving = pipeline === 1 ? "requests" : "batches";
   return compact([
-    `a primary serves as much on the recommended machine as on the measured one: ${machinesOf(compact([...used, sustained]))}`,
+    `a primary serves as many requests on the recommended machine as on the measured machine: ${machinesOf(compact([...used, sustained]))}`,
     `clients have enough connections, and send ${pipeline === 1 ? "one request" : `${pipeline} requests`} at a time on each`,
     ...elsewhere.map((mode) =>
       mode === "cluster"
-        ? "a primary in cluster mode serves as much as the measured primary in replication mode"
-        : "a primary in replication mode serves as much as the measured primary in cluster mode",
+        ? "a primary in cluster mode serves as many requests as the measured primary in replication mode"
+        : "a primary in replication mode serves as many requests as the measured primary in cluster mode",
     ),
     "keys and requests are spread evenly over the primaries, and one primary can serve the hottest key",
     "all reads go to primaries; replicas are for failover",

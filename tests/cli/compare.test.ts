@@ -94,7 +94,7 @@ describe("the command compare", () => {
     const { status, output } = await compare(write("a", measurements(1000)), write("b", capacityOf(20_000)));
     expect(status).toBe(2);
     expect(output).toContain("have no measurement in common");
-    expect(output).toContain("capacity of cluster for steady at p99 ≤ 2 ms: in the second run only");
+    expect(output).toContain("capacity of cluster for steady at p99 ≤ 2 ms: measured only in the second run");
   });
 
   it("names every file that cannot be read, and why, and a precision that is none", async () => {

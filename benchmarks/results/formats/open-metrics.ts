@@ -119,7 +119,7 @@ function referenceLoadFamilies({ stack, referenceLoads }: Results): Family[] {
     },
     {
       name: "reference_load_moved",
-      help: "1 if the reference load did not always run at its usual rate, so the machine changed during the run",
+      help: "1 if the rate of the reference load changed, so the machine became faster or slower during the run",
       samples: [[{ stack }, Number(moved)]],
     },
   ];

@@ -33,7 +33,7 @@ export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> 
 
 /** Note for a study with a reference load that differs from the median of all reference loads. */
 export const REFERENCE_LOAD_MOVED =
-  "The reference load moved: its rate changed during the study, so the machine became faster or slower. " +
+  "The rate of the reference load changed during the study, so the machine became faster or slower. " +
   "Every result of this study has a warning.";
 
 /** Note for comparisons that are marked as interleaved. */

@@ -165,7 +165,7 @@ describe("comparing two runs", () => {
       records: [...renamed.records, { ...measurementRecord(), deployment: "sharded", title: "INCR", test: "incr" }],
     });
     expect(comparison.rows).toMatchObject([{ before: "cluster", after: "sharded", judgement: "faster" }]);
-    expect(comparison.unmatched).toEqual(["INCR of sharded: in the second run only"]);
+    expect(comparison.unmatched).toEqual(["INCR of sharded: measured only in the second run"]);
   });
 
   it("gives the inverse ratio for swapped runs", () => {
@@ -315,8 +315,8 @@ describe("comparing capacities", () => {
       /steady, p99 ≤ 2 ms\s+cluster\s+10,000\/s\s+≥ 20,000\/s\s+2\.00×\s+\(1\.82 … \?\)\s+faster/,
     );
     expect(compared(capacity(10_000, 11_000), capacity(10_000, 11_000, { workload: "other" })).unmatched).toEqual([
-      "capacity of cluster for steady at p99 ≤ 2 ms: in the first run only",
-      "capacity of cluster for other at p99 ≤ 2 ms: in the second run only",
+      "capacity of cluster for steady at p99 ≤ 2 ms: measured only in the first run",
+      "capacity of cluster for other at p99 ≤ 2 ms: measured only in the second run",
     ]);
   });
 });

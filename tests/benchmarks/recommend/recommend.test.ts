@@ -390,10 +390,10 @@ describe("a recommendation", () => {
   it("says of a mode that was not measured that it is assumed to serve as much", () => {
     const { assumptions } = recommend({ ...NEED, rate: 1_000_000 }, [MEASURED], OFFERS);
     expect(assumptions).toContain(
-      "a primary in cluster mode serves as much as the measured primary in replication mode",
+      "a primary in cluster mode serves as many requests as the measured primary in replication mode",
     );
     expect(recommend({ ...NEED, rate: 1 }, [MEASURED], OFFERS).assumptions.join()).not.toMatch(
-      /mode serves as much as/,
+      /mode serves as many requests as/,
     );
   });
 
@@ -413,7 +413,7 @@ describe("a recommendation", () => {
     expect(text).toContain("50,000 / 108,135 → 1");
     expect(text).toContain("or more, because the servers were not the limit");
     expect(text).toContain(
-      "a primary serves as much on the recommended machine as on the measured one: CPU <b> (2 cores)",
+      "a primary serves as many requests on the recommended machine as on the measured machine: CPU <b> (2 cores)",
     );
   });
 });

@@ -483,7 +483,7 @@ describe("a study's results", () => {
     const all = described(5e5);
     expect(all.study?.referenceLoadMoved).toBe(true);
     for (const { warnings } of all.records) expect(warnings.map(({ code }) => code)).toEqual(["reference-load-moved"]);
-    expect(formatStudy(all).join("\n")).toContain("The reference load moved");
+    expect(formatStudy(all).join("\n")).toContain("The rate of the reference load changed");
     expect(described(1e6).records.flatMap(({ warnings }) => warnings)).toEqual([]);
   });
 });
