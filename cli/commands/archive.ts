@@ -1,8 +1,7 @@
 /** `npm start -- archive`: follows a deployment and writes what it receives into a folder. */
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
-import { acquireProcessLock } from "../../lib/system/process-lock";
 import { counted, formatBytes, parseDuration } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
 import type { ArchiveEvent } from "../../valkey/archive/archive-deployment";
@@ -11,6 +10,7 @@ import { formatTime } from "../../valkey/archive/catalog";
 import { claimArchive, ownerProblem, readOwner } from "../../valkey/archive/periods";
 import type { ArchiveOwner } from "../../valkey/archive/periods";
 import { readLayout } from "../../valkey/archive/shard-layout";
+import type { Lease, Place } from "../../valkey/archive/store";
 import { DirectoryStore } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
@@ -22,9 +22,8 @@ import { refuseServerOptions } from "./status";
 
 /** Interval of the lines about the RPO, milliseconds. */
 const REPORT_MS = 10_000;
-/** Names of the entries in the archive's folder that this program uses while it archives. */
+/** Name of the folder in the archive's folder that this program uses while it archives. */
 const SPOOL = ".spool";
-const LOCK = ".archive-lock";
 
 /**
  * Archives a deployment until Ctrl-C, or for the time of `--for`.
@@ -90,7 +89,7 @@ async function archiveInto(
   if (problem !== undefined) throw new BadInput("archive", [`--into: ${folder}: ${problem}`]);
   // Nothing is written for servers that do not answer.
   await readLayout(deployment);
-  const release = takeFolder(folder);
+  const lease = await takeLease(store, interruption);
   const spoolDirectory = join(folder, SPOOL);
   const stop =
     seconds === undefined ? interruption : AbortSignal.any([interruption, AbortSignal.timeout(seconds * 1000)]);
@@ -113,7 +112,7 @@ async function archiveInto(
   } finally {
     clearInterval(timer);
     rmSync(spoolDirectory, { recursive: true, force: true });
-    release();
+    await lease.release();
   }
   log.finish();
   return 0;
@@ -125,17 +124,17 @@ function otherFiles(folder: string): string | undefined {
   return files.length === 0 ? undefined : "the folder has other files and no archive; use a new folder";
 }
 
-/** Makes the folder and locks it. @throws BadInput if the folder cannot be written or another process writes it */
-function takeFolder(folder: string): () => void {
-  let release: (() => void) | undefined;
+/** @throws BadInput if the place cannot be written or a different process writes to it */
+async function takeLease(place: Place, signal: AbortSignal): Promise<Lease> {
+  let lease: Lease | undefined;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    release = acquireProcessLock(join(folder, LOCK));
+    lease = await place.lease(signal);
   } catch (error) {
+    signal.throwIfAborted();
     throw new BadInput("archive", [`--into: ${messageOf(error)}`]);
   }
-  if (release === undefined) throw new BadInput("archive", [`--into: a different process archives into ${folder}`]);
-  return release;
+  if (lease === undefined) throw new BadInput("archive", [`--into: a different process archives into ${place.label}`]);
+  return lease;
 }
 
 function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {

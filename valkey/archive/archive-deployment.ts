@@ -10,7 +10,7 @@ import type { StreamSource } from "../replication-stream/replica-link";
 import type { WrittenFile } from "./archive-writer";
 import { ArchiveWriter, resumePoint } from "./archive-writer";
 import type { ArchiveSet } from "./manifests";
-import { listSets, readSet } from "./manifests";
+import { listSets, readSet } from "./sets";
 import type { Period } from "./periods";
 import { beginPeriod, endPeriod, listPeriods, shardStore } from "./periods";
 import type { Layout } from "./shard-layout";

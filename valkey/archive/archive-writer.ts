@@ -6,15 +6,20 @@ import { RdbWalker } from "../rdb/walker";
 import type { StreamItem } from "../replication-stream/follow";
 import type { StreamPosition } from "../replication-stream/replica-link";
 import { CheckedFile, writeManifest } from "./checked-file";
+import { MOST_INSTANTS } from "./increment-name";
+import type { PendingIncrement } from "./increments";
+import { beginIncrement, removeMark, writeMark } from "./increments";
 import type { ArchiveSet, BaseManifest, IncrementManifest } from "./manifests";
-import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION, incrementFile, incrementManifestFile } from "./manifests";
+import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION } from "./manifests";
 import type { ArchiveStore } from "./store";
 
 export interface ArchiveWriterOptions {
   /** Time after which an increment is closed, milliseconds. Commands are safe when their increment is closed. */
   readonly incrementMs?: number;
-  /** Size from which an increment is closed, bytes. */
+  /** Size from which an increment is closed, bytes. @default 64 MiB, or 16 MiB where increments are in memory */
   readonly incrementBytes?: number;
+  /** Highest size of a base that is expected, bytes. */
+  readonly expectedBytes?: (() => number | undefined) | undefined;
   /** Called when a base or an increment is in the store. */
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
 }
@@ -25,10 +30,15 @@ export interface WrittenFile {
   readonly keys: number | undefined;
   /** Time from the arrival of an increment's first command until the increment was in the store, milliseconds. */
   readonly ageMs: number;
+  /** Name of the set. */
+  readonly set: string;
+  /** Number of instants of an increment. */
+  readonly instants: number;
 }
 
 const INCREMENT_MS = 500;
 const INCREMENT_BYTES = 64 * 1024 ** 2;
+const NAMED_INCREMENT_BYTES = 16 * 1024 ** 2;
 /** Smallest distance of two instants, milliseconds. */
 const INSTANT_MS = 100;
 
@@ -56,7 +66,7 @@ interface OpenBase {
 }
 
 interface OpenIncrement {
-  readonly file: CheckedFile;
+  readonly file: PendingIncrement;
   readonly from: ResumePoint;
   readonly openedAt: number;
   /** Time at which the first command arrived, milliseconds since the epoch. */
@@ -80,6 +90,8 @@ export class ArchiveWriter {
   /** First and last time without commands since the last increment. */
   #quiet: Instant[] = [];
   #quietWritten = -Infinity;
+  /** The manifest without commands at the present offset. */
+  #mark: IncrementManifest | undefined;
 
   /** @param resume the set that a former process has written. The stream has to continue at its `resumePoint` */
   constructor(
@@ -87,7 +99,10 @@ export class ArchiveWriter {
     private readonly options: ArchiveWriterOptions = {},
     resume?: ArchiveSet,
   ) {
-    if (resume !== undefined) this.#present = { set: resume.name, point: resumePoint(resume) };
+    if (resume === undefined) return;
+    this.#present = { set: resume.name, point: resumePoint(resume) };
+    const last = resume.increments.at(-1);
+    if (last?.size === 0) this.#quiet = ends(last.instants);
   }
 
   /**
@@ -132,11 +147,12 @@ export class ArchiveWriter {
 
   async #beginBase(position: StreamPosition, serverVersion: string, startedAt: number): Promise<void> {
     this.#present = undefined;
+    this.#mark = undefined;
     this.#takeQuiet();
     const set = `${new Date(startedAt).toISOString().replaceAll(/[-:.]/g, "")}-${position.offset}`;
     this.#base = {
       set,
-      file: await CheckedFile.create(this.store, `${set}/${BASE_FILE}`),
+      file: await CheckedFile.create(this.store, `${set}/${BASE_FILE}`, this.options.expectedBytes?.()),
       ...baseWalker(),
       manifest: { ...position, serverVersion, startedAt },
     };
@@ -156,7 +172,7 @@ export class ArchiveWriter {
       format: `${header.magic} ${header.version}`,
     };
     await writeManifest(this.store, `${base.set}/${BASE_MANIFEST}`, manifest);
-    this.options.onWritten?.({ bytes: manifest.size, keys, ageMs: 0 });
+    this.options.onWritten?.({ bytes: manifest.size, keys, ageMs: 0, set: base.set, instants: 0 });
     const { replid, offset, database } = manifest;
     this.#present = { set: base.set, point: { position: { replid, offset }, database } };
   }
@@ -166,9 +182,10 @@ export class ArchiveWriter {
     if (present === undefined) throw new Error("commands arrive without a base");
     if (present.point.position.offset + bytes.length !== event.offset) throw new Error("the stream has a gap");
     const { set, point } = present;
-    const { incrementBytes = INCREMENT_BYTES } = this.options;
+    const usual = this.store.hasNamedIncrements ? NAMED_INCREMENT_BYTES : INCREMENT_BYTES;
+    const { incrementBytes = usual } = this.options;
     this.#increment ??= {
-      file: await CheckedFile.create(this.store, `${set}/${incrementFile(point.position.offset)}`),
+      file: await beginIncrement(this.store, set, point.position.offset),
       from: point,
       openedAt: performance.now(),
       arrivedAt: event.at ?? epochMs(),
@@ -186,8 +203,8 @@ export class ArchiveWriter {
   }
 
   /**
-   * Notes that there were no commands until this time. Without an open increment, a manifest without a file says so. The
-   * next increment has the same name and the same instants, and replaces it.
+   * Notes that there were no commands until this time. Without an open increment, a manifest without a file (a mark)
+   * says so. The next increment has the same instants, and replaces it.
    */
   async #noteQuiet(at: number): Promise<void> {
     const present = this.#present;
@@ -199,16 +216,22 @@ export class ArchiveWriter {
       return;
     }
     const [first] = this.#quiet;
+    // The clock may have been set back since an earlier process.
+    if (first !== undefined && at <= first[0]) return;
     this.#quiet = first === undefined ? [[at, offset]] : [first, [at, offset]];
     if (performance.now() - this.#quietWritten < QUIET_MS) return;
     this.#quietWritten = performance.now();
-    await this.#writeIncrement(present, present.point, this.#quiet, EMPTY);
+    const mark = describe(present, present.point, this.#quiet, EMPTY);
+    await writeMark(this.store, present.set, mark);
+    await this.#replaceMark(present.set, mark);
   }
 
   async #closeIfDue(): Promise<void> {
     const { incrementMs = INCREMENT_MS } = this.options;
-    const openedAt = this.#increment?.openedAt;
-    if (openedAt !== undefined && performance.now() - openedAt >= incrementMs) await this.#closeIncrement();
+    const increment = this.#increment;
+    if (increment === undefined) return;
+    const isFull = this.store.hasNamedIncrements && increment.instants.length >= MOST_INSTANTS;
+    if (isFull || performance.now() - increment.openedAt >= incrementMs) await this.#closeIncrement();
   }
 
   async #closeIncrement(): Promise<void> {
@@ -217,14 +240,21 @@ export class ArchiveWriter {
     if (increment === undefined || present === undefined) return;
     // Nothing may follow an increment that is not in the store.
     this.#present = undefined;
-    if (!increment.file.isWhole) {
-      await increment.file.discard();
-      return;
-    }
-    const file = await increment.file.commit();
-    await this.#writeIncrement(present, increment.from, increment.instants, file);
+    const { instants } = increment;
+    const written = await increment.file.commit((facts) => describe(present, increment.from, instants, facts));
+    if (written === undefined) return;
     this.#present = present;
-    this.options.onWritten?.({ bytes: file.size, keys: undefined, ageMs: epochMs() - increment.arrivedAt });
+    const ageMs = epochMs() - increment.arrivedAt;
+    await this.#replaceMark(present.set, undefined);
+    const { set } = present;
+    this.options.onWritten?.({ bytes: written.size, keys: undefined, ageMs, set, instants: instants.length });
+  }
+
+  /** Removes the present mark after a later one, or an increment, has its instants. */
+  async #replaceMark(set: string, mark: IncrementManifest | undefined): Promise<void> {
+    const old = this.#mark;
+    this.#mark = mark;
+    if (old !== undefined) await removeMark(this.store, set, old);
   }
 
   #takeQuiet(): Instant[] {
@@ -233,25 +263,31 @@ export class ArchiveWriter {
     this.#quietWritten = -Infinity;
     return quiet;
   }
+}
 
-  async #writeIncrement(
-    { set, point }: PresentSet,
-    from: ResumePoint,
-    instants: readonly Instant[],
-    file: { readonly size: number; readonly sha256: string },
-  ): Promise<void> {
-    const manifest: IncrementManifest = {
-      version: MANIFEST_VERSION,
-      replid: from.position.replid,
-      from: from.position.offset,
-      to: from.position.offset + file.size,
-      databaseBefore: from.database,
-      database: point.database,
-      instants: [...instants],
-      ...file,
-    };
-    await writeManifest(this.store, `${set}/${incrementManifestFile(manifest.from)}`, manifest);
-  }
+/** The manifest of commands from a point until the present one. */
+function describe(
+  { point }: PresentSet,
+  from: ResumePoint,
+  instants: readonly Instant[],
+  facts: { readonly size: number; readonly sha256: string },
+): IncrementManifest {
+  return {
+    version: MANIFEST_VERSION,
+    replid: from.position.replid,
+    from: from.position.offset,
+    to: from.position.offset + facts.size,
+    databaseBefore: from.database,
+    database: point.database,
+    instants: [...instants],
+    ...facts,
+  };
+}
+
+/** The first and the last instant. */
+function ends(instants: readonly Instant[]): Instant[] {
+  const [first, last] = [instants[0], instants.at(-1)];
+  return first === undefined || last === undefined ? [] : first === last ? [first] : [first, last];
 }
 
 /** The place after the last command of a set, at which a stream can continue. */

@@ -1,7 +1,7 @@
 /** The catalog of an archive: the sets of each shard, and the times at which all shards have an instant. */
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
-import { listSets, readSet } from "./manifests";
+import { listSets, readSet } from "./sets";
 import type { RestorePoint } from "./materialize";
 import { restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";

@@ -10,8 +10,9 @@ export class CheckedFile {
 
   private constructor(private readonly file: PendingFile) {}
 
-  static async create(store: ArchiveStore, name: string): Promise<CheckedFile> {
-    return new CheckedFile(await store.create(name));
+  /** @param expectedBytes highest size that is expected. Undefined for a small file */
+  static async create(store: ArchiveStore, name: string, expectedBytes?: number): Promise<CheckedFile> {
+    return new CheckedFile(await store.create(name, expectedBytes));
   }
 
   get size(): number {
@@ -46,12 +47,5 @@ export class CheckedFile {
 
 /** Writes a manifest. Its file appears as a whole. */
 export async function writeManifest(store: ArchiveStore, name: string, manifest: object): Promise<void> {
-  const file = await store.create(name);
-  try {
-    await file.write(Buffer.from(`${JSON.stringify(manifest)}\n`));
-    await file.commit();
-  } catch (error) {
-    await file.discard();
-    throw error;
-  }
+  await store.put(name, [Buffer.from(`${JSON.stringify(manifest)}\n`)]);
 }

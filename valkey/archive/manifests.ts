@@ -14,7 +14,7 @@ const replid = z.string().regex(/^[0-9a-f]{40}$/);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const shared = { version: z.literal(MANIFEST_VERSION), size: z.int().min(0), sha256, replid };
 
-const baseManifest = z.object({
+export const baseManifest = z.object({
   ...shared,
   /** Offset of the first command after the base. */
   offset,
@@ -28,7 +28,7 @@ const baseManifest = z.object({
   database: z.int().min(0),
 });
 
-const incrementManifest = z.object({
+export const incrementManifest = z.object({
   ...shared,
   /** Offsets before the first and after the last command. */
   from: offset,
@@ -46,11 +46,17 @@ const incrementManifest = z.object({
 export type BaseManifest = z.infer<typeof baseManifest>;
 export type IncrementManifest = z.infer<typeof incrementManifest>;
 
+/** An increment as a store has it. */
+export interface StoredIncrement extends IncrementManifest {
+  /** Name of the file with the commands. @default the name that `incrementFile` makes */
+  readonly file?: string | undefined;
+}
+
 /** A set that can be restored: a base, and increments without a gap. */
 export interface ArchiveSet {
   readonly name: string;
   readonly base: BaseManifest;
-  readonly increments: readonly IncrementManifest[];
+  readonly increments: readonly StoredIncrement[];
   /** Name of the first missing file, as a sentence, if the set has later files. Otherwise the value is undefined. */
   readonly damage?: string | undefined;
 }
@@ -60,56 +66,6 @@ export const BASE_MANIFEST = "base.json";
 /** Name of the file with the commands after an offset. The names sort as the offsets do. */
 export const incrementFile = (from: number): string => `${String(from).padStart(16, "0")}.aof`;
 export const incrementManifestFile = (from: number): string => `${String(from).padStart(16, "0")}.json`;
-
-const INCREMENT_MANIFEST = /^(\d{16,})\.json$/;
-
-/**
- * Names of all sets with a base or increments, oldest first. A folder with neither is a base that was never complete.
- * @throws the store's error
- */
-export async function listSets(store: ArchiveStore): Promise<string[]> {
-  const names: string[] = [];
-  for (const name of await store.list("")) {
-    const files = await store.list(name);
-    if (files.some((file) => file === BASE_MANIFEST || INCREMENT_MANIFEST.test(file))) names.push(name);
-  }
-  return names;
-}
-
-/**
- * Reads the manifests of a set. Increments after a gap are not read, and `damage` says so.
- * @throws BadInput for a set without its base, and for damaged manifests
- */
-export async function readSet(store: ArchiveStore, name: string): Promise<ArchiveSet> {
-  const set = await readSetOnce(store, name);
-  // An archive that is being written may have got files after they were listed.
-  return set.damage === undefined ? set : readSetOnce(store, name);
-}
-
-async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSet> {
-  const files = new Set(await store.list(name));
-  for (const file of [BASE_MANIFEST, BASE_FILE])
-    if (!files.has(file)) throw new BadInput(`set ${name}`, [`the file ${file} is missing`]);
-  const base = await readManifest(store, `${name}/${BASE_MANIFEST}`, baseManifest);
-  const increments: IncrementManifest[] = [];
-  let missing: string | undefined;
-  let next = base.offset;
-  while (files.has(incrementManifestFile(next))) {
-    const path = `${name}/${incrementManifestFile(next)}`;
-    const increment = await readManifest(store, path, incrementManifest);
-    if (increment.from !== next || increment.to < next || increment.size !== increment.to - next)
-      throw new BadInput(path, ["the offsets do not fit the name and the size of the file"]);
-    if (increment.size > 0 && !files.has(incrementFile(next))) missing = incrementFile(next);
-    if (missing !== undefined) break;
-    increments.push(increment);
-    // An increment without commands only has instants, and the next one has the same name.
-    if (increment.to === next) break;
-    next = increment.to;
-  }
-  const later = [...files].some((file) => Number(INCREMENT_MANIFEST.exec(file)?.[1] ?? -1) > next);
-  if (later) missing ??= incrementManifestFile(next);
-  return { name, base, increments, damage: missing && `the file ${missing} is missing` };
-}
 
 /**
  * Reads a manifest.

@@ -1,9 +1,10 @@
-/** A place for the files of archives: a directory now, a bucket later. */
+/** A store for the files of archives: a folder here, a bucket in bucket/. */
 import { createReadStream } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../../lib/errors";
+import { acquireProcessLock } from "../../lib/system/process-lock";
 
 /** A file that is being written. Nobody sees it before `commit`. */
 export interface PendingFile {
@@ -15,38 +16,94 @@ export interface PendingFile {
 }
 
 export interface ArchiveStore {
-  /** Begins a file. @param name relative path with `/`. An existing file is replaced by `commit` */
-  create(name: string): Promise<PendingFile>;
-  /** Names of the visible files and folders in a folder. Empty if there is no such folder. */
-  list(folder: string): Promise<string[]>;
+  /** Whether an increment is one file with its manifest in its name. If not, the manifest is a file of its own. */
+  readonly hasNamedIncrements: boolean;
+  /**
+   * Begins a file.
+   * @param name relative path with `/`. An existing file is replaced by `commit`
+   * @param expectedBytes highest size that is expected. Undefined for a small file
+   */
+  create(name: string, expectedBytes?: number): Promise<PendingFile>;
+  /** Writes a file that appears as a whole, and replaces an existing file. */
+  put(name: string, pieces: readonly Buffer[]): Promise<void>;
+  /**
+   * Names of the visible files and folders in a folder, sorted. Empty if there is no such folder.
+   * @param most only the first names are needed
+   */
+  list(folder: string, most?: number): Promise<string[]>;
   /** Removes what earlier processes have left of files that they did not finish, in a folder and in its folders. */
   removePending(folder: string): Promise<void>;
   /** Bytes of a visible file. @throws the store's error, when the first piece is read */
   read(name: string): AsyncIterable<Buffer>;
+  /**
+   * Removes a file, or a folder with everything in it. Does nothing if there is neither.
+   * @param last name of a file in the folder that is removed after all others
+   */
+  remove(name: string, last?: string): Promise<void>;
+}
+
+/** The right to write to a place. Only one process at a time has it. */
+export interface Lease {
+  /** Aborted with a Failure as its reason when a different process has taken over. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+/** The store of a whole archive. */
+export interface Place extends ArchiveStore {
+  /** Path or URL, for messages. */
+  readonly label: string;
+  /** Whether files must be copied to this machine before servers can load them. */
+  readonly isRemote: boolean;
+  /** Takes the lease. @returns undefined if a different process has it */
+  lease(signal: AbortSignal): Promise<Lease | undefined>;
 }
 
 /** A folder of a store, as a store of its own. */
 export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
   const inside = (name: string): string => (name === "" ? folder : `${folder}/${name}`);
   return {
-    create: (name) => store.create(inside(name)),
-    list: (name) => store.list(inside(name)),
+    hasNamedIncrements: store.hasNamedIncrements,
+    create: (name, expectedBytes) => store.create(inside(name), expectedBytes),
+    put: (name, pieces) => store.put(inside(name), pieces),
+    list: (name, most) => store.list(inside(name), most),
     removePending: (name) => store.removePending(inside(name)),
     read: (name) => store.read(inside(name)),
+    remove: (name, last) => store.remove(inside(name), last),
   };
 }
 
 /** End of the names of files that are being written. */
 const PENDING = ".part";
+/** Name of the entry that locks the folder while a process writes to it. */
+const LOCK = ".archive-lock";
 
-export class DirectoryStore implements ArchiveStore {
+export class DirectoryStore implements Place {
+  readonly hasNamedIncrements = false;
+  readonly isRemote = false;
+
   /** @param path the directory. It is made when the first file is written */
   constructor(readonly path: string) {}
+
+  get label(): string {
+    return this.path;
+  }
 
   async create(name: string): Promise<PendingFile> {
     const path = join(this.path, name);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     return new DirectoryFile(path, await open(path + PENDING, "w", 0o600));
+  }
+
+  async put(name: string, pieces: readonly Buffer[]): Promise<void> {
+    const file = await this.create(name);
+    try {
+      for (const piece of pieces) await file.write(piece);
+      await file.commit();
+    } catch (error) {
+      await file.discard();
+      throw error;
+    }
   }
 
   async list(folder: string): Promise<string[]> {
@@ -68,6 +125,27 @@ export class DirectoryStore implements ArchiveStore {
 
   read(name: string): AsyncIterable<Buffer> {
     return createReadStream(join(this.path, name), { highWaterMark: 1024 ** 2 });
+  }
+
+  async remove(name: string, last?: string): Promise<void> {
+    if (last !== undefined)
+      for (const each of await this.list(name)) if (each !== last) await this.remove(`${name}/${each}`);
+    await rm(join(this.path, name), { recursive: true, force: true });
+  }
+
+  /** Makes the folder and locks it. @throws the file system's error */
+  async lease(): Promise<Lease | undefined> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 });
+    const release = acquireProcessLock(join(this.path, LOCK));
+    if (release === undefined) return undefined;
+    return {
+      // The lock belongs to a process that is alive, so no process takes it over.
+      lost: new AbortController().signal,
+      release: () => {
+        release();
+        return Promise.resolve();
+      },
+    };
   }
 }
 

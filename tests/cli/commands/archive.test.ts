@@ -4,6 +4,7 @@ import { ArchiveLog, chooseTarget } from "../../../cli/commands/archive";
 import type { Period } from "../../../valkey/archive/periods";
 import type { DeployedTarget } from "../../../cli/targets/deployed-stack";
 
+const FILE = { set: "set", instants: 1 };
 const target = (platform: string, name: string): DeployedTarget =>
   ({ target: { platform, name }, password: "" }) as unknown as DeployedTarget;
 
@@ -28,12 +29,12 @@ it("says which shards have no base yet, and fails if it ends before all have one
   const shards = ["shard-0", "shard-1"].map((name) => ({ name, slots: undefined }));
   const period = { name: "20261124T080000000Z", startedAt: 0, databases: 16, shards } as unknown as Period;
   log.add({ kind: "period", period, isNew: true });
-  log.add({ kind: "written", shard: "shard-0", file: { bytes: 10, keys: 1, ageMs: 0 } });
+  log.add({ kind: "written", shard: "shard-0", file: { ...FILE, bytes: 10, keys: 1, ageMs: 0 } });
   log.report();
   expect(said.at(-1)).toMatch(/no base yet of shard-1; 0 B of commands in all$/);
   expect(finish).toThrow("a base of shard-1, so");
   log.add({ kind: "continued", shard: "shard-1" });
-  log.add({ kind: "written", shard: "shard-1", file: { bytes: 5, keys: undefined, ageMs: 600 } });
+  log.add({ kind: "written", shard: "shard-1", file: { ...FILE, bytes: 5, keys: undefined, ageMs: 600 } });
   log.report();
   expect(said.at(-1)).toMatch(/RPO 0.60 s; 5 B of commands in all$/);
   log.finish();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ArchiveWriter, resumePoint } from "../../../valkey/archive/archive-writer";
 import type { ArchiveSet } from "../../../valkey/archive/manifests";
-import { listSets, readSet } from "../../../valkey/archive/manifests";
+import { listSets, readSet } from "../../../valkey/archive/sets";
 import type { ArchiveStore } from "../../../valkey/archive/store";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { StreamEvent } from "../../../valkey/replication-stream/follow";

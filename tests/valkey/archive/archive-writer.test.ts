@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ArchiveWriter, resumePoint } from "../../../valkey/archive/archive-writer";
-import { listSets, readSet } from "../../../valkey/archive/manifests";
+import { listSets, readSet } from "../../../valkey/archive/sets";
 import { fillingStore } from "../../support/valkey/filling-store";
 import { commands, REPLID, writeBase } from "../../support/valkey/archived-items";
 

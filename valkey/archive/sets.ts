@@ -1,0 +1,106 @@
+/** The sets of a shard: a base, and increments that continue it. */
+import { BadInput } from "../../lib/errors";
+import { writeManifest } from "./checked-file";
+import { chainOf, parseIncrementName } from "./increment-name";
+import type { ArchiveSet, IncrementManifest } from "./manifests";
+import {
+  BASE_FILE,
+  BASE_MANIFEST,
+  MANIFEST_VERSION,
+  baseManifest,
+  incrementFile,
+  incrementManifest,
+  incrementManifestFile,
+  readManifest,
+} from "./manifests";
+import type { ArchiveStore } from "./store";
+
+/** Name of the file that a set has while it is deleted. */
+const DELETED = "deleted.json";
+/** Number of names after which a list of a set has the base. The names of increments in a bucket come later. */
+const FIRST_FILES = 10;
+
+const INCREMENT_MANIFEST = /^(\d{16,})\.json$/;
+
+/**
+ * Names of all sets with a base or increments, oldest first. A folder with neither is a base that was never complete.
+ * @throws the store's error
+ */
+export async function listSets(store: ArchiveStore): Promise<string[]> {
+  const listed = await Promise.all(
+    (await store.list("")).map(async (name) => {
+      const files = await store.list(name, FIRST_FILES);
+      const isSet = files.some((file) => file === BASE_MANIFEST || isIncrement(file));
+      return isSet && !files.includes(DELETED) ? [name] : [];
+    }),
+  );
+  return listed.flat();
+}
+
+/** Whether a file says that a set has an increment. */
+const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || parseIncrementName(file) !== undefined;
+
+/**
+ * Deletes a set. From the first moment on, nobody sees a part of it.
+ * @param name name of the set
+ */
+export async function deleteSet(store: ArchiveStore, name: string): Promise<void> {
+  await writeManifest(store, `${name}/${DELETED}`, { version: MANIFEST_VERSION });
+  await store.remove(`${name}/${BASE_MANIFEST}`);
+  await store.remove(name, DELETED);
+}
+
+/** Goes on with deletions that were interrupted. */
+export async function finishDeletions(store: ArchiveStore): Promise<void> {
+  for (const name of await store.list(""))
+    if ((await store.list(name, FIRST_FILES)).includes(DELETED)) await deleteSet(store, name);
+}
+
+/**
+ * Reads the manifests of a set. Increments after a gap are not read, and `damage` says so.
+ * @throws BadInput for a set without its base, and for damaged manifests
+ */
+export async function readSet(store: ArchiveStore, name: string): Promise<ArchiveSet> {
+  const set = await readSetOnce(store, name);
+  // An archive that is being written may have got files after they were listed.
+  return set.damage === undefined ? set : readSetOnce(store, name);
+}
+
+async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSet> {
+  const files = new Set(await store.list(name));
+  for (const file of [BASE_MANIFEST, BASE_FILE])
+    if (!files.has(file)) throw new BadInput(`set ${name}`, [`the file ${file} is missing`]);
+  const base = await readManifest(store, `${name}/${BASE_MANIFEST}`, baseManifest);
+  const increments: IncrementManifest[] = [];
+  let missing: string | undefined;
+  if (store.hasNamedIncrements) {
+    const named = [...files].flatMap((file) => {
+      const parsed = parseIncrementName(file);
+      return parsed === undefined ? [] : [{ ...parsed, file }];
+    });
+    const { chain, hasLater } = chainOf(named, base.offset);
+    const end = chain.at(-1)?.to ?? base.offset;
+    return {
+      name,
+      base,
+      increments: chain,
+      damage: hasLater ? `the increment after offset ${end} is missing` : undefined,
+    };
+  }
+  let next = base.offset;
+  while (files.has(incrementManifestFile(next))) {
+    const path = `${name}/${incrementManifestFile(next)}`;
+    const increment = await readManifest(store, path, incrementManifest);
+    if (increment.from !== next || increment.to < next || increment.size !== increment.to - next)
+      throw new BadInput(path, ["the offsets do not fit the name and the size of the file"]);
+    if (increment.size > 0 && !files.has(incrementFile(next))) missing = incrementFile(next);
+    if (missing !== undefined) break;
+    increments.push(increment);
+    // An increment without commands only has instants, and the next one has the same name.
+    if (increment.to === next) break;
+    next = increment.to;
+  }
+  const later = [...files].some((file) => Number(INCREMENT_MANIFEST.exec(file)?.[1] ?? -1) > next);
+  if (later) missing ??= incrementManifestFile(next);
+  return { name, base, increments, damage: missing && `the file ${missing} is missing` };
+}
