@@ -1,0 +1,185 @@
+/** A prefix of an S3 bucket as the place of an archive. */
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+} from "@aws-sdk/client-s3";
+import { BadInput, Failure, messageOf } from "../../../lib/errors";
+import { Semaphore } from "../../../lib/semaphore";
+import type { Lease, PendingFile, Place } from "../store";
+import { takeBucketLease } from "./bucket-lease";
+import type { BucketLocation } from "./location";
+import { BucketRefused, isMissing, refusalOf } from "./refusals";
+import type { RequestOptions } from "./requests";
+import { Requests } from "./requests";
+import { abortUpload, putObject, target, Upload } from "./upload";
+
+/** Time for which the first request is repeated, milliseconds. */
+const FIRST_MS = 15_000;
+const PAGE = 1_000;
+/** Objects that are removed at the same time. */
+const REMOVALS = 16;
+
+export class BucketStore implements Place {
+  readonly hasNamedIncrements = true;
+  readonly isRemote = true;
+
+  private constructor(private readonly requests: Requests) {}
+
+  /**
+   * Opens a place and sends a first request.
+   * @param signal signal after which requests are repeated for a short time only
+   * @throws BadInput if the bucket does not exist, refuses the request or does not answer
+   */
+  static async open(location: BucketLocation, signal: AbortSignal): Promise<BucketStore> {
+    const store = new BucketStore(new Requests(location, signal));
+    try {
+      await store.#page("", "", 1, { patienceMs: FIRST_MS });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof Failure)) throw error;
+      throw new BadInput("bucket", [messageOf(error)]);
+    }
+    return store;
+  }
+
+  get label(): string {
+    return this.requests.label;
+  }
+
+  create(name: string, expectedBytes?: number): Promise<PendingFile> {
+    return Promise.resolve(new Upload(this.requests, this.#key(name), expectedBytes));
+  }
+
+  async put(name: string, pieces: readonly Buffer[]): Promise<void> {
+    const [first] = pieces;
+    await putObject(
+      this.requests,
+      this.#key(name),
+      first !== undefined && pieces.length === 1 ? first : Buffer.concat(pieces),
+    );
+  }
+
+  async list(folder: string, most = Infinity): Promise<string[]> {
+    const prefix = this.#key(folder === "" ? "" : `${folder}/`);
+    const names: string[] = [];
+    for await (const { keys, folders } of this.#pages(prefix, "/", most)) {
+      names.push(...keys.map((key) => key.slice(prefix.length)));
+      names.push(...folders.map((each) => each.slice(prefix.length, -1)));
+      if (names.length >= most) break;
+    }
+    return [...new Set(names)].filter((name) => name !== "").sort();
+  }
+
+  async removePending(folder: string): Promise<void> {
+    const { client, location } = this.requests;
+    const prefix = this.#key(folder === "" ? "" : `${folder}/`);
+    try {
+      const { Uploads = [] } = await this.requests.send((options) =>
+        client.send(new ListMultipartUploadsCommand({ Bucket: location.bucket, Prefix: prefix }), options),
+      );
+      for (const { Key = "", UploadId = "" } of Uploads) await abortUpload(this.requests, Key, UploadId);
+    } catch (error) {
+      // Not every server can list uploads, and not every user may. A lifecycle rule of the bucket removes them too.
+      if (!(error instanceof BucketRefused) && !isMissing(error)) throw error;
+    }
+  }
+
+  async *read(name: string): AsyncGenerator<Buffer, void, undefined> {
+    const { client } = this.requests;
+    const input = target(this.requests, this.#key(name));
+    let offset = 0;
+    let etag: string | undefined;
+    for (let failures = 0; ; failures++) {
+      const range = offset === 0 ? {} : { Range: `bytes=${offset}-`, ...(etag === undefined ? {} : { IfMatch: etag }) };
+      const { Body, ETag } = await this.requests.send((options) =>
+        client.send(new GetObjectCommand({ ...input, ...range }), options),
+      );
+      etag ??= ETag;
+      try {
+        for await (const piece of (Body ?? []) as AsyncIterable<Uint8Array>) {
+          const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+          offset += bytes.length;
+          failures = 0;
+          yield bytes;
+        }
+        return;
+      } catch (error) {
+        if (failures >= MOST_BROKEN || refusalOf(error) !== undefined)
+          throw new Failure(`${this.label}: ${name} cannot be read: ${messageOf(error)}`, { cause: error });
+      }
+    }
+  }
+
+  async remove(name: string, last?: string): Promise<void> {
+    const folder = this.#key(`${name}/`);
+    const final = last === undefined ? undefined : folder + last;
+    const limit = new Semaphore(REMOVALS);
+    for await (const { keys } of this.#pages(folder, "", Infinity))
+      await Promise.all(keys.filter((key) => key !== final).map((key) => limit.run(() => this.#delete(key))));
+    if (final !== undefined) await this.#delete(final);
+    await this.#delete(this.#key(name));
+  }
+
+  async lease(signal: AbortSignal): Promise<Lease | undefined> {
+    return takeBucketLease(this.requests, (name) => this.#key(name), signal);
+  }
+
+  async #delete(key: string): Promise<void> {
+    await this.requests.send((options) =>
+      this.requests.client.send(new DeleteObjectCommand(target(this.requests, key)), options),
+    );
+  }
+
+  /** Keys and folders below a prefix, in pages. @param delimiter `/` to stop at folders; empty for all keys */
+  async *#pages(
+    prefix: string,
+    delimiter: string,
+    most: number,
+  ): AsyncGenerator<{ readonly keys: string[]; readonly folders: string[] }, void, undefined> {
+    // Not by the server's token, because a key works at every server.
+    for (let after: string | undefined = ""; after !== undefined;) {
+      const page = await this.#page(prefix, delimiter, Math.min(PAGE, most), {}, after);
+      yield page;
+      const [key = "", folder = ""] = [page.keys.at(-1), page.folders.at(-1)];
+      // All keys in a folder come before this key.
+      const next = key > folder ? key : `${folder}\u{10ffff}`;
+      after = page.isTruncated ? next : undefined;
+    }
+  }
+
+  async #page(
+    prefix: string,
+    delimiter: string,
+    maxKeys: number,
+    options: RequestOptions,
+    after = "",
+  ): Promise<{ readonly keys: string[]; readonly folders: string[]; readonly isTruncated: boolean }> {
+    const { client, location } = this.requests;
+    const command = new ListObjectsV2Command({
+      Bucket: location.bucket,
+      Prefix: prefix === "" ? this.#key("") : prefix,
+      MaxKeys: maxKeys,
+      ...(delimiter === "" ? {} : { Delimiter: delimiter }),
+      ...(after === "" ? {} : { StartAfter: after }),
+    });
+    const { Contents = [], CommonPrefixes = [], IsTruncated } = await this.requests.send(
+      (sending) => client.send(command, sending),
+      options,
+    );
+    return {
+      keys: Contents.flatMap(({ Key }) => Key ?? []),
+      folders: CommonPrefixes.flatMap(({ Prefix }) => Prefix ?? []),
+      isTruncated: IsTruncated === true,
+    };
+  }
+
+  #key(name: string): string {
+    const { prefix } = this.requests.location;
+    return prefix === "" ? name : `${prefix}/${name}`;
+  }
+}
+
+/** Connections in a row that break without a byte, after which a file cannot be read. */
+const MOST_BROKEN = 5;

@@ -1,0 +1,103 @@
+/** Where an archive is: a folder of this machine, or a prefix in an S3 bucket. Pure. */
+
+/** Encryption by the server of a bucket. */
+export type Encryption =
+  /** The default of the bucket. */
+  | { readonly kind: "none" }
+  | { readonly kind: "AES256" }
+  /** `key`: ID, ARN or alias. Undefined for the default key of the account. */
+  | { readonly kind: "aws:kms"; readonly key: string | undefined };
+
+export interface BucketLocation {
+  readonly bucket: string;
+  /** Part of every key, without `/` at its ends. Empty for the whole bucket. */
+  readonly prefix: string;
+  readonly endpoint: string | undefined;
+  readonly region: string | undefined;
+  readonly encryption: Encryption;
+  /** Whether requests name the bucket in the path and not in the host name. */
+  readonly pathStyle: boolean;
+}
+
+/** Options of the command line that describe a bucket. */
+export const BUCKET_OPTIONS = ["endpoint", "region", "encryption", "pathStyle"] as const;
+type BucketOption = (typeof BUCKET_OPTIONS)[number];
+const FLAGS: Readonly<Record<BucketOption, string>> = {
+  endpoint: "--endpoint",
+  region: "--region",
+  encryption: "--encryption",
+  pathStyle: "--path-style",
+};
+
+const SCHEME = "s3://";
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+/** Keys have at most 1,024 bytes, and the names within an archive need the others. */
+const MOST_PREFIX_BYTES = 500;
+
+export const isBucket = (location: string): boolean => location.startsWith(SCHEME);
+
+/**
+ * Parses `s3://bucket/prefix` and the options of a bucket.
+ * @param values options by name, such as `pathStyle`
+ * @param problems receives each problem
+ */
+export function parseBucket(
+  location: string,
+  { endpoint, region, encryption, pathStyle }: Readonly<Record<string, unknown>>,
+  problems: string[],
+): BucketLocation {
+  const [bucket = "", ...rest] = location.slice(SCHEME.length).split("/");
+  const prefix = rest.join("/").replace(/\/$/, "");
+  if (!BUCKET.test(bucket))
+    problems.push(
+      `${JSON.stringify(location)}: ${JSON.stringify(bucket)} is not the name of a bucket; expected s3://BUCKET/PREFIX`,
+    );
+  const isClean = prefix === "" || prefix.split("/").every((part) => /^[\w!*'() +=@,-][\w!.*'() +=@,-]*$/.test(part));
+  if (!isClean || Buffer.byteLength(prefix) > MOST_PREFIX_BYTES)
+    problems.push(
+      `${JSON.stringify(location)}: the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, ` +
+        `at most ${MOST_PREFIX_BYTES} bytes`,
+    );
+  const url = endpoint === undefined ? undefined : parseEndpoint(String(endpoint), problems);
+  return {
+    bucket,
+    prefix,
+    endpoint: url,
+    region: region === undefined ? undefined : String(region),
+    encryption: parseEncryption(encryption, problems),
+    pathStyle: pathStyle === true || url !== undefined,
+  };
+}
+
+/** Says which options of a bucket were given for a folder. */
+export function refuseBucketOptions(values: Readonly<Record<string, unknown>>, problems: string[]): void {
+  for (const name of BUCKET_OPTIONS)
+    if (values[name] !== undefined) problems.push(`${FLAGS[name]} applies to a bucket only (${SCHEME}BUCKET/PREFIX)`);
+}
+
+function parseEndpoint(text: string, problems: string[]): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "") {
+    problems.push(`--endpoint is ${JSON.stringify(text)}: expected a URL such as https://s3.example.com`);
+    return undefined;
+  }
+  if (url.username !== "" || url.password !== "") {
+    problems.push("--endpoint has a user or a password: the command takes credentials from the environment only");
+    return undefined;
+  }
+  return url.href;
+}
+
+function parseEncryption(value: unknown, problems: string[]): Encryption {
+  const text = String(value ?? "none");
+  const [, key] = /^aws:kms(?::(.+))?$/.exec(text) ?? [];
+  if (text.startsWith("aws:kms") && (key !== undefined || text === "aws:kms")) return { kind: "aws:kms", key };
+  if (text === "AES256") return { kind: "AES256" };
+  if (text !== "none")
+    problems.push(`--encryption is ${JSON.stringify(text)}: expected none, AES256, aws:kms or aws:kms:KEY`);
+  return { kind: "none" };
+}
+
+/** The location as a URL, for messages. */
+export const bucketLabel = ({ bucket, prefix }: BucketLocation): string =>
+  `${SCHEME}${bucket}${prefix === "" ? "" : `/${prefix}`}`;

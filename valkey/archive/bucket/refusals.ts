@@ -1,0 +1,65 @@
+/** Errors of S3 servers: those that end a command at once, and those after which a request is repeated. Pure. */
+import { Failure, messageOf } from "../../../lib/errors";
+
+/** The server or its client refuses a request, and would refuse it again. */
+export class BucketRefused extends Failure {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "BucketRefused";
+  }
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  NoSuchBucket: "the bucket does not exist; create it first",
+  AccessDenied:
+    "access is denied; allow s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload",
+  InvalidAccessKeyId: "the server does not know the access key",
+  SignatureDoesNotMatch: "the secret key is wrong",
+  ExpiredToken: "the credentials have expired; start the command again with new ones",
+  ExpiredTokenException: "the credentials have expired; start the command again with new ones",
+  TokenRefreshRequired: "the credentials have expired; start the command again with new ones",
+  InvalidToken: "the session token is not valid",
+  CredentialsProviderError:
+    "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role",
+  PermanentRedirect: "the bucket is in a different region; name it with --region",
+  AuthorizationHeaderMalformed: "the region is not the bucket's; name it with --region",
+  IllegalLocationConstraintException: "the bucket is in a different region; name it with --region",
+  QuotaExceeded: "the bucket is full",
+  XMinioStorageFull: "the storage of the server is full",
+};
+
+/** Codes that a later request may not get again, although their status says that the request was wrong. */
+const PASSING = new Set(["RequestTimeout", "RequestTimeTooSkewed", "OperationAborted", "SlowDown"]);
+const PASSING_STATUS = new Set([408, 409, 429]);
+
+interface ServiceError {
+  readonly name: string;
+  readonly message: string;
+  readonly Region?: string;
+  readonly $metadata?: { readonly httpStatusCode?: number };
+}
+
+/** The status of an HTTP reply that is an error. Undefined if there was no reply. */
+export const statusOf = (error: unknown): number | undefined =>
+  error instanceof Error ? (error as unknown as ServiceError).$metadata?.httpStatusCode : undefined;
+
+export const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "");
+
+/** Whether an object, or an upload, does not exist. */
+export const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound", "NoSuchUpload"].includes(nameOf(error));
+
+/** The reason why a request would fail again, as text. Undefined if it should be repeated. */
+export function refusalOf(error: unknown): string | undefined {
+  const name = nameOf(error);
+  const hint = HINTS[name];
+  const text = messageOf(error).trim();
+  if (hint !== undefined) return `${hint} (${name})`;
+  if (/region is missing/i.test(text)) return "the region is not known; name it with --region";
+  if (/could not load credentials/i.test(text)) return HINTS["CredentialsProviderError"];
+  const status = statusOf(error);
+  if (status === 301) return HINTS["PermanentRedirect"];
+  if (status === undefined || status < 400 || status >= 500 || PASSING_STATUS.has(status) || PASSING.has(name))
+    return status === 501 ? `the server lacks an operation (${name}: ${text})` : undefined;
+  if (status === 403) return `${HINTS["AccessDenied"] ?? ""} (${text})`;
+  return `the server refuses the request (${name}, status ${status}: ${text})`;
+}

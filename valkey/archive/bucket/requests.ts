@@ -1,0 +1,113 @@
+/** Requests to a bucket, repeated until they succeed, are refused, or the time is up. */
+import { S3Client } from "@aws-sdk/client-s3";
+import { Failure, messageOf } from "../../../lib/errors";
+import { pause } from "../../../lib/polling";
+import { formatDuration } from "../../../lib/units";
+import type { BucketLocation } from "./location";
+import { bucketLabel } from "./location";
+import { BucketRefused, isMissing, refusalOf, statusOf } from "./refusals";
+
+/** Time for which a request is repeated, milliseconds. Meanwhile, the spool of an archive takes the stream. */
+const PATIENCE_MS = 30 * 60_000;
+/** The same after the command was asked to stop. */
+const STOPPING_MS = 30_000;
+const RETRY_MS = 200;
+const MAX_RETRY_MS = 5_000;
+/** Time limits of one request, milliseconds: to connect, without a byte, and in all without the time for its body. */
+const CONNECT_MS = 10_000;
+const IDLE_MS = 30_000;
+const REQUEST_MS = 60_000;
+/** Slowest connection that is assumed, bytes in a millisecond. */
+const SLOWEST = 256;
+const SOCKETS = 64;
+/** Region of servers that have none. */
+const ANY_REGION = "us-east-1";
+
+/** The answer 412: the condition of a request does not hold. */
+export const isConditionFailure = (error: unknown): boolean => statusOf(error) === 412;
+
+export interface RequestOptions {
+  /** Time for which the request is repeated, milliseconds. @default 30 minutes */
+  readonly patienceMs?: number | undefined;
+  /** Size of the body, bytes. */
+  readonly bytes?: number | undefined;
+}
+
+export class Requests {
+  readonly client: S3Client;
+  #stoppedAt = Infinity;
+
+  /** @param signal signal after which requests are repeated for 30 s only */
+  constructor(
+    readonly location: BucketLocation,
+    signal: AbortSignal,
+  ) {
+    const { endpoint, region, pathStyle } = location;
+    const { AWS_REGION: own, AWS_DEFAULT_REGION: usual } = process.env;
+    const fallback = endpoint !== undefined && own === undefined && usual === undefined ? ANY_REGION : undefined;
+    const wanted = region ?? fallback ?? own ?? usual;
+    this.client = new S3Client({
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(wanted === undefined ? {} : { region: wanted }),
+      forcePathStyle: pathStyle,
+      // Requests are repeated here, because only this program knows for how long.
+      maxAttempts: 1,
+      requestHandler: {
+        connectionTimeout: CONNECT_MS,
+        socketTimeout: IDLE_MS,
+        httpAgent: { maxSockets: SOCKETS },
+        httpsAgent: { maxSockets: SOCKETS },
+      },
+      // Each request with data has its own SHA-256. Some servers refuse other checksums.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+      responseChecksumValidation: "WHEN_REQUIRED",
+      logger: { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing },
+    });
+    const onAbort = (): void => {
+      this.#stoppedAt = performance.now();
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  }
+
+  get label(): string {
+    return bucketLabel(this.location);
+  }
+
+  /**
+   * Sends a request. It must be one that can be repeated.
+   * @param send sends the request once
+   * @throws BucketRefused; Failure when the time is up; the server's error for a missing object and a failed condition
+   */
+  async send<T>(
+    send: (options: { abortSignal: AbortSignal }) => Promise<T>,
+    { patienceMs = PATIENCE_MS, bytes = 0 }: RequestOptions = {},
+  ): Promise<T> {
+    const began = performance.now();
+    for (let failures = 0; ; failures++) {
+      try {
+        return await send({ abortSignal: AbortSignal.timeout(REQUEST_MS + bytes / SLOWEST) });
+      } catch (error) {
+        if (error instanceof Failure || isConditionFailure(error) || isMissing(error)) throw error;
+        const refusal = refusalOf(error);
+        if (refusal !== undefined) throw new BucketRefused(`${this.label}: ${refusal}`, { cause: error });
+        const deadline = Math.min(began + patienceMs, Math.max(began, this.#stoppedAt) + STOPPING_MS);
+        const now = performance.now();
+        if (now >= deadline)
+          throw new Failure(
+            `${this.label} has not answered for ${formatDuration((now - began) / 1000)}: ${reasonOf(error)}`,
+            { cause: error },
+          );
+        await pause(Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS, deadline - now));
+      }
+    }
+  }
+}
+
+const nothing = (): void => undefined;
+
+/** The message of an error. That of several failed connections is empty. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join("; ");
+  return messageOf(error);
+}
