@@ -58,6 +58,8 @@ function addRestore({ program, signal, finish }: Context): void {
     .argument("<folder>", "folder of the archive")
     .option("--into <place>", "place of the servers: local, which is this machine (required)")
     .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z; without it, the last time of the archive")
+    .option("--mode <mode>", "cluster or replication; without it, the mode of the archive")
+    .option("--shards <n>", "number of shards; without it, as many as the archive has")
     .option("--replicas <n>", "replicas of each primary, 0 to 5 (default: 0)")
     .option("--check", "end after the comparison")
     .action(async (folder: string, values: Values) => {

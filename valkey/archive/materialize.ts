@@ -9,8 +9,9 @@ import type { ArchiveStore, PendingFile } from "./store";
 import { DirectoryStore, pathExists } from "./store";
 
 /** Directory and file names with the servers' default settings `appenddirname` and `appendfilename`. */
-const APPEND_DIRECTORY = "appendonlydir";
+export const APPEND_DIRECTORY = "appendonlydir";
 const APPEND_FILE = "appendonly.aof";
+const [BASE, INCREMENT] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
 
 /** The state that a restore makes. */
 export interface RestorePoint {
@@ -50,15 +51,12 @@ export async function materialize(
   point: RestorePoint,
   directory: string,
 ): Promise<void> {
-  const path = join(directory, APPEND_DIRECTORY);
-  if (await pathExists(path)) throw new Failure(`${path} exists already; restore into an empty directory`);
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  const path = await makeAppendDirectory(directory);
   const target = new DirectoryStore(path);
-  const [base, increment] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
-  const baseFile = await target.create(base);
+  const baseFile = await target.create(BASE);
   await copyChecked(store, `${set.name}/${BASE_FILE}`, set.base, baseFile);
   await baseFile.commit();
-  const incrementOutput = await target.create(increment);
+  const incrementOutput = await target.create(INCREMENT);
   await incrementOutput.write(selectCommand(set.base.database));
   for (const each of set.increments.filter(({ from }) => from < point.offset))
     await copyChecked(
@@ -69,8 +67,44 @@ export async function materialize(
       point.offset - each.from,
     );
   await incrementOutput.commit();
+  await writeServerManifest(target, [`file ${BASE} seq 1 type b`, `file ${INCREMENT} seq 1 type i`]);
+}
+
+/** A data directory whose base is being written. */
+export interface PendingDataDirectory {
+  /** The base, an RDB file. */
+  readonly base: PendingFile;
+  /** Ends the base. A server with `appendonly yes` then loads it. */
+  commit(): Promise<void>;
+}
+
+/**
+ * Begins a data directory with only a base.
+ * @param directory data directory of a server that does not run
+ * @throws Failure if the directory has an append-only file
+ */
+export async function beginDataDirectory(directory: string): Promise<PendingDataDirectory> {
+  const target = new DirectoryStore(await makeAppendDirectory(directory));
+  const base = await target.create(BASE);
+  return {
+    base,
+    commit: async () => {
+      await base.commit();
+      await writeServerManifest(target, [`file ${BASE} seq 1 type b`]);
+    },
+  };
+}
+
+async function makeAppendDirectory(directory: string): Promise<string> {
+  const path = join(directory, APPEND_DIRECTORY);
+  if (await pathExists(path)) throw new Failure(`${path} exists already; restore into an empty directory`);
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  return path;
+}
+
+async function writeServerManifest(target: ArchiveStore, lines: readonly string[]): Promise<void> {
   const manifest = await target.create(`${APPEND_FILE}.manifest`);
-  await manifest.write(Buffer.from(`file ${base} seq 1 type b\nfile ${increment} seq 1 type i\n`));
+  await manifest.write(Buffer.from(`${lines.join("\n")}\n`));
   await manifest.commit();
 }
 

@@ -1,18 +1,20 @@
 /** The lines that `restore` prints: PASS, or each difference. */
 import { expect, it } from "vitest";
-import { formatComparisons, parseInstant } from "../../../cli/commands/restore";
+import { parseInstant } from "../../../cli/commands/restore";
+import { formatComparisons } from "../../../cli/restoring/restore-report";
 import type { Restore } from "../../../valkey/archive/catalog";
-import type { Comparison } from "../../../valkey/rdb/compare";
+import type { Comparison } from "../../../valkey/rdb/comparing/compare";
 
 const EQUAL: Comparison = { keys: [5, 5], expired: 1, differing: 0, first: [], libraries: [], isEqual: true };
-const shard = (name: string, at: number): Restore["shards"][number] =>
-  ({ name, point: { at, offset: 0 } }) as unknown as Restore["shards"][number];
+const shard = (name: string, slots: string, at: number): Restore["shards"][number] =>
+  ({ name, slots, point: { at, offset: 0 } }) as unknown as Restore["shards"][number];
 const restored = {
   owner: { deployment: "shop", mode: "cluster" as const, nodes: [] },
-  shards: [shard("shard-0", 1000), shard("shard-1", 1200)],
+  shards: [shard("shard-0", "0-8191", 1000), shard("shard-1", "8192-16383", 1200)],
 };
+const archived = { shards: [[{ from: 0, to: 8191 }], [{ from: 8192, to: 16383 }]], isArchived: true };
 const lines = (second: Comparison): string[] =>
-  formatComparisons(restored, [
+  formatComparisons(restored, archived, [
     { shard: "shard-0", server: "restored-0", comparison: EQUAL },
     { shard: "shard-0", server: "restored-2", comparison: EQUAL },
     { shard: "shard-1", server: "restored-1", comparison: second },
@@ -48,6 +50,20 @@ it("names each difference and its server", () => {
   expect(lines(different).some((line) => /restored-1 +5 +1 +4$/.test(line))).toBe(true);
 });
 
+it("shows the archived shards and the new ones if the shape is different", () => {
+  const shape = { shards: [[{ from: 0, to: 16383 }]], isArchived: false };
+  expect(formatComparisons(restored, shape, [{ shard: "shard-0", server: "restored-0", comparison: EQUAL }])).toEqual([
+    expect.stringMatching(/^ARCHIVED SHARD +SLOTS +INSTANT$/),
+    expect.stringMatching(/^shard-0 +0-8191 +1970-01-01T00:00:01.000Z$/),
+    expect.stringMatching(/^shard-1 +8192-16383 +1970-01-01T00:00:01.200Z$/),
+    "",
+    expect.stringMatching(/^SHARD +SLOTS +SERVER/),
+    expect.stringMatching(/^shard-0 +0-16383 +restored-0 +5 +1 +0$/),
+    "The instants of the shards are within 200 ms.",
+    expect.stringContaining("PASS — 5 keys of 2 shards, now in 1 shard: every key, value and TTL is the same"),
+  ]);
+});
+
 it("takes a time with a time zone, on a day that exists", () => {
   expect(parseInstant("2026-11-24T08:00:00Z")).toBe(Date.UTC(2026, 10, 24, 8));
   expect(parseInstant("2026-11-24T01:00:00.250+02:00")).toBe(Date.UTC(2026, 10, 23, 23, 0, 0, 250));
@@ -63,5 +79,5 @@ it("takes a time with a time zone, on a day that exists", () => {
 });
 
 it("does not pass without a comparison", () => {
-  expect(formatComparisons(restored, []).at(-1)).toContain("FAIL — the servers were not compared");
+  expect(formatComparisons(restored, archived, []).at(-1)).toContain("FAIL — the servers were not compared");
 });

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Connection } from "../../../valkey/connection";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
-import { compareRdb } from "../../../valkey/rdb/compare";
+import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
 import { form } from "../../../valkey/formation/form";

@@ -7,7 +7,7 @@ import type { Programs } from "../../../platforms/host/programs/programs";
 import { decodeValue } from "../../../valkey/rdb/decode";
 import { TYPE } from "../../../valkey/rdb/rdb-format";
 import type { RdbKey } from "../../../valkey/rdb/rdb-key";
-import { splitRdb } from "../../../valkey/rdb/split";
+import { splitRdbs } from "../../../valkey/rdb/splitting/split";
 import type { StreamGroup, StreamId, Value } from "../../../valkey/rdb/value";
 import { readFileInPieces, walkRdb } from "../../../valkey/rdb/walk";
 import { distributeSlots } from "../../../valkey/topology/slots";
@@ -248,8 +248,8 @@ describe.each(VERSIONS)("%s", (version) => {
       mkdirSync(join(path, ".."), { recursive: true });
       return openSync(path, "w");
     });
-    const result = await splitRdb(
-      readFileInPieces(file),
+    const result = await splitRdbs(
+      [{ name: "shard-0", bytes: readFileInPieces(file) }],
       slots.map((range, index) => ({
         ranges: [range],
         sink: {
@@ -262,6 +262,7 @@ describe.each(VERSIONS)("%s", (version) => {
     );
     open.forEach(closeSync);
     expect(result.keysOf.every((keys) => keys > 30)).toBe(true);
+    expect(result.databases).toEqual([0, 3]);
     for (const database of [0, 3]) {
       const expected = await digests(server, database);
       const united = new Map<string, string>();

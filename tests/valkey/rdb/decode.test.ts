@@ -7,7 +7,7 @@ import { readIntset, readListpack, readZiplist, readZipmap } from "../../../valk
 import { RdbCorrupt } from "../../../valkey/rdb/rdb-corrupt";
 import { TYPE } from "../../../valkey/rdb/rdb-format";
 import type { Value } from "../../../valkey/rdb/value";
-import { hashValue } from "../../../valkey/rdb/value-hash";
+import { hashValue } from "../../../valkey/rdb/comparing/value-hash";
 import { bytes, eight, length, listpack, text, ziplist } from "../../support/valkey/rdb-bytes";
 
 const words = (elements: readonly Buffer[]): string[] => elements.map((element) => element.toString("latin1"));

@@ -1,7 +1,7 @@
 /** The servers of a restore: how many databases they have, and when their data are not those of the sets. */
 import { expect, it } from "vitest";
-import { loadingProblem, neededDatabases, restoredPlan } from "../../../platforms/host/restore";
-import type { Restore } from "../../../valkey/archive/catalog";
+import { loadingProblem, neededDatabases, restoredPlan } from "../../../../platforms/host/restoring/start-restored";
+import type { Restore } from "../../../../valkey/archive/catalog";
 
 type Sets = Pick<Restore, "period" | "shards">;
 
@@ -15,9 +15,10 @@ it("starts servers with every database that the sets name", () => {
   expect(neededDatabases(restoreOf(undefined, undefined, 0, 3))).toBe(16);
   expect(neededDatabases(restoreOf(undefined, undefined, 0, 40, 2))).toBe(41);
   expect(neededDatabases(restoreOf(undefined, 30, 20, 0))).toBe(30);
-  expect(restoredPlan(restoreOf(undefined, undefined, 40), 0).settings).toMatchObject({ databases: 41 });
-  expect(restoredPlan(restoreOf("0-16383", undefined, 2), 0).settings).toMatchObject({ "cluster-databases": 3 });
-  expect(restoredPlan(restoreOf("0-16383", undefined, 0), 0).settings).not.toHaveProperty("cluster-databases");
+  const shape = (mode: "cluster" | "replication") => ({ mode, shards: [[]] });
+  expect(restoredPlan(shape("replication"), 0, 41).settings).toMatchObject({ databases: 41 });
+  expect(restoredPlan(shape("cluster"), 0, 3).settings).toMatchObject({ "cluster-databases": 3 });
+  expect(restoredPlan(shape("cluster"), 0, 1).settings).not.toHaveProperty("cluster-databases");
 });
 
 it("fails a server that has refused commands of its set", () => {

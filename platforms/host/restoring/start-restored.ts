@@ -2,24 +2,25 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Failure } from "../../lib/errors";
-import { awaitCondition } from "../../lib/polling";
-import type { ReportProgress } from "../../lib/progress";
-import { counted } from "../../lib/units";
-import type { Restore } from "../../valkey/archive/catalog";
-import type { ArchiveSet } from "../../valkey/archive/manifests";
-import { materialize } from "../../valkey/archive/materialize";
-import { modeOf } from "../../valkey/archive/periods";
-import type { Deployment } from "../../valkey/deployment";
-import type { ServerSettings } from "../../valkey/settings/settings";
-import { infoNumber, parseInfo } from "../../valkey/topology/replies";
-import type { HostDeploymentPlan } from "./deployment-plan";
-import type { Host } from "./host";
+import { Failure } from "../../../lib/errors";
+import { awaitCondition } from "../../../lib/polling";
+import type { ReportProgress } from "../../../lib/progress";
+import { counted } from "../../../lib/units";
+import type { Restore } from "../../../valkey/archive/catalog";
+import type { ArchiveSet } from "../../../valkey/archive/manifests";
+import { materialize } from "../../../valkey/archive/materialize";
+import { modeOf } from "../../../valkey/archive/periods";
+import type { RestoreShape } from "../../../valkey/archive/restore-shape";
+import type { Deployment } from "../../../valkey/deployment";
+import type { ServerSettings } from "../../../valkey/settings/settings";
+import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
+import type { HostDeploymentPlan } from "../deployment-plan";
+import type { Host } from "../host";
 
 /** Name of the deployment that a restore creates. */
 export const RESTORED = "restored";
-/** Number of databases of a server with default settings. In cluster mode, the default is one database. */
-const DEFAULT_DATABASES = 16;
+/** Number of databases of a server with default settings. In cluster mode, a server has one. */
+export const DEFAULT_DATABASES = 16;
 const ZONES = ["a", "b", "c"] as const;
 /** Time limit for a server to load its data, milliseconds. */
 const LOADING_MS = 24 * 3_600_000;
@@ -29,18 +30,17 @@ export interface RestoreOptions {
   readonly report: ReportProgress;
 }
 
-/** The plan of the restored deployment: as many primaries as the archive has shards. Pure. */
-export function restoredPlan(restore: Pick<Restore, "period" | "shards">, replicas: number): HostDeploymentPlan {
-  const { period } = restore;
-  const mode = modeOf(period);
+/** The plan of the restored deployment. Pure. @param databases number of databases of each server */
+export function restoredPlan(
+  { mode, shards }: Pick<RestoreShape, "mode" | "shards">,
+  replicas: number,
+  databases: number,
+): HostDeploymentPlan {
   return {
     name: RESTORED,
     mode,
-    shape: { primaries: period.shards.length, replicasPerPrimary: replicas },
-    settings: {
-      ...loadingSettings(neededDatabases(restore), mode === "cluster"),
-      "repl-diskless-sync-delay": 0,
-    },
+    shape: { primaries: shards.length, replicasPerPrimary: replicas },
+    settings: { ...loadingSettings(databases, mode === "cluster"), "repl-diskless-sync-delay": 0 },
     zones: ZONES,
   };
 }
@@ -71,7 +71,7 @@ export function loadingSettings(databases: number, isCluster: boolean): ServerSe
 }
 
 /**
- * Writes the data of each shard into the directory of its server, starts the servers, and waits until they have loaded
+ * Restores the shape of the archive: writes the data of each shard into the directory of its server, starts the servers, and waits until they have loaded
  * their data. The servers do not know each other yet.
  * @throws Failure for a damaged set and for a server that cannot load its data; the signal's reason
  */
@@ -86,7 +86,7 @@ export async function startRestored(
     report(`writing the data of ${name}`, true);
     const directory = host.run.nodeDirectory(plan.name, `${plan.name}-${index}`);
     await materialize(store, set, point, directory);
-    if (slots !== undefined) writeFileSync(join(directory, "nodes.conf"), nodesFile(slots));
+    if (slots !== undefined) giveSlots(directory, slots);
   }
   const deployment = await host.start(plan, signal);
   await awaitLoaded(deployment, signal);
@@ -136,9 +136,13 @@ export function loadingProblem(server: string, stats: string): string | undefine
 }
 
 /**
- * The file `nodes.conf` of a new node that serves slots. Without it, a node would serve only the slots of its keys.
+ * Writes the file `nodes.conf` of a new node that serves slots. Without it, a node would serve only the slots of its
+ * keys.
  */
-function nodesFile(slots: string): string {
+export function giveSlots(directory: string, slots: string): void {
   const id = randomBytes(20).toString("hex");
-  return `${id} :0@0 myself,master - 0 0 0 connected ${slots}\nvars currentEpoch 0 lastVoteEpoch 0\n`;
+  writeFileSync(
+    join(directory, "nodes.conf"),
+    `${id} :0@0 myself,master - 0 0 0 connected ${slots}\nvars currentEpoch 0 lastVoteEpoch 0\n`,
+  );
 }

@@ -1,8 +1,8 @@
 /** Writes RDB files: a header, auxiliary fields, libraries of functions, keys as they are in a different file, a checksum. */
-import { Crc64 } from "./crc64";
-import { encodeLength, encodeString } from "./lengths";
-import type { RdbHeader } from "./rdb-format";
-import { CHECKSUM_SINCE, OPCODE, formatHeader } from "./rdb-format";
+import { Crc64 } from "../crc64";
+import { encodeLength, encodeString } from "../lengths";
+import type { RdbHeader } from "../rdb-format";
+import { CHECKSUM_SINCE, OPCODE, formatHeader } from "../rdb-format";
 
 /** Takes the bytes of one file, in order. */
 export interface ByteSink {
@@ -10,18 +10,24 @@ export interface ByteSink {
   write(bytes: Buffer): Promise<void>;
 }
 
+/** Bytes that are written at a time. */
 const BLOCK_BYTES = 1024 ** 2;
 
 export class RdbWriter {
   readonly #sink: ByteSink;
   readonly #crc = new Crc64();
-  #block = Buffer.allocUnsafe(BLOCK_BYTES);
+  #block: Buffer;
   #used = 0;
   #full: Buffer[] = [];
   #database: number | undefined;
 
-  constructor(sink: ByteSink, header: RdbHeader) {
+  constructor(
+    sink: ByteSink,
+    header: RdbHeader,
+    private readonly blockBytes = BLOCK_BYTES,
+  ) {
     this.#sink = sink;
+    this.#block = Buffer.allocUnsafe(blockBytes);
     this.#version = header.version;
     this.#append(formatHeader(header));
   }
@@ -51,8 +57,8 @@ export class RdbWriter {
   copy(buffer: Buffer, from: number, to: number): void {
     let at = from;
     while (at < to) {
-      if (this.#used === BLOCK_BYTES) this.#close();
-      const count = Math.min(to - at, BLOCK_BYTES - this.#used);
+      if (this.#used === this.blockBytes) this.#close();
+      const count = Math.min(to - at, this.blockBytes - this.#used);
       buffer.copy(this.#block, this.#used, at, at + count);
       this.#used += count;
       at += count;
@@ -79,7 +85,7 @@ export class RdbWriter {
   #close(): void {
     this.#crc.update(this.#block, 0, this.#used);
     this.#full.push(this.#block.subarray(0, this.#used));
-    this.#block = Buffer.allocUnsafe(BLOCK_BYTES);
+    this.#block = Buffer.allocUnsafe(this.blockBytes);
     this.#used = 0;
   }
 

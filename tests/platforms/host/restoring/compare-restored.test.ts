@@ -1,7 +1,7 @@
 /** The servers that are compared with each set. */
 import { expect, it } from "vitest";
-import { serversOf } from "../../../platforms/host/compare-restored";
-import type { DeploymentNode } from "../../../valkey/node";
+import { serversOf } from "../../../../platforms/host/restoring/compare-restored";
+import type { DeploymentNode } from "../../../../valkey/node";
 
 const node = (name: string): DeploymentNode => ({ name, endpoint: { host: "127.0.0.1", port: 1 } }) as DeploymentNode;
 const nodes = ["restored-0", "restored-1", "restored-2"].map(node);

@@ -1,7 +1,7 @@
 /** Hashes of values. Equal values have equal hashes, whatever their encoding and the order of their members. Pure. */
 import type { Hash } from "node:crypto";
 import { createHash } from "node:crypto";
-import type { StreamConsumer, StreamGroup, StreamId, Value } from "./value";
+import type { StreamConsumer, StreamGroup, StreamId, Value } from "../value";
 
 /** Takes the parts of a value. Each part is preceded by its length, so that no two values have the same bytes. */
 class Parts {

@@ -1,0 +1,77 @@
+/** The lines that `restore` prints after the comparison: PASS, or each difference. Pure. */
+import { textTable } from "../../lib/table";
+import { counted, formatCount } from "../../lib/units";
+import type { ServerComparison } from "../../platforms/host/restoring/compare-restored";
+import type { Restore } from "../../valkey/archive/catalog";
+import { formatTime } from "../../valkey/archive/catalog";
+import type { RestoreShape } from "../../valkey/archive/restore-shape";
+import { formatRanges } from "../../valkey/topology/slots";
+
+/**
+ * Report of a restore as lines of text: the instant to which each shard was restored, the differences between each
+ * server and the archive, and the verdict. Pure.
+ */
+export function formatComparisons(
+  { owner, shards }: Pick<Restore, "owner" | "shards">,
+  shape: Pick<RestoreShape, "shards" | "isArchived">,
+  comparisons: readonly ServerComparison[],
+): string[] {
+  const times = shards.map(({ point }) => point.at);
+  const spread = Math.ceil(Math.max(...times) - Math.min(...times));
+  const first = new Map(comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison]));
+  const keys = [...first.values()].reduce((sum, each) => sum + each.keys[0], 0);
+  const expired = [...first.values()].reduce((sum, each) => sum + each.expired, 0);
+  const left = expired === 0 ? "" : `; ${counted(expired, "key")} that expired since the instant were not compared`;
+  const into = shape.isArchived ? "" : `, now in ${counted(shape.shards.length, "shard")}`;
+  const unequal = comparisons.filter(({ comparison }) => !comparison.isEqual);
+  const verdict =
+    comparisons.length === 0
+      ? "FAIL — the servers were not compared, because verification failed"
+      : unequal.length === 0
+        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}${into}: ` +
+          `every key, value and TTL is the same as in the archive${left}`
+        : `FAIL — ${unequal.map(({ server }) => server).join(", ")}: not the same data as in the archive`;
+  return [
+    ...(shape.isArchived ? [] : instantsTable(shards)),
+    ...serversTable(shards, shape, comparisons),
+    ...(shards.length > 1 ? [`The instants of the shards are within ${spread} ms.`] : []),
+    ...unequal.flatMap(differencesOf),
+    `RESTORE ${owner.deployment}: ${verdict}.`,
+  ];
+}
+
+function instantsTable(shards: Restore["shards"]): string[] {
+  const rows = shards.map(({ name, slots, point }) => [name, slots ?? "all", formatTime(point.at)]);
+  return [...textTable([["ARCHIVED SHARD", "SLOTS", "INSTANT"], ...rows], "lll"), ""];
+}
+
+/** A row for each server. If the shards are those of the archive, the row has the shard's instant, else its slots. */
+function serversTable(
+  shards: Restore["shards"],
+  shape: Pick<RestoreShape, "shards" | "isArchived">,
+  comparisons: readonly ServerComparison[],
+): string[] {
+  const instantOf = new Map(shards.map(({ name, point }) => [name, formatTime(point.at)]));
+  const slots = new Map(shape.shards.map((ranges, index) => [`shard-${index}`, formatRanges(ranges)]));
+  const rows = comparisons.map(({ shard, server, comparison: { keys, expired, differing, libraries } }) => [
+    shard,
+    (shape.isArchived ? instantOf : slots).get(shard) ?? "",
+    server,
+    formatCount(keys[1]),
+    formatCount(expired),
+    formatCount(differing + libraries.length),
+  ]);
+  const second = shape.isArchived ? "INSTANT" : "SLOTS";
+  return textTable([["SHARD", second, "SERVER", "KEYS", "EXPIRED SINCE", "DIFFERENT"], ...rows], "lllrrr");
+}
+
+function differencesOf({ server, comparison: { first, differing, libraries } }: ServerComparison): string[] {
+  const rest = differing - first.length;
+  return [
+    ...first.map(
+      ({ database, key, kind }) => `  ${server}: database ${database}, key ${JSON.stringify(key.toString())}: ${kind}`,
+    ),
+    ...(rest > 0 ? [`  ${server}: and ${counted(rest, "more key")}`] : []),
+    ...libraries.map((name) => `  ${server}: library of functions ${JSON.stringify(name)} differs`),
+  ];
+}

@@ -1,0 +1,195 @@
+/** The steps of a restore on this machine. */
+import { once } from "node:events";
+import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
+import { counted } from "../../lib/units";
+import { Host } from "../../platforms/host/host";
+import type { Programs } from "../../platforms/host/programs/programs";
+import type { ServerComparison } from "../../platforms/host/restoring/compare-restored";
+import { compareRestored } from "../../platforms/host/restoring/compare-restored";
+import type { StagedShard } from "../../platforms/host/restoring/staging";
+import { stageSets } from "../../platforms/host/restoring/staging";
+import { startReshaped, writeReshaped } from "../../platforms/host/restoring/start-reshaped";
+import { neededDatabases, restoredPlan, startRestored } from "../../platforms/host/restoring/start-restored";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import type { Restore } from "../../valkey/archive/catalog";
+import type { RestoreShape } from "../../valkey/archive/restore-shape";
+import type { Deployment } from "../../valkey/deployment";
+import { nodeCount } from "../../valkey/topology/placement";
+import type { Verification } from "../../valkey/verification/verify";
+import { verifyUntilPass } from "../../valkey/verification/verify";
+import type { Step } from "../terminal/steps";
+import { runSteps, StepFailure } from "../terminal/steps";
+import { print } from "../terminal/terminal";
+import { formatComparisons } from "./restore-report";
+
+/** Time limit for the verdict to pass, milliseconds. */
+const SETTLING_MS = 60_000;
+
+/** What is restored, and into which deployment. */
+export interface RestoreOrder {
+  readonly restored: Restore;
+  readonly shape: RestoreShape;
+  /** Replicas of each primary. */
+  readonly replicas: number;
+}
+
+/** One restore: its servers, verification and comparison. */
+export class RestoreRun {
+  #host: Host | undefined;
+  #plan: HostDeploymentPlan | undefined;
+  #deployment: Deployment | undefined;
+  #verification: Verification | undefined;
+  #staged: readonly StagedShard[] | undefined;
+  #comparisons: readonly ServerComparison[] = [];
+  readonly #began = performance.now();
+
+  constructor(
+    private readonly order: RestoreOrder,
+    private readonly programs: Programs,
+    private readonly interruption: AbortSignal,
+  ) {}
+
+  get passed(): boolean {
+    const isEqual = this.#comparisons.length > 0 && this.#comparisons.every(({ comparison }) => comparison.isEqual);
+    return isEqual && this.#verification?.verdict.pass === true;
+  }
+
+  async execute(): Promise<void> {
+    await stopAbandonedRuns(...allRunsDirectories());
+    const host = new Host(RunDirectory.create(runsDirectory(), "restore"), this.programs);
+    this.#host = host;
+    const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
+    try {
+      const start = this.order.shape.isArchived ? [this.#startArchived(host, signal)] : this.#reshape(host, signal);
+      await runSteps([...start, ...this.#check(host, signal)]);
+    } catch (error) {
+      const exited: unknown = host.unexpectedExit.reason;
+      throw !this.interruption.aborted && exited instanceof Error ? exited : error;
+    }
+  }
+
+  /** Verifications of the servers, if they were verified. */
+  get verifications(): readonly Verification[] {
+    return this.#verification === undefined ? [] : [this.#verification];
+  }
+
+  /** Lines about the comparison, after `execute`. */
+  get report(): string[] {
+    return formatComparisons(this.order.restored, this.order.shape, this.#comparisons);
+  }
+
+  /** Starts servers that load the sets as they are. */
+  #startArchived(host: Host, signal: AbortSignal): Step {
+    const { restored, shape, replicas } = this.order;
+    const plan = restoredPlan(shape, replicas, neededDatabases(restored));
+    this.#plan = plan;
+    return {
+      title: `Write the sets and start ${this.#servers(plan)}`,
+      run: async (report) => {
+        this.#deployment = await startRestored(host, restored, plan, { signal, report });
+        return this.#loaded(plan, "loaded the sets");
+      },
+    };
+  }
+
+  /** Stages the sets, and starts servers that load parts of them. */
+  #reshape(host: Host, signal: AbortSignal): Step[] {
+    const { restored, shape, replicas } = this.order;
+    return [
+      {
+        title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
+        run: async (report) => {
+          this.#staged = await stageSets(host, restored, { signal, report });
+          return undefined;
+        },
+      },
+      {
+        title: `Write ${counted(shape.shards.length, "shard")}`,
+        run: async (report) => {
+          this.#plan = await writeReshaped(host, this.#staged ?? [], shape, { replicas, signal, report });
+          return undefined;
+        },
+      },
+      {
+        title: "Start the servers",
+        run: async () => {
+          const plan = this.#ready(this.#plan);
+          this.#deployment = await startReshaped(host, plan, signal);
+          return this.#loaded(plan, "loaded their shards");
+        },
+      },
+    ];
+  }
+
+  #check(host: Host, signal: AbortSignal): Step[] {
+    const { restored, shape } = this.order;
+    return [
+      {
+        title: "Form",
+        run: async (report) => {
+          await host.form(this.#ready(this.#deployment), this.#ready(this.#plan).shape, { signal, report });
+          return undefined;
+        },
+      },
+      {
+        title: "Verify",
+        run: async (report) => {
+          const options = { settlingMs: SETTLING_MS, signal, report };
+          const verification = await verifyUntilPass(this.#ready(this.#deployment), options);
+          this.#verification = verification;
+          const line = `Verify: ${verification.verdict.pass ? "PASS" : "FAIL"}`;
+          if (!verification.verdict.pass) throw new StepFailure(line);
+          return line;
+        },
+      },
+      {
+        title: "Compare every key with the sets",
+        run: async (report) => {
+          const shards = this.#verification?.verdict.shards ?? [];
+          const staged = this.#staged ?? (await stageSets(host, restored, { signal, report }));
+          const deployment = this.#ready(this.#deployment);
+          this.#comparisons = await compareRestored(host, deployment, staged, shape, shards, { signal, report });
+          return `Compared every key; ${this.#seconds} s in all`;
+        },
+      },
+    ];
+  }
+
+  /**
+   * Waits until Ctrl-C.
+   * @param commands command lines that connect to the servers
+   * @throws Failure when a server exits
+   */
+  async serve(commands: (host: Host, deployment: Deployment) => readonly string[]): Promise<void> {
+    const host = this.#host;
+    if (host === undefined || this.#deployment === undefined) return;
+    print("", "The servers run until Ctrl-C. To connect:", ...commands(host, this.#deployment));
+    const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
+    if (!signal.aborted) await once(signal, "abort");
+    if (!this.interruption.aborted) signal.throwIfAborted();
+  }
+
+  async stop(): Promise<void> {
+    const host = this.#host;
+    if (host !== undefined)
+      await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+  }
+
+  #servers({ shape }: HostDeploymentPlan): string {
+    return counted(nodeCount(shape), "server");
+  }
+
+  #loaded(plan: HostDeploymentPlan, what: string): string {
+    return `${this.#servers(plan)} of Valkey ${this.programs.version} ${what} in ${this.#seconds} s`;
+  }
+
+  get #seconds(): string {
+    return ((performance.now() - this.#began) / 1000).toFixed(1);
+  }
+
+  #ready<T>(value: T | undefined): T {
+    if (value === undefined) throw new Error("an earlier step is missing");
+    return value;
+  }
+}

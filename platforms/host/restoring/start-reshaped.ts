@@ -1,0 +1,66 @@
+/** Restores staged data into a deployment of any shape and mode. */
+import { BadInput } from "../../../lib/errors";
+import { readFileInPieces } from "../../../valkey/rdb/walk";
+import type { PendingDataDirectory } from "../../../valkey/archive/materialize";
+import { beginDataDirectory } from "../../../valkey/archive/materialize";
+import type { RestoreShape } from "../../../valkey/archive/restore-shape";
+import { databasesProblem } from "../../../valkey/archive/restore-shape";
+import type { Deployment } from "../../../valkey/deployment";
+import { splitRdbs } from "../../../valkey/rdb/splitting/split";
+import { formatRanges } from "../../../valkey/topology/slots";
+import type { HostDeploymentPlan } from "../deployment-plan";
+import type { Host } from "../host";
+import type { StagedShard } from "./staging";
+import type { RestoreOptions } from "./start-restored";
+import { DEFAULT_DATABASES, RESTORED, awaitLoaded, giveSlots, restoredPlan } from "./start-restored";
+
+/**
+ * Writes the staged keys into the data directory of the primary that has their slots.
+ * @param archivedDatabases number of databases of the archived servers
+ * @returns the plan of the deployment
+ * @throws BadInput if keys do not fit into the deployment; then no server has started
+ * @throws the errors of `splitRdbs`
+ */
+export async function writeReshaped(
+  host: Host,
+  staged: readonly StagedShard[],
+  shape: RestoreShape,
+  { replicas, signal }: RestoreOptions & { readonly replicas: number },
+): Promise<HostDeploymentPlan> {
+  const directories: PendingDataDirectory[] = [];
+  for (const [index, ranges] of shape.shards.entries()) {
+    const directory = host.run.nodeDirectory(RESTORED, `${RESTORED}-${index}`);
+    directories.push(await beginDataDirectory(directory));
+    if (shape.mode === "cluster") giveSlots(directory, formatRanges(ranges));
+  }
+  let databases: readonly number[];
+  try {
+    ({ databases } = await splitRdbs(
+      staged.map(({ name, ranges, file }) => ({ name, ranges, bytes: interruptible(file, signal) })),
+      directories.map(({ base }, index) => ({ ranges: shape.shards[index] ?? [], sink: base })),
+    ));
+    const problem = databasesProblem(shape.mode, databases, host.programs.version);
+    if (problem !== undefined) throw new BadInput("restore", [problem]);
+  } catch (error) {
+    for (const { base } of directories) await base.discard();
+    throw error;
+  }
+  for (const directory of directories) await directory.commit();
+  const usual = shape.mode === "cluster" ? 1 : DEFAULT_DATABASES;
+  return restoredPlan(shape, replicas, Math.max(usual, ...databases.map((database) => database + 1)));
+}
+
+/** Starts the servers of the plan, and waits until they have loaded their data. They do not know each other yet. */
+export async function startReshaped(host: Host, plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
+  const deployment = await host.start(plan, signal);
+  await awaitLoaded(deployment, signal);
+  return deployment;
+}
+
+/** The bytes of a file, until the signal. */
+async function* interruptible(file: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+  for await (const piece of readFileInPieces(file)) {
+    signal.throwIfAborted();
+    yield piece;
+  }
+}

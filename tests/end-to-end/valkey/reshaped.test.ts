@@ -1,0 +1,168 @@
+/** Archives that are restored into other shapes and modes, and what the comparison finds. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import calculateSlot from "cluster-key-slot";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ServerComparison } from "../../../platforms/host/restoring/compare-restored";
+import { compareRestored } from "../../../platforms/host/restoring/compare-restored";
+import { stageSets } from "../../../platforms/host/restoring/staging";
+import { startReshaped, writeReshaped } from "../../../platforms/host/restoring/start-reshaped";
+import type { Restore } from "../../../valkey/archive/catalog";
+import type { RestoreShape } from "../../../valkey/archive/restore-shape";
+import { chooseShape } from "../../../valkey/archive/restore-shape";
+import type { Deployment } from "../../../valkey/deployment";
+import { compareRdb } from "../../../valkey/rdb/comparing/compare";
+import { readFileInPieces } from "../../../valkey/rdb/walk";
+import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
+import type { Mode } from "../../../valkey/node";
+import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { archiveOnce } from "../../support/valkey/archived-deployment";
+import { writeDataSet } from "../../support/valkey/data-set";
+import { never, Sandbox, withNode } from "../../support/valkey/real";
+
+const OPTIONS = { signal: never, report: () => undefined };
+const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local" };
+
+/** A time at which keys expire, long after the tests. */
+const FAR = Date.now() + 10 ** 9;
+
+let source: Sandbox;
+let archived: Restore;
+let original: string;
+const sandboxes: Sandbox[] = [];
+beforeAll(async () => {
+  source = await newSandbox();
+  const deployment = await source.replication("shop", 0, SETTINGS);
+  await withNode(deployment, 0, async (primary) => {
+    await writeDataSet(primary, 51, 200);
+    await primary.set("{tag}bytes", "value");
+    await primary.set("{tag}gone", "1");
+    await primary.set("{tag}ttl", "1", "PXAT", FAR);
+    await primary.hset("{tag}fields", { a: 1, b: 2 });
+    await primary.call("HPEXPIREAT", ["{tag}fields", FAR, "FIELDS", 1, "b"]);
+    await primary.xadd("{tag}stream", "1-0", "a", "b");
+    await primary.xgroup("CREATE", "{tag}stream", "group", "$");
+  });
+  archived = await archiveOnce(deployment, folderOf(source));
+  original = await snapshot(source, deployment, 0);
+});
+afterAll(() => Promise.all(sandboxes.map((each) => each.close())));
+
+async function newSandbox(): Promise<Sandbox> {
+  const sandbox = await Sandbox.open();
+  sandboxes.push(sandbox);
+  return sandbox;
+}
+
+function folderOf({ host }: Sandbox): string {
+  const folder = join(host.run.path, "sets");
+  mkdirSync(folder);
+  return folder;
+}
+
+async function snapshot({ host }: Sandbox, { nodes, access }: Deployment, index: number): Promise<string> {
+  const node = nodes[index];
+  if (node === undefined) throw new Error(`there is no node ${index}`);
+  const file = join(host.run.path, `snapshot-${node.name}.rdb`);
+  await fetchSnapshot({ name: node.name, endpoint: node.endpoint, access }, file, never);
+  return file;
+}
+
+interface Reshaped {
+  readonly sandbox: Sandbox;
+  readonly shape: RestoreShape;
+  readonly deployment: Deployment;
+  readonly compare: () => Promise<ServerComparison[]>;
+}
+
+/** Restores as the command does, in a sandbox of its own. */
+async function reshape(restore: Restore, mode: Mode, count: number, replicas = 0): Promise<Reshaped> {
+  const sandbox = await newSandbox();
+  const { host } = sandbox;
+  const shape = chooseShape(restore.period, { mode, shards: count });
+  if (typeof shape === "string") throw new Error(shape);
+  const staged = await stageSets(host, restore, OPTIONS);
+  const plan = await writeReshaped(host, staged, shape, { ...OPTIONS, replicas });
+  const deployment = await startReshaped(host, plan, never);
+  await host.form(deployment, plan.shape, OPTIONS);
+  const { verdict } = await verifyUntilPass(deployment, { settlingMs: 60_000, ...OPTIONS });
+  expect(verdict.pass).toBe(true);
+  const compare = (): Promise<ServerComparison[]> =>
+    compareRestored(host, deployment, staged, shape, verdict.shards, OPTIONS);
+  return { sandbox, shape, deployment, compare };
+}
+
+const keysOf = (comparisons: readonly ServerComparison[]): number =>
+  comparisons.reduce((sum, { comparison }) => sum + comparison.keys[1], 0);
+
+it("1 shard becomes 3, 3 become 5, and 3 become 1 again, with every key of all databases", async () => {
+  const three = await reshape(archived, "cluster", 3);
+  const inThree = await three.compare();
+  expect(inThree.map(({ comparison }) => comparison)).toEqual(
+    [0, 1, 2].map(() => expect.objectContaining({ isEqual: true, differing: 0, libraries: [] }) as unknown),
+  );
+  expect(inThree.every(({ comparison }) => comparison.keys[1] > 20)).toBe(true);
+  const cluster = await archiveOnce(three.deployment, folderOf(three.sandbox));
+  expect(cluster.shards).toHaveLength(3);
+  const [five, one] = [await reshape(cluster, "cluster", 5), await reshape(cluster, "replication", 1, 1)];
+  const inFive = await five.compare();
+  expect(inFive.map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true, true, true]);
+  const inOne = await one.compare();
+  expect(inOne.map(({ server, comparison }) => [server, comparison.isEqual])).toEqual([
+    ["restored-0", true],
+    ["restored-1", true],
+  ]);
+  expect(keysOf(inFive)).toBe(keysOf(inThree));
+  expect(inOne[0]?.comparison.keys).toEqual([keysOf(inThree), keysOf(inThree)]);
+  const last = await snapshot(one.sandbox, one.deployment, 0);
+  expect(
+    await compareRdb(
+      () => readFileInPieces(original),
+      () => readFileInPieces(last),
+      { scope: "replicated" },
+    ),
+  ).toMatchObject({ isEqual: true, keys: [keysOf(inThree), keysOf(inThree)], libraries: [] });
+  await withNode(five.deployment, 4, async (node) => {
+    expect(await node.call("FCALL", ["double", "0", "21"])).toBe(42);
+    expect(await node.config("GET", "cluster-databases")).toEqual(["cluster-databases", "4"]);
+  });
+});
+
+it("finds a changed byte, a missing key, a new key, TTLs, a group, a function and a key in a wrong shard", async () => {
+  const { deployment, shape, compare } = await reshape(archived, "cluster", 3);
+  const slot = calculateSlot("tag");
+  const own = shape.shards.findIndex((ranges) => ranges.some(({ from, to }) => from <= slot && slot <= to));
+  const other = (own + 1) % 3;
+  await withNode(deployment, own, async (node) => {
+    await node.setrange("{tag}bytes", 2, "X");
+    await node.del("{tag}gone");
+    await node.set("{tag}new", "1");
+    await node.pexpireat("{tag}ttl", FAR + 1);
+    await node.call("HPEXPIREAT", ["{tag}fields", FAR + 1, "FIELDS", 1, "b"]);
+    await node.xgroup("SETID", "{tag}stream", "group", "0");
+  });
+  await withNode(deployment, other, async (node) => {
+    const owner = await withNode(deployment, own, async (each) => each.cluster("MYID"));
+    await node.call("FUNCTION", ["FLUSH"]);
+    await node.call("CLUSTER", ["SETSLOT", slot, "IMPORTING", owner]);
+    await node.asking();
+    await node.set("{tag}wrong", "1");
+    await node.call("CLUSTER", ["SETSLOT", slot, "STABLE"]);
+  });
+  const found = await compare();
+  const named = (index: number): string[] =>
+    found[index]?.comparison.first.map(({ key, kind }) => `${key.toString()}: ${kind}`).sort() ?? [];
+  expect(named(own)).toEqual([
+    "{tag}bytes: different value",
+    "{tag}fields: different value",
+    "{tag}gone: missing",
+    "{tag}new: unexpected",
+    "{tag}stream: different value",
+    "{tag}ttl: different TTL",
+  ]);
+  expect(named(other)).toEqual(["{tag}wrong: unexpected"]);
+  expect(found[other]?.comparison.libraries).toEqual(["#!lua name=lib"]);
+  expect(found.map(({ comparison }) => comparison.isEqual)).toEqual(
+    [0, 1, 2].map((index) => index !== own && index !== other),
+  );
+});

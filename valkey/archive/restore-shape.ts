@@ -1,0 +1,79 @@
+/** The deployment that a restore makes: its mode, and the slots of its shards. Pure. */
+import type { Mode } from "../node";
+import { majorVersion } from "../settings/version";
+import type { SlotRange } from "../topology/slots";
+import { SLOT_COUNT, distributeSlots, parseRange } from "../topology/slots";
+import type { Restore } from "./catalog";
+import type { Period } from "./periods";
+import { modeOf } from "./periods";
+
+export interface RestoreShape {
+  readonly mode: Mode;
+  /** Slots of each shard. In replication mode, one shard has all slots. */
+  readonly shards: readonly (readonly SlotRange[])[];
+  /** Whether the shards are those of the archive, with the same slots. */
+  readonly isArchived: boolean;
+}
+
+const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
+/** Fewest shards of a cluster: with fewer primaries, there is no majority after a failure. */
+const FEWEST = 3;
+/** First version of Valkey with `cluster-databases`. */
+const CLUSTER_DATABASES_SINCE = 9;
+
+/** Slots of a shard of an archive. */
+export function slotsOf({ slots }: { readonly slots?: string | undefined }): readonly SlotRange[] {
+  return slots === undefined ? ALL_SLOTS : slots.split(" ").map(parseRange);
+}
+
+/**
+ * The shape for a mode and a number of shards. Without them, the shape is that of the archive; a cluster has at least
+ * three shards, and replication one.
+ * @returns a text if there is no such shape
+ */
+export function chooseShape(
+  period: Pick<Period, "shards">,
+  wanted: { readonly mode?: Mode | undefined; readonly shards?: number | undefined },
+): RestoreShape | string {
+  const archived = modeOf(period);
+  const mode = wanted.mode ?? archived;
+  const count = wanted.shards ?? (mode === "cluster" ? Math.max(FEWEST, period.shards.length) : 1);
+  if (mode === "replication" && count !== 1)
+    return `--shards is ${count}: in replication mode, a deployment has one shard; with --mode cluster, it has 3 or more`;
+  if (mode === "cluster" && count < FEWEST)
+    return `--shards is ${count}: a cluster has at least ${FEWEST} shards; with --mode replication, a deployment has one`;
+  const isArchived = mode === archived && count === period.shards.length;
+  if (isArchived) return { mode, shards: period.shards.map(slotsOf), isArchived };
+  return {
+    mode,
+    shards: mode === "cluster" ? distributeSlots(count).map((range) => [range]) : [ALL_SLOTS],
+    isArchived,
+  };
+}
+
+/** Databases other than 0 for which the archive has commands, ascending. Keys of a base can be in others. */
+export function namedDatabases({
+  shards,
+}: {
+  readonly shards: readonly Pick<Restore["shards"][number], "set">[];
+}): number[] {
+  const named = shards.flatMap(({ set: { base, increments } }) => [
+    base.database,
+    ...increments.flatMap(({ databaseBefore, database }) => [databaseBefore, database]),
+  ]);
+  return [...new Set(named)].filter((database) => database > 0).sort((a, b) => a - b);
+}
+
+/**
+ * The reason why keys of databases do not fit into a deployment. Undefined if they do.
+ * @param version version of Valkey on this machine
+ */
+export function databasesProblem(mode: Mode, databases: readonly number[], version: string): string | undefined {
+  const others = databases.filter((database) => database > 0);
+  if (mode === "replication" || others.length === 0 || (majorVersion(version) ?? 0) >= CLUSTER_DATABASES_SINCE)
+    return undefined;
+  return (
+    `the archive has keys in ${others.length === 1 ? "database" : "databases"} ${others.join(", ")}, and a cluster of ` +
+    `Valkey ${version} on this machine has only database 0; use --mode replication, or set VALKEY_HOME to Valkey 9 or newer`
+  );
+}

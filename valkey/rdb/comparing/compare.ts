@@ -1,0 +1,185 @@
+/** Compares RDB files key by key: database, key, TTL and value, independent of encodings and of the order of keys. */
+import { createHash } from "node:crypto";
+import type { SlotRange } from "../../topology/slots";
+import { SLOT_COUNT } from "../../topology/slots";
+import type { RdbKey } from "../rdb-key";
+import { SlotDigests } from "./slot-digests";
+import type { ByteSource } from "../walk";
+import type { ValueRules } from "./walk-values";
+import { walkValues } from "./walk-values";
+
+/** A key that differs between what is wanted and what was found. */
+export interface Difference {
+  readonly database: number;
+  readonly key: Buffer;
+  readonly kind: "missing" | "unexpected" | "different value" | "different TTL";
+}
+
+export interface Comparison {
+  /** Numbers of keys, without expired keys. */
+  readonly keys: readonly [wanted: number, found: number];
+  /** Number of wanted keys that have expired. They are not compared. */
+  readonly expired: number;
+  /** Number of keys that differ. */
+  readonly differing: number;
+  /** The first differences, by slot, at most as many as requested. */
+  readonly first: readonly Difference[];
+  /** Libraries of functions that only one side has: their first lines. */
+  readonly libraries: readonly string[];
+  readonly isEqual: boolean;
+}
+
+export interface CompareOptions extends ValueRules {
+  /** Highest number of differences that are named. @default 10 */
+  readonly limit?: number | undefined;
+}
+
+/** A file with data that are wanted. The files of all shards together have all data. */
+export interface WantedFile {
+  /** Opens the file from its beginning. */
+  readonly open: () => ByteSource;
+  /** Whether a key is wanted. @default all keys are */
+  readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
+  /** Milliseconds that are added to each TTL of keys and fields, to get the wanted TTL. @default 0 */
+  readonly shiftMs?: number | undefined;
+}
+
+/** A file with data that were found on a server. */
+export interface FoundFile {
+  /** Opens the file from its beginning. */
+  readonly open: () => ByteSource;
+  /** Slots that the file must have, as a whole and no others. @default all slots */
+  readonly ranges?: readonly SlotRange[] | undefined;
+  /** Place of the wanted file whose libraries of functions the file must have. @default libraries of all wanted files */
+  readonly librariesOf?: number | undefined;
+}
+
+interface KeyDigest {
+  readonly database: number;
+  readonly key: Buffer;
+  readonly expiresAt: number | undefined;
+  readonly value: string;
+}
+
+const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
+
+/**
+ * Compares two files.
+ * @param wanted opens the first file from its beginning
+ * @param found opens the second file from its beginning
+ * @throws the errors of `compareRdbs`
+ */
+export async function compareRdb(
+  wanted: () => ByteSource,
+  found: () => ByteSource,
+  options: CompareOptions = {},
+): Promise<Comparison> {
+  const [comparison] = await compareRdbs([{ open: wanted }], [{ open: found }], options);
+  if (comparison === undefined) throw new Error("there is no comparison");
+  return comparison;
+}
+
+/**
+ * Compares each found file with the wanted data of its slots. A key that is in the file of a wrong shard is missing in
+ * one comparison and unexpected in the other. Each file is read once. If slots differ, the wanted files and the file
+ * that differs are read once more, and the digests of the keys of these slots are in memory.
+ * @returns a comparison for each found file
+ * @throws RdbCorrupt for a damaged file, and errors of the sources
+ */
+export async function compareRdbs(
+  wanted: readonly WantedFile[],
+  found: readonly FoundFile[],
+  { limit = 10, ...rules }: CompareOptions = {},
+): Promise<Comparison[]> {
+  const a = new SlotDigests();
+  const libraries: ReadonlySet<string>[] = [];
+  for (const file of wanted) libraries.push(await digestSlots(a, file, rules));
+  const comparisons: Comparison[] = [];
+  for (const { open, ranges = ALL_SLOTS, librariesOf } of found) {
+    const b = new SlotDigests();
+    const foundLibraries = await digestSlots(b, { open }, rules);
+    const wantedLibraries = new Set(
+      libraries.filter((_, index) => index === (librariesOf ?? index)).flatMap((each) => [...each]),
+    );
+    const isOwn = new Uint8Array(SLOT_COUNT);
+    for (const { from, to } of ranges) isOwn.fill(1, from, to + 1);
+    const slots = new Set<number>();
+    for (let slot = 0; slot < SLOT_COUNT; slot++)
+      if (isOwn[slot] === 1 ? !a.hasSame(b, slot) : b.keys[slot] !== 0) slots.add(slot);
+    const own = wanted.map((file) => ({
+      ...file,
+      isWanted: (key: RdbKey) => isOwn[key.slot] === 1 && file.isWanted?.(key) !== false,
+    }));
+    const differences = slots.size === 0 ? [] : await compareKeys(own, { open }, slots, rules);
+    const differing = [
+      ...[...wantedLibraries].filter((code) => !foundLibraries.has(code)),
+      ...[...foundLibraries].filter((code) => !wantedLibraries.has(code)),
+    ];
+    comparisons.push({
+      keys: [a.count(a.keys, ranges), b.count(b.keys, ALL_SLOTS)],
+      expired: a.count(a.expired, ranges),
+      differing: differences.length,
+      first: differences.slice(0, limit),
+      libraries: differing.map((code) => code.split("\n")[0] ?? ""),
+      // A slot may differ without a key that differs: a file may have a key twice.
+      isEqual: slots.size === 0 && differing.length === 0,
+    });
+  }
+  return comparisons;
+}
+
+/** Adds the keys of a file. @returns the code of its libraries of functions */
+async function digestSlots(digests: SlotDigests, file: WantedFile, rules: ValueRules): Promise<ReadonlySet<string>> {
+  const libraries = new Set<string>();
+  await walkValues(file.open(), rules, {
+    shiftMs: file.shiftMs,
+    isWanted: file.isWanted,
+    functionLibrary: (code) => libraries.add(code.toString()),
+    expired: ({ slot }) => {
+      digests.expired[slot] = (digests.expired[slot] ?? 0) + 1;
+    },
+    value: (key, expiresAt, value) => {
+      const identity = Buffer.from(`${key.database} ${expiresAt ?? "none"} ${key.key.length} `);
+      digests.add(key.slot, createHash("sha256").update(identity).update(key.key).update(value).digest());
+    },
+  });
+  return libraries;
+}
+
+async function compareKeys(
+  wanted: readonly WantedFile[],
+  found: WantedFile,
+  slots: ReadonlySet<number>,
+  rules: ValueRules,
+): Promise<Difference[]> {
+  const [a, b] = [new Map<string, KeyDigest>(), new Map<string, KeyDigest>()];
+  for (const file of wanted) await digestKeys(a, file, slots, rules);
+  await digestKeys(b, found, slots, rules);
+  const differences: Difference[] = [];
+  for (const [id, { database, key, expiresAt, value }] of a) {
+    const other = b.get(id);
+    b.delete(id);
+    if (other === undefined) differences.push({ database, key, kind: "missing" });
+    else if (other.value !== value) differences.push({ database, key, kind: "different value" });
+    else if (other.expiresAt !== expiresAt) differences.push({ database, key, kind: "different TTL" });
+  }
+  for (const { database, key } of b.values()) differences.push({ database, key, kind: "unexpected" });
+  return differences;
+}
+
+async function digestKeys(
+  digests: Map<string, KeyDigest>,
+  file: WantedFile,
+  slots: ReadonlySet<number>,
+  rules: ValueRules,
+): Promise<void> {
+  await walkValues(file.open(), rules, {
+    shiftMs: file.shiftMs,
+    isWanted: (key) => slots.has(key.slot) && file.isWanted?.(key) !== false,
+    value: ({ database, key }, expiresAt, value) => {
+      // The key is copied, because it is a part of a large piece of the file.
+      const digest = { database, key: Buffer.from(key), expiresAt, value: value.toString("latin1") };
+      digests.set(`${database} ${key.toString("latin1")}`, digest);
+    },
+  });
+}

@@ -1,0 +1,92 @@
+/** Walks over an RDB file and decodes its values. One value at a time is in memory. */
+import { decodeValue } from "../decode";
+import type { RdbKey } from "../rdb-key";
+import type { Value } from "../value";
+import type { HashScope } from "./value-hash";
+import { hashValue } from "./value-hash";
+import type { ByteSource } from "../walk";
+import { walkRdb } from "../walk";
+
+/** How values are hashed, and which of them have expired. */
+export interface ValueRules {
+  /** @default "all" */
+  readonly scope?: HashScope | undefined;
+  /**
+   * Time until which keys and fields of hashes have expired, milliseconds since the epoch. Servers remove them at any
+   * time, so they are left out.
+   * @default nothing has expired
+   */
+  readonly expiredBy?: number | undefined;
+}
+
+export interface ValueVisitor {
+  /** Milliseconds that are added to each TTL of keys and fields. @default 0 */
+  readonly shiftMs?: number | undefined;
+  /** @default all keys are */
+  readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
+  functionLibrary?(code: Buffer): void;
+  /** A wanted key has expired. */
+  expired?(key: RdbKey): void;
+  /** @param expiresAt time at which the key expires, with `shiftMs`. Undefined for a key without a TTL */
+  value(key: RdbKey, expiresAt: number | undefined, hash: Buffer): void;
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor */
+export async function walkValues(
+  source: ByteSource,
+  { scope = "all", expiredBy = -Infinity }: ValueRules,
+  visitor: ValueVisitor,
+): Promise<void> {
+  const { shiftMs = 0 } = visitor;
+  let current: RdbKey | undefined;
+  let pieces: Buffer[] = [];
+  /** Bytes of TTL, type and key, which precede the value. */
+  let before = 0;
+  await walkRdb(source, {
+    functionLibrary: (code) => visitor.functionLibrary?.(code),
+    key: (key) => {
+      current = undefined;
+      if (visitor.isWanted?.(key) === false) return;
+      if ((shifted(key.expiresAt, shiftMs) ?? Infinity) <= expiredBy) {
+        visitor.expired?.(key);
+        return;
+      }
+      current = key;
+      pieces = [];
+      before = key.valueOffset - key.offset;
+    },
+    keyBytes: (buffer, from, to) => {
+      if (current === undefined) return;
+      // The beginning of a key comes in one piece.
+      if (before > 0) before -= to - from;
+      else pieces.push(buffer.subarray(from, to));
+    },
+    keyEnd: () => {
+      if (current === undefined) return;
+      const bytes = pieces.length === 1 ? (pieces[0] ?? EMPTY) : Buffer.concat(pieces);
+      const value = unexpiredPart(decodeValue(current.type, bytes), shiftMs, expiredBy);
+      if (value === undefined) visitor.expired?.(current);
+      else visitor.value(current, shifted(current.expiresAt, shiftMs), hashValue(value, scope));
+    },
+  });
+}
+
+/**
+ * A value with moved TTLs, without expired fields. Undefined for a hash whose fields have all expired: a server removes
+ * such a key.
+ */
+function unexpiredPart(value: Value, shiftMs: number, expiredBy: number): Value | undefined {
+  if (value.kind !== "hash") return value;
+  const fields = value.fields
+    .map((field) => (shiftMs === 0 ? field : { ...field, expiresAt: shifted(field.expiresAt, shiftMs) }))
+    .filter(({ expiresAt = Infinity }) => expiresAt > expiredBy);
+  return fields.length === 0 && value.fields.length > 0 ? undefined : { ...value, fields };
+}
+
+/** A moved TTL. A time that JavaScript cannot count exactly stays, as in the files of a restore. */
+function shifted(expiresAt: number | undefined, shiftMs: number): number | undefined {
+  if (expiresAt === undefined || expiresAt + shiftMs > Number.MAX_SAFE_INTEGER) return expiresAt;
+  return expiresAt + shiftMs;
+}

@@ -1,0 +1,224 @@
+/** Splits RDB files by slots into RDB files that servers load. Values are copied without decoding. */
+import { Failure } from "../../../lib/errors";
+import type { SlotRange } from "../../topology/slots";
+import { SLOT_COUNT, formatRanges } from "../../topology/slots";
+import { CopiedRun } from "./copied-run";
+import type { RdbHeader } from "../rdb-format";
+import { formatHeader } from "../rdb-format";
+import type { RdbKey } from "../rdb-key";
+import type { ByteSink } from "./rdb-writer";
+import { RdbWriter } from "./rdb-writer";
+import { hasFieldTtls, shiftFieldTtls, shiftKeyTtl } from "./shift-ttl";
+import type { ByteSource } from "../walk";
+import { walkRdb } from "../walk";
+
+/** One file that is split. */
+export interface SplitSource {
+  /** Name of the file's shard, for messages. */
+  readonly name: string;
+  readonly bytes: ByteSource;
+  /** Slots of the shard. Keys of other slots are an error. @default all slots */
+  readonly ranges?: readonly SlotRange[] | undefined;
+  /** Whole milliseconds that are added to each TTL of keys and fields. @default 0 */
+  readonly shiftMs?: number | undefined;
+}
+
+/** One file that the split writes. */
+export interface SplitTarget {
+  /** Slots whose keys the file receives. */
+  readonly ranges: readonly SlotRange[];
+  readonly sink: ByteSink;
+}
+
+export interface SplitResult {
+  /** Number of keys of each target. */
+  readonly keysOf: readonly number[];
+  /** Databases that have keys, ascending. */
+  readonly databases: readonly number[];
+}
+
+/**
+ * Auxiliary fields that describe the data. The others describe the server that wrote the file: its replication offset,
+ * its memory, sizes of slots.
+ */
+const KEPT_FIELDS: ReadonlySet<string> = new Set(["valkey-ver", "redis-ver", "redis-bits", "ctime"]);
+const NO_TARGET = SLOT_COUNT;
+const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
+/** Bytes of the blocks of all targets, and limits of one block. */
+const BLOCKS = { all: 64 * 1024 ** 2, most: 1024 ** 2, least: 16 * 1024 };
+
+/**
+ * Splits files, one after the other. Each target receives its keys of all files, and all libraries of functions.
+ * @param sources files of the same format, without common keys
+ * @param isWanted whether a key is copied. @default all keys are
+ * @throws RdbCorrupt for a damaged file. The targets are then incomplete, without their checksums
+ * @throws Failure for a key without a target or of a slot that its shard does not have, for a file from the middle of a
+ * slot migration, for libraries of functions that differ between shards, and for data of modules that belong to no key
+ */
+export async function splitRdbs(
+  sources: readonly SplitSource[],
+  targets: readonly SplitTarget[],
+  isWanted: (key: RdbKey) => boolean = () => true,
+): Promise<SplitResult> {
+  const splitter = new Splitter(targets, isWanted);
+  for (const source of sources) await splitter.read(source);
+  return splitter.end();
+}
+
+class Splitter {
+  readonly #targetOf: Uint16Array;
+  readonly #keysOf: number[];
+  readonly #databases = new Set<number>();
+  readonly #run = new CopiedRun();
+  /** Code and shard of each library, by name. */
+  readonly #libraries = new Map<string, { readonly code: Buffer; readonly shard: string }>();
+  #writers: RdbWriter[] = [];
+  #header: RdbHeader | undefined;
+
+  constructor(
+    private readonly targets: readonly SplitTarget[],
+    private readonly isWanted: (key: RdbKey) => boolean,
+  ) {
+    this.#targetOf = indexBySlot(targets);
+    this.#keysOf = targets.map(() => 0);
+  }
+
+  async read({ name, bytes, ranges = ALL_SLOTS, shiftMs = 0 }: SplitSource): Promise<void> {
+    const sourceOf = indexBySlot([{ ranges }]);
+    const isFirst = this.#header === undefined;
+    let shifting: ShiftedKey | undefined;
+    let isCopied = false;
+    await walkRdb(
+      bytes,
+      {
+        header: (header) => {
+          this.#begin(header);
+        },
+        aux: (field, value) => {
+          if (!isFirst || !KEPT_FIELDS.has(field.toString("latin1"))) return;
+          for (const writer of this.#writers) writer.aux(field, value);
+        },
+        functionLibrary: (code) => {
+          this.#addLibrary(name, code);
+        },
+        slotImport: (moving) => {
+          throw new Failure(
+            `${name}: the file was written while slots moved between shards (${formatRanges(moving)}), so it has only ` +
+              "a part of their keys; make a new backup after the resize",
+          );
+        },
+        moduleAux: () => {
+          throw new Failure(
+            `${name}: the file has data of a module that belong to no key; such data cannot be split by slot`,
+          );
+        },
+        key: (key) => {
+          isCopied = this.isWanted(key);
+          if (!isCopied) return;
+          const { slot } = key;
+          if (sourceOf[slot] !== 0)
+            throw new Failure(
+              `${name}: the file has a key in slot ${slot}, which a different shard has: slots were moving at this time`,
+            );
+          this.#select(slot, key.database);
+          shifting = shiftMs === 0 ? undefined : ShiftedKey.of(key, shiftMs);
+        },
+        keyBytes: (buffer, from, to) => {
+          if (!isCopied) return;
+          if (shifting === undefined) this.#run.add(buffer, from, to);
+          else shifting.add(buffer.subarray(from, to));
+        },
+        keyEnd: () => {
+          const moved = isCopied ? shifting?.moved() : undefined;
+          if (moved !== undefined) this.#run.add(moved, 0, moved.length);
+        },
+      },
+      () => this.#flush(),
+    );
+  }
+
+  async end(): Promise<SplitResult> {
+    for (const writer of this.#writers) await writer.end();
+    return { keysOf: this.#keysOf, databases: [...this.#databases].sort((a, b) => a - b) };
+  }
+
+  #begin(header: RdbHeader): void {
+    if (this.#header !== undefined && !formatHeader(this.#header).equals(formatHeader(header)))
+      throw new Failure("the files have different formats");
+    if (this.#header !== undefined) return;
+    this.#header = header;
+    const block = Math.min(BLOCKS.most, Math.max(BLOCKS.least, Math.floor(BLOCKS.all / this.targets.length)));
+    this.#writers = this.targets.map(({ sink }) => new RdbWriter(sink, header, block));
+  }
+
+  #select(slot: number, database: number): void {
+    const target = this.#targetOf[slot] ?? NO_TARGET;
+    const writer = this.#writers[target];
+    if (writer === undefined) throw new Failure(`there is a key in slot ${slot}, but no target has this slot`);
+    this.#run.continueIn(writer, database);
+    this.#keysOf[target] = (this.#keysOf[target] ?? 0) + 1;
+    this.#databases.add(database);
+  }
+
+  #addLibrary(shard: string, code: Buffer): void {
+    const name = /^#![^\n]*\bname=(\S+)/.exec(code.toString("latin1"))?.[1] ?? code.toString("latin1");
+    const known = this.#libraries.get(name);
+    if (known?.code.equals(code) === true) return;
+    if (known !== undefined)
+      throw new Failure(
+        `${known.shard} and ${shard} have different libraries of functions with the name ${JSON.stringify(name)}, so ` +
+          "their data do not fit into one deployment of a different shape; restore the archived shape",
+      );
+    this.#libraries.set(name, { code: Buffer.from(code), shard });
+    this.#run.end();
+    for (const writer of this.#writers) writer.functionLibrary(code);
+  }
+
+  async #flush(): Promise<void> {
+    this.#run.end();
+    for (const writer of this.#writers) await writer.flush();
+  }
+}
+
+/** A key whose TTLs are moved. Its bytes are collected, because the fields of a hash have TTLs inside of the value. */
+class ShiftedKey {
+  #pieces: Buffer[] = [];
+
+  private constructor(
+    private readonly shiftMs: number,
+    private readonly hasFields: boolean,
+  ) {}
+
+  /** Undefined for a key without TTLs. */
+  static of(key: RdbKey, shiftMs: number): ShiftedKey | undefined {
+    const hasFields = hasFieldTtls(key);
+    return key.expiresAt === undefined && !hasFields ? undefined : new ShiftedKey(shiftMs, hasFields);
+  }
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(bytes);
+  }
+
+  /** The whole key with its moved TTLs. */
+  moved(): Buffer {
+    const [head = Buffer.alloc(0), ...value] = this.#pieces;
+    const moved = shiftKeyTtl(head, this.shiftMs);
+    const whole = Buffer.concat([moved, ...value]);
+    if (this.hasFields) shiftFieldTtls(whole.subarray(moved.length), this.shiftMs);
+    return whole;
+  }
+}
+
+/** The number of the entry that has each slot. @throws Failure if two entries have the same slot */
+function indexBySlot(entries: readonly { readonly ranges: readonly SlotRange[] }[]): Uint16Array {
+  const indexes = new Uint16Array(SLOT_COUNT).fill(NO_TARGET);
+  for (const [index, { ranges }] of entries.entries()) {
+    for (const { from, to } of ranges) {
+      for (let slot = from; slot <= to; slot++) {
+        if (indexes[slot] !== NO_TARGET) throw new Failure(`two targets have slot ${slot}`);
+        indexes[slot] = index;
+      }
+    }
+  }
+  return indexes;
+}
