@@ -1,6 +1,6 @@
 /** The commands for archives: `archive`, `backups` and `restore`. */
 import type { Command } from "commander";
-import { addServerOptions } from "./options/options";
+import { addServerOptions, appendValue } from "./options/options";
 
 interface Context {
   readonly program: Command;
@@ -61,6 +61,11 @@ function addRestore({ program, signal, finish }: Context): void {
     .option("--mode <mode>", "cluster or replication; without it, the mode of the archive")
     .option("--shards <n>", "number of shards; without it, as many as the archive has")
     .option("--replicas <n>", "replicas of each primary, 0 to 5 (default: 0)")
+    .option("--keys <pattern>", "only keys that match, such as app:*; may be repeated", appendValue)
+    .option(
+      "--ttl <rule>",
+      "absolute: keys expire at their times; remaining: with the time left at the restored time (default: absolute)",
+    )
     .option("--check", "end after the comparison")
     .action(async (folder: string, values: Values) => {
       const { restore } = await import("./commands/restore.js");

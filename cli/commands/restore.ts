@@ -9,6 +9,8 @@ import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Restore } from "../../valkey/archive/catalog";
 import { chooseRestore, formatTime, newerDamage, readCatalog } from "../../valkey/archive/catalog";
+import type { TtlRule } from "../../valkey/archive/key-selection";
+import { KeySelection, TTL_RULES } from "../../valkey/archive/key-selection";
 import { loadProblem } from "../../valkey/archive/loadable";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
 import { chooseShape, databasesProblem, namedDatabases } from "../../valkey/archive/restore-shape";
@@ -22,6 +24,7 @@ import { connectCommand, printFailures } from "./run-output";
 
 const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
+export const DEFAULT_TTL: TtlRule = "absolute";
 /** Pattern of an instant: ISO 8601 with a time zone. */
 const INSTANT = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const MOST_REPLICAS = 5;
@@ -69,6 +72,7 @@ async function readInput(
   if (instant === undefined && time !== LATEST)
     problems.push(`--at is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`);
   const { replicas, ...wanted } = readShape(values, problems);
+  const { keys, ttl } = readSelection(values, problems);
   let chosen: Restore | string | undefined;
   let shape: RestoreShape | string | undefined;
   let catalog: Catalog | undefined;
@@ -89,14 +93,29 @@ async function readInput(
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
   if (instant === undefined) refuseDamage(catalog, chosen);
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
-  const unfit = shape.isArchived ? undefined : databasesProblem(shape.mode, namedDatabases(chosen), programs.version);
+  const unfit =
+    shape.isArchived || !keys.isAll
+      ? undefined
+      : databasesProblem(shape.mode, namedDatabases(chosen), programs.version);
   const unloadable = chosen.shards.flatMap(({ name, set }) => {
     const problem = loadProblem(set.base, programs.version);
     return problem === undefined ? [] : [`${name}, set ${set.name}: ${problem}`];
   });
   const refused = [...unloadable, ...(unfit === undefined ? [] : [unfit])];
   if (refused.length > 0) throw new BadInput("restore", refused);
-  return { order: { restored: chosen, shape, replicas }, programs };
+  return { order: { restored: chosen, shape, replicas, keys, ttl }, programs };
+}
+
+/** The keys and the rule for TTLs of the options. What is wrong is added to `problems`. */
+function readSelection(
+  { keys = [], ttl = DEFAULT_TTL }: Readonly<Record<string, unknown>>,
+  problems: string[],
+): { readonly keys: KeySelection; readonly ttl: TtlRule } {
+  const patterns = Array.isArray(keys) ? keys.map(String) : [];
+  if (patterns.includes("")) problems.push('--keys is "": expected a pattern such as app:*');
+  const rule = TTL_RULES.find((each) => each === ttl);
+  if (rule === undefined) problems.push(`--ttl is ${JSON.stringify(ttl)}: expected ${TTL_RULES.join(" or ")}`);
+  return { keys: new KeySelection(patterns), ttl: rule ?? DEFAULT_TTL };
 }
 
 interface WantedShape {

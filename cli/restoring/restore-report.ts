@@ -4,32 +4,42 @@ import { counted, formatCount } from "../../lib/units";
 import type { ServerComparison } from "../../platforms/host/restoring/compare-restored";
 import type { Restore } from "../../valkey/archive/catalog";
 import { formatTime } from "../../valkey/archive/catalog";
+import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
 import { formatRanges } from "../../valkey/topology/slots";
+
+/** Parts of an order that the report names. */
+export interface ReportedOrder {
+  readonly restored: Pick<Restore, "owner" | "shards">;
+  readonly shape: Pick<RestoreShape, "shards" | "isArchived">;
+  readonly keys: Pick<KeySelection, "patterns">;
+  readonly ttl: TtlRule;
+}
 
 /**
  * Report of a restore as lines of text: the instant to which each shard was restored, the differences between each
  * server and the archive, and the verdict. Pure.
  */
 export function formatComparisons(
-  { owner, shards }: Pick<Restore, "owner" | "shards">,
-  shape: Pick<RestoreShape, "shards" | "isArchived">,
+  { restored: { owner, shards }, shape, keys: { patterns }, ttl }: ReportedOrder,
   comparisons: readonly ServerComparison[],
 ): string[] {
   const times = shards.map(({ point }) => point.at);
   const spread = Math.ceil(Math.max(...times) - Math.min(...times));
   const first = new Map(comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison]));
-  const keys = [...first.values()].reduce((sum, each) => sum + each.keys[0], 0);
+  const count = [...first.values()].reduce((sum, each) => sum + each.keys[0], 0);
   const expired = [...first.values()].reduce((sum, each) => sum + each.expired, 0);
   const left = expired === 0 ? "" : `; ${counted(expired, "key")} that expired since the instant were not compared`;
   const into = shape.isArchived ? "" : `, now in ${counted(shape.shards.length, "shard")}`;
+  const matching = patterns.length === 0 ? "" : ` (${patterns.join(", ")})`;
+  const moved = ttl === "absolute" ? "" : ", with TTLs that are later by the time since the instant";
   const unequal = comparisons.filter(({ comparison }) => !comparison.isEqual);
   const verdict =
     comparisons.length === 0
       ? "FAIL — the servers were not compared, because verification failed"
       : unequal.length === 0
-        ? `PASS — ${counted(keys, "key")} of ${counted(shards.length, "shard")}${into}: ` +
-          `every key, value and TTL is the same as in the archive${left}`
+        ? `PASS — ${counted(count, "key")}${matching} of ${counted(shards.length, "shard")}${into}: ` +
+          `every key, value and TTL is the same as in the archive${moved}${left}`
         : `FAIL — ${unequal.map(({ server }) => server).join(", ")}: not the same data as in the archive`;
   return [
     ...(shape.isArchived ? [] : instantsTable(shards)),

@@ -9,10 +9,12 @@ import { compareRestored } from "../../platforms/host/restoring/compare-restored
 import type { StagedShard } from "../../platforms/host/restoring/staging";
 import { stageSets } from "../../platforms/host/restoring/staging";
 import { startReshaped, writeReshaped } from "../../platforms/host/restoring/start-reshaped";
+import type { RestoreOptions } from "../../platforms/host/restoring/start-restored";
 import { neededDatabases, restoredPlan, startRestored } from "../../platforms/host/restoring/start-restored";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Restore } from "../../valkey/archive/catalog";
+import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -32,6 +34,13 @@ export interface RestoreOrder {
   readonly shape: RestoreShape;
   /** Replicas of each primary. */
   readonly replicas: number;
+  readonly keys: KeySelection;
+  readonly ttl: TtlRule;
+}
+
+/** Whether servers can load the sets as they are. Pure. */
+export function isUnchanged({ shape, keys, ttl }: Pick<RestoreOrder, "shape" | "keys" | "ttl">): boolean {
+  return shape.isArchived && keys.isAll && ttl === "absolute";
 }
 
 /** One restore: its servers, verification and comparison. */
@@ -61,7 +70,7 @@ export class RestoreRun {
     this.#host = host;
     const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
     try {
-      const start = this.order.shape.isArchived ? [this.#startArchived(host, signal)] : this.#reshape(host, signal);
+      const start = isUnchanged(this.order) ? [this.#startArchived(host, signal)] : this.#reshape(host, signal);
       await runSteps([...start, ...this.#check(host, signal)]);
     } catch (error) {
       const exited: unknown = host.unexpectedExit.reason;
@@ -76,7 +85,7 @@ export class RestoreRun {
 
   /** Lines about the comparison, after `execute`. */
   get report(): string[] {
-    return formatComparisons(this.order.restored, this.order.shape, this.#comparisons);
+    return formatComparisons(this.order, this.#comparisons);
   }
 
   /** Starts servers that load the sets as they are. */
@@ -95,19 +104,19 @@ export class RestoreRun {
 
   /** Stages the sets, and starts servers that load parts of them. */
   #reshape(host: Host, signal: AbortSignal): Step[] {
-    const { restored, shape, replicas } = this.order;
+    const { restored, shape, replicas, keys } = this.order;
     return [
       {
         title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
         run: async (report) => {
-          this.#staged = await stageSets(host, restored, { signal, report });
+          this.#staged = await this.#stage(host, { signal, report });
           return undefined;
         },
       },
       {
         title: `Write ${counted(shape.shards.length, "shard")}`,
         run: async (report) => {
-          this.#plan = await writeReshaped(host, this.#staged ?? [], shape, { replicas, signal, report });
+          this.#plan = await writeReshaped(host, this.#staged ?? [], shape, { replicas, keys, signal, report });
           return undefined;
         },
       },
@@ -123,7 +132,6 @@ export class RestoreRun {
   }
 
   #check(host: Host, signal: AbortSignal): Step[] {
-    const { restored, shape } = this.order;
     return [
       {
         title: "Form",
@@ -146,10 +154,15 @@ export class RestoreRun {
       {
         title: "Compare every key with the sets",
         run: async (report) => {
-          const shards = this.#verification?.verdict.shards ?? [];
-          const staged = this.#staged ?? (await stageSets(host, restored, { signal, report }));
-          const deployment = this.#ready(this.#deployment);
-          this.#comparisons = await compareRestored(host, deployment, staged, shape, shards, { signal, report });
+          const options = { signal, report };
+          const compared = {
+            ...this.order,
+            deployment: this.#ready(this.#deployment),
+            staged: this.#staged ?? (await this.#stage(host, options)),
+            isUnchanged: isUnchanged(this.order),
+            shards: this.#verification?.verdict.shards ?? [],
+          };
+          this.#comparisons = await compareRestored(host, compared, options);
           return `Compared every key; ${this.#seconds} s in all`;
         },
       },
@@ -174,6 +187,10 @@ export class RestoreRun {
     const host = this.#host;
     if (host !== undefined)
       await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+  }
+
+  #stage(host: Host, options: RestoreOptions): Promise<StagedShard[]> {
+    return stageSets(host, this.order.restored, this.order.ttl, options);
   }
 
   #servers({ shape }: HostDeploymentPlan): string {

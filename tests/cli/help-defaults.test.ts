@@ -5,7 +5,7 @@ import { DEFAULT_SEARCH } from "../../benchmarks/capacity/capacity-schema";
 import { DEFAULT_PRECISION } from "../../benchmarks/compare/compare";
 import { workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema";
 import { recommendSchema } from "../../cli/commands/recommend";
-import { DEFAULT_REPLICAS } from "../../cli/commands/restore";
+import { DEFAULT_REPLICAS, DEFAULT_TTL } from "../../cli/commands/restore";
 import { watchSchema } from "../../cli/commands/watch";
 import { soakOptions } from "../../cli/options/soak-options";
 import { buildProgram } from "../../cli/program";
@@ -44,7 +44,7 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     confirmations: DEFAULT_SEARCH.confirmations,
   },
   compare: { precision: DEFAULT_PRECISION },
-  restore: { replicas: DEFAULT_REPLICAS },
+  restore: { replicas: DEFAULT_REPLICAS, ttl: DEFAULT_TTL },
   watch: { every: watchSchema.parse({}).every },
   recommend: {
     reads: recommended.reads,

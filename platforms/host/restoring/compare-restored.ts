@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { epochMs } from "../../../lib/clock";
 import { Failure } from "../../../lib/errors";
+import type { KeySelection } from "../../../valkey/archive/key-selection";
 import { sourceAt } from "../../../valkey/archive/shard-layout";
 import type { RestoreShape } from "../../../valkey/archive/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
@@ -28,19 +29,29 @@ export interface ServerComparison {
   readonly comparison: Comparison;
 }
 
+/** What is compared. */
+export interface Compared {
+  readonly deployment: Deployment;
+  readonly staged: readonly StagedShard[];
+  /** The shape of the deployment. */
+  readonly shape: RestoreShape;
+  /** The keys that the deployment must have. */
+  readonly keys: KeySelection;
+  /** Whether the servers have loaded the sets as they are: a library of functions can then be in only one shard. */
+  readonly isUnchanged: boolean;
+  /** Shards of the deployment, as verification found them. */
+  readonly shards: readonly Shard[];
+}
+
 /**
  * Compares database, key, type, value, TTL, TTLs of fields, consumer groups and functions. The primaries of all shards
  * are compared together, then the first replica of each shard, and so on. Keys whose TTL has passed are left out.
- * @param shape the shape of the restored deployment
- * @param shards shards of the restored deployment, as verification found them
+ * The wanted TTLs are computed from the staged data, not read from the files that the servers have loaded.
  * @throws Failure if a server of a shard is missing
  */
 export async function compareRestored(
   host: Pick<Host, "run">,
-  deployment: Deployment,
-  staged: readonly StagedShard[],
-  shape: RestoreShape,
-  shards: readonly Shard[],
+  { deployment, staged, shape, keys, isUnchanged, shards }: Compared,
   { signal, report }: RestoreOptions,
 ): Promise<ServerComparison[]> {
   const results: ServerComparison[] = [];
@@ -59,12 +70,15 @@ export async function compareRestored(
     }
     report(`comparing ${compared.map(({ node }) => node.name).join(", ")}`, true);
     const comparisons = await compareRdbs(
-      staged.map(({ file }) => ({ open: () => readFileInPieces(file) })),
+      staged.map(({ file, shiftMs }) => ({
+        open: () => readFileInPieces(file),
+        shiftMs,
+        isWanted: keys.isAll ? undefined : ({ key }) => keys.has(key),
+      })),
       compared.map(({ index, file, ranges }) => ({
         open: () => readFileInPieces(file),
         ranges,
-        // A library can be in only one shard of an archive. Other shapes have all libraries in each shard.
-        librariesOf: shape.isArchived ? index : undefined,
+        librariesOf: isUnchanged ? index : undefined,
       })),
       { scope: "replicated", expiredBy: epochMs(), limit: NAMED },
     );

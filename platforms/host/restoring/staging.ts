@@ -4,7 +4,10 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { epochMs } from "../../../lib/clock";
 import type { Restore } from "../../../valkey/archive/catalog";
+import type { TtlRule } from "../../../valkey/archive/key-selection";
+import { ttlShift } from "../../../valkey/archive/key-selection";
 import { APPEND_DIRECTORY, materialize } from "../../../valkey/archive/materialize";
 import { slotsOf } from "../../../valkey/archive/restore-shape";
 import { connect } from "../../../valkey/connection";
@@ -24,18 +27,30 @@ export interface StagedShard {
   readonly at: number;
   /** Path of the RDB file. */
   readonly file: string;
+  /** Milliseconds that are added to each TTL. */
+  readonly shiftMs: number;
 }
 
-/** Stages the set of each shard, one after the other. @throws Failure for a set that cannot be loaded; the signal's reason */
-export async function stageSets(host: Host, restore: Restore, options: RestoreOptions): Promise<StagedShard[]> {
-  const staged: StagedShard[] = [];
+/**
+ * Stages the set of each shard, one after the other.
+ * @param ttl the rule for TTLs. Its time ends when all sets are staged
+ * @throws Failure for a set that cannot be loaded; the signal's reason
+ */
+export async function stageSets(
+  host: Host,
+  restore: Restore,
+  ttl: TtlRule,
+  options: RestoreOptions,
+): Promise<StagedShard[]> {
+  const staged: Omit<StagedShard, "shiftMs">[] = [];
   for (const [index, shard] of restore.shards.entries()) {
     options.signal.throwIfAborted();
     options.report(`loading the set of ${shard.name}`, true);
     const file = await stage(host, restore, index, options);
     staged.push({ name: shard.name, ranges: slotsOf(shard), at: shard.point.at, file });
   }
-  return staged;
+  const now = epochMs();
+  return staged.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, now) }));
 }
 
 /** The server is a replica without a primary, because a replica does not remove keys whose TTL has passed. */

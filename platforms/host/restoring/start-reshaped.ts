@@ -1,6 +1,7 @@
 /** Restores staged data into a deployment of any shape and mode. */
 import { BadInput } from "../../../lib/errors";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
+import type { KeySelection } from "../../../valkey/archive/key-selection";
 import type { PendingDataDirectory } from "../../../valkey/archive/materialize";
 import { beginDataDirectory } from "../../../valkey/archive/materialize";
 import type { RestoreShape } from "../../../valkey/archive/restore-shape";
@@ -16,16 +17,17 @@ import { DEFAULT_DATABASES, RESTORED, awaitLoaded, giveSlots, restoredPlan } fro
 
 /**
  * Writes the staged keys into the data directory of the primary that has their slots.
- * @param archivedDatabases number of databases of the archived servers
+ * @param options.keys the keys that are written
  * @returns the plan of the deployment
- * @throws BadInput if keys do not fit into the deployment; then no server has started
+ * @throws BadInput if keys do not fit into the deployment, or if no key matches a pattern; then no server of the
+ * deployment has started
  * @throws the errors of `splitRdbs`
  */
 export async function writeReshaped(
   host: Host,
   staged: readonly StagedShard[],
   shape: RestoreShape,
-  { replicas, signal }: RestoreOptions & { readonly replicas: number },
+  { replicas, keys, signal }: RestoreOptions & { readonly replicas: number; readonly keys: KeySelection },
 ): Promise<HostDeploymentPlan> {
   const directories: PendingDataDirectory[] = [];
   for (const [index, ranges] of shape.shards.entries()) {
@@ -36,11 +38,13 @@ export async function writeReshaped(
   let databases: readonly number[];
   try {
     ({ databases } = await splitRdbs(
-      staged.map(({ name, ranges, file }) => ({ name, ranges, bytes: interruptible(file, signal) })),
+      staged.map(({ file, ...source }) => ({ ...source, bytes: interruptible(file, signal) })),
       directories.map(({ base }, index) => ({ ranges: shape.shards[index] ?? [], sink: base })),
+      ({ key }) => keys.has(key),
     ));
     const problem = databasesProblem(shape.mode, databases, host.programs.version);
-    if (problem !== undefined) throw new BadInput("restore", [problem]);
+    const problems = [...unmatchedProblems(keys), ...(problem === undefined ? [] : [problem])];
+    if (problems.length > 0) throw new BadInput("restore", problems);
   } catch (error) {
     for (const { base } of directories) await base.discard();
     throw error;
@@ -55,6 +59,11 @@ export async function startReshaped(host: Host, plan: HostDeploymentPlan, signal
   const deployment = await host.start(plan, signal);
   await awaitLoaded(deployment, signal);
   return deployment;
+}
+
+/** A problem for each pattern that no key has matched. */
+export function unmatchedProblems({ unmatched }: KeySelection): string[] {
+  return unmatched.map((pattern) => `--keys: at the restored time, no key matches ${JSON.stringify(pattern)}`);
 }
 
 /** The bytes of a file, until the signal. */

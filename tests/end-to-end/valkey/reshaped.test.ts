@@ -8,6 +8,8 @@ import { compareRestored } from "../../../platforms/host/restoring/compare-resto
 import { stageSets } from "../../../platforms/host/restoring/staging";
 import { startReshaped, writeReshaped } from "../../../platforms/host/restoring/start-reshaped";
 import type { Restore } from "../../../valkey/archive/catalog";
+import type { TtlRule } from "../../../valkey/archive/key-selection";
+import { KeySelection } from "../../../valkey/archive/key-selection";
 import type { RestoreShape } from "../../../valkey/archive/restore-shape";
 import { chooseShape } from "../../../valkey/archive/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
@@ -27,13 +29,14 @@ const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local
 const FAR = Date.now() + 10 ** 9;
 
 let source: Sandbox;
+let shop: Deployment;
 let archived: Restore;
 let original: string;
 const sandboxes: Sandbox[] = [];
 beforeAll(async () => {
   source = await newSandbox();
-  const deployment = await source.replication("shop", 0, SETTINGS);
-  await withNode(deployment, 0, async (primary) => {
+  shop = await source.replication("shop", 0, SETTINGS);
+  await withNode(shop, 0, async (primary) => {
     await writeDataSet(primary, 51, 200);
     await primary.set("{tag}bytes", "value");
     await primary.set("{tag}gone", "1");
@@ -43,8 +46,8 @@ beforeAll(async () => {
     await primary.xadd("{tag}stream", "1-0", "a", "b");
     await primary.xgroup("CREATE", "{tag}stream", "group", "$");
   });
-  archived = await archiveOnce(deployment, folderOf(source));
-  original = await snapshot(source, deployment, 0);
+  archived = await archiveOnce(shop, folderOf(source));
+  original = await snapshot(source, shop, 0);
 });
 afterAll(() => Promise.all(sandboxes.map((each) => each.close())));
 
@@ -75,20 +78,31 @@ interface Reshaped {
   readonly compare: () => Promise<ServerComparison[]>;
 }
 
+interface Selected {
+  readonly replicas: number;
+  readonly keys: KeySelection;
+  readonly ttl: TtlRule;
+}
+
 /** Restores as the command does, in a sandbox of its own. */
-async function reshape(restore: Restore, mode: Mode, count: number, replicas = 0): Promise<Reshaped> {
+async function reshape(
+  restore: Restore,
+  mode: Mode,
+  count: number,
+  { replicas = 0, keys = new KeySelection(), ttl = "absolute" }: Partial<Selected> = {},
+): Promise<Reshaped> {
   const sandbox = await newSandbox();
   const { host } = sandbox;
   const shape = chooseShape(restore.period, { mode, shards: count });
   if (typeof shape === "string") throw new Error(shape);
-  const staged = await stageSets(host, restore, OPTIONS);
-  const plan = await writeReshaped(host, staged, shape, { ...OPTIONS, replicas });
+  const staged = await stageSets(host, restore, ttl, OPTIONS);
+  const plan = await writeReshaped(host, staged, shape, { ...OPTIONS, replicas, keys });
   const deployment = await startReshaped(host, plan, never);
   await host.form(deployment, plan.shape, OPTIONS);
   const { verdict } = await verifyUntilPass(deployment, { settlingMs: 60_000, ...OPTIONS });
   expect(verdict.pass).toBe(true);
   const compare = (): Promise<ServerComparison[]> =>
-    compareRestored(host, deployment, staged, shape, verdict.shards, OPTIONS);
+    compareRestored(host, { deployment, staged, shape, keys, isUnchanged: false, shards: verdict.shards }, OPTIONS);
   return { sandbox, shape, deployment, compare };
 }
 
@@ -104,7 +118,7 @@ it("1 shard becomes 3, 3 become 5, and 3 become 1 again, with every key of all d
   expect(inThree.every(({ comparison }) => comparison.keys[1] > 20)).toBe(true);
   const cluster = await archiveOnce(three.deployment, folderOf(three.sandbox));
   expect(cluster.shards).toHaveLength(3);
-  const [five, one] = [await reshape(cluster, "cluster", 5), await reshape(cluster, "replication", 1, 1)];
+  const [five, one] = [await reshape(cluster, "cluster", 5), await reshape(cluster, "replication", 1, { replicas: 1 })];
   const inFive = await five.compare();
   expect(inFive.map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true, true, true]);
   const inOne = await one.compare();
@@ -165,4 +179,68 @@ it("finds a changed byte, a missing key, a new key, TTLs, a group, a function an
   expect(found.map(({ comparison }) => comparison.isEqual)).toEqual(
     [0, 1, 2].map((index) => index !== own && index !== other),
   );
+});
+
+it("restores only keys that match, with the time that they had left, and finds a TTL that was not moved", async () => {
+  const patterns = ["{tag}*", "*[0-3]"];
+  const first = await withNode(shop, 0, (node) => node.keys("*"));
+  const began = Date.now();
+  const { deployment, shape, compare } = await reshape(archived, "cluster", 3, {
+    keys: new KeySelection(patterns),
+    ttl: "remaining",
+  });
+  const ended = Date.now();
+  expect((await compare()).map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true]);
+  const sizes = await Promise.all([0, 1, 2].map((index) => withNode(deployment, index, (node) => node.dbsize())));
+  const wanted = first.filter((key) => key.startsWith("{tag}") || /[0-3]$/.test(key));
+  expect(wanted.length).toBeGreaterThan(20);
+  expect(sizes.reduce((sum, each) => sum + each)).toBe(wanted.length);
+  const slot = calculateSlot("tag");
+  const own = shape.shards.findIndex((ranges) => ranges.some(({ from, to }) => from <= slot && slot <= to));
+  const at = archived.shards[0]?.point.at ?? 0;
+  await withNode(deployment, own, async (node) => {
+    const [field = 0] = (await node.call("HPEXPIRETIME", ["{tag}fields", "FIELDS", 1, "b"])) as number[];
+    for (const time of [await node.pexpiretime("{tag}ttl"), field]) {
+      expect(time - FAR).toBeGreaterThanOrEqual(Math.floor(began - at));
+      expect(time - FAR).toBeLessThanOrEqual(Math.ceil(ended - at));
+    }
+    await node.pexpireat("{tag}ttl", FAR);
+  });
+  expect((await compare())[own]?.comparison.first).toEqual([
+    { database: 0, key: Buffer.from("{tag}ttl"), kind: "different TTL" },
+  ]);
+});
+
+it("starts no server if no key matches a pattern", async () => {
+  const keys = new KeySelection(["{tag}*", "none:*", "never"]);
+  await expect(reshape(archived, "replication", 1, { keys })).rejects.toThrow(
+    /^restore:\n.*no key matches "none:\*"\n.*no key matches "never"$/,
+  );
+  expect(sandboxes.at(-1)?.host.nodes("restored")).toEqual([]);
+});
+
+it("selects the keys that KEYS finds", async () => {
+  const patterns = [
+    "*",
+    "a*b?",
+    "{tag}[a-g]*",
+    "[^0-9{]*",
+    "*[z-w]",
+    "\\{tag}t\\tl",
+    "{tag}[b\\]*",
+    "k?*[0-9]",
+    "*[5",
+    "**1*2",
+    "[]",
+    "[^]",
+  ];
+  await withNode(shop, 0, async (node) => {
+    const all = await node.keysBuffer("*");
+    for (const pattern of patterns) {
+      const selection = new KeySelection([pattern]);
+      const found = all.filter((key) => selection.has(key)).map((key) => key.toString("hex"));
+      const wanted = (await node.keysBuffer(pattern)).map((key) => key.toString("hex"));
+      expect(found.sort(), pattern).toEqual(wanted.sort());
+    }
+  });
 });

@@ -7,7 +7,7 @@ import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
 import { OPCODE, TYPE } from "../../../valkey/rdb/rdb-format";
 import type { SplitResult, SplitSource } from "../../../valkey/rdb/splitting/split";
 import { splitRdbs } from "../../../valkey/rdb/splitting/split";
-import { bytes, entry, length, rdbFile, text } from "../../support/valkey/rdb-bytes";
+import { bytes, eight, entry, length, rdbFile, text } from "../../support/valkey/rdb-bytes";
 
 const string = (key: string, value = "1"): Buffer => entry(TYPE.string, key, text(value));
 const library = (name: string, code = ""): Buffer =>
@@ -106,4 +106,44 @@ it("wants the libraries of all files, or of one", async () => {
   const found = { open: () => source(library("x")) };
   const compared = await compareRdbs(wanted, [found, { ...found, librariesOf: 0 }, { ...found, librariesOf: 1 }]);
   expect(compared.map(({ libraries }) => libraries)).toEqual([["#!lua name=y"], [], ["#!lua name=y", "#!lua name=x"]]);
+});
+
+it("moves TTLs of keys and of fields, and the comparison computes them from the first file", async () => {
+  const hash = (key: string, ...fields: readonly (readonly [name: string, time: number])[]): Buffer =>
+    entry(
+      TYPE.hashFieldTtls,
+      key,
+      Buffer.concat([length(fields.length), ...fields.flatMap(([name, time]) => [text(name), text("v"), eight(time)])]),
+    );
+  const far = 2n ** 63n - 1n;
+  const records = (shift: number): Buffer[] => [
+    string("none"),
+    Buffer.concat([bytes(OPCODE.expireMs), eight(1000 + shift), bytes(OPCODE.frequency, 7), string("ms")]),
+    Buffer.concat([bytes(OPCODE.idle), length(100), bytes(OPCODE.expireMs), eight(2000 + shift), string("seconds")]),
+    Buffer.concat([bytes(OPCODE.expireMs), eight(far), string("far")]),
+    hash("hash", ["a", 3000 + shift], ["b", -1], ["c", 1 + shift]),
+  ];
+  const seconds = Buffer.concat([
+    bytes(OPCODE.idle),
+    length(100),
+    bytes(OPCODE.expireSeconds),
+    bytes(2, 0, 0, 0),
+    string("seconds"),
+  ]);
+  const archived = [...records(0).slice(0, 2), seconds, ...records(0).slice(3)];
+  const all = [...LOW, ...HIGH];
+  const { files } = await split([{ bytes: source(...archived), shiftMs: 5000 }], [all]);
+  const [file = Buffer.alloc(0)] = files;
+  const wanted = { open: () => source(...archived), shiftMs: 5000 };
+  expect(await compareRdbs([wanted], [{ open: () => Readable.from([file]) }])).toMatchObject([{ isEqual: true }]);
+  const byHand = { open: () => source(...records(5000)) };
+  expect(await compareRdbs([byHand], [{ open: () => Readable.from([file]) }])).toMatchObject([{ isEqual: true }]);
+  const [expired] = await compareRdbs([wanted], [{ open: () => Readable.from([file]) }], { expiredBy: 6000 });
+  expect(expired).toMatchObject({ isEqual: true, expired: 1, keys: [4, 4] });
+  const [unmoved] = await compareRdbs([wanted], [{ open: () => source(...archived) }]);
+  expect(unmoved?.first.map(({ key, kind }) => `${key.toString()}: ${kind}`).sort()).toEqual([
+    "hash: different value",
+    "ms: different TTL",
+    "seconds: different TTL",
+  ]);
 });

@@ -1,0 +1,77 @@
+/** Patterns of keys, with the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a character. Pure. */
+
+/** Bytes that a pattern allows at a place of a key, one entry for each byte. `undefined` allows any number of bytes. */
+type Token = Uint8Array | undefined;
+
+const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN, CLOSE, NOT, TO] = Buffer.from("*?\\[]^-");
+
+/** A pattern of keys. Keys and patterns are bytes, so `?` is one byte of a key. */
+export class KeyPattern {
+  readonly #tokens: readonly Token[];
+
+  constructor(readonly text: string) {
+    this.#tokens = tokensOf(Buffer.from(text));
+  }
+
+  matches(key: Uint8Array): boolean {
+    const tokens = this.#tokens;
+    let [token, byte] = [0, 0];
+    /** The last `*`, and the first byte after those that it takes. It takes one more byte at each failure. */
+    let [star, resume] = [-1, 0];
+    while (byte < key.length) {
+      const allowed = tokens[token];
+      if (token < tokens.length && allowed === undefined) {
+        star = token++;
+        resume = byte;
+      } else if (allowed?.[key[byte] ?? 0] === 1) {
+        token++;
+        byte++;
+      } else if (star >= 0) {
+        token = star + 1;
+        byte = ++resume;
+      } else return false;
+    }
+    while (token < tokens.length && tokens[token] === undefined) token++;
+    return token === tokens.length;
+  }
+}
+
+function tokensOf(pattern: Buffer): Token[] {
+  const tokens: Token[] = [];
+  for (let at = 0; at < pattern.length; at++) {
+    const byte = pattern[at];
+    if (byte === ANY_BYTES) tokens.push(undefined);
+    else if (byte === ANY_BYTE) tokens.push(new Uint8Array(256).fill(1));
+    else if (byte === OPEN) {
+      const allowed = new Uint8Array(256);
+      at = readClass(pattern, at + 1, allowed);
+      tokens.push(allowed);
+    } else {
+      if (byte === BACKSLASH && at + 1 < pattern.length) at++;
+      tokens.push(single(pattern[at] ?? 0));
+    }
+  }
+  return tokens;
+}
+
+function single(byte: number): Uint8Array {
+  const allowed = new Uint8Array(256);
+  allowed[byte] = 1;
+  return allowed;
+}
+
+/** Reads the bytes between brackets. A bracket that is not closed ends with the pattern. @returns position of the end */
+function readClass(pattern: Buffer, start: number, allowed: Uint8Array): number {
+  const isInverse = pattern[start] === NOT;
+  let at = isInverse ? start + 1 : start;
+  for (; at < pattern.length && pattern[at] !== CLOSE; at++) {
+    if (pattern[at] === BACKSLASH && at + 1 < pattern.length) allowed[pattern[++at] ?? 0] = 1;
+    else if (pattern[at + 1] === TO && at + 2 < pattern.length) {
+      const [a, b] = [pattern[at] ?? 0, pattern[at + 2] ?? 0];
+      allowed.fill(1, Math.min(a, b), Math.max(a, b) + 1);
+      at += 2;
+    } else allowed[pattern[at] ?? 0] = 1;
+  }
+  if (isInverse) for (let byte = 0; byte < 256; byte++) allowed[byte] = allowed[byte] === 1 ? 0 : 1;
+  return at;
+}
