@@ -22,7 +22,7 @@ export interface Deployment {
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
-  /** Rules of all users except `default`, by name. @default users are not checked */
+  /** ACL rules by user name, for all users except `default`. Without this map, a verification checks no users. */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** The Sentinels that promote a replica in replication mode. Undefined if the deployment has no Sentinels. */
   readonly sentinels?: Sentinels | undefined;

@@ -39,7 +39,7 @@ function readResults(path: string): Results {
   const version: unknown =
     typeof content === "object" && content !== null && "schema" in content ? content.schema : undefined;
   if (typeof version === "number" && version !== SCHEMA_VERSION)
-    throw new Error(`has version ${version} of the format; this program reads ${SCHEMA_VERSION}`);
+    throw new Error(`has version ${version} of the format; this program reads version ${SCHEMA_VERSION}`);
   const [issue] = parsed.error.issues;
   throw new Error(`is not in the format of results.json (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`);
 }

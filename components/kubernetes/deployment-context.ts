@@ -10,7 +10,7 @@ export interface DeploymentContext {
   readonly deployment: string;
   readonly names: ObjectNames;
   readonly args: ServerArgs;
-  /** Options of each object: its parent and its dependencies. */
+  /** Pulumi options of each object of the deployment: its parent and its dependencies. */
   readonly options: pulumi.CustomResourceOptions;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Checks in a preview. A preview must work without an API server. If a check cannot read its object, the check reports
- * this, and the preview goes on.
+ * this, and the preview goes on. The texts about changes are in the handlers (`describeChange`).
  */
 import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";

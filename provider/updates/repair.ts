@@ -1,4 +1,7 @@
-/** Repairs a deployment that serves, by the same steps as an update. */
+/**
+ * Repairs a deployment that serves, by the same steps as an update. `valkey/resize/` decides what a repair of a
+ * cluster may change: `resize-plan.ts` and `resize-cluster.ts` refuse the rest.
+ */
 import { Failure } from "../../lib/errors";
 import type { WaitOptions } from "../../lib/progress";
 import type { DeploymentReference } from "../../platforms/deployment-reference";

@@ -1,4 +1,4 @@
-/** The memory of a deployment's pods, if their servers obey `maxmemory`. Pure. */
+/** Computes how much memory the servers of a deployment need in their pods. Pure. */
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { MemoryDemand } from "../../valkey/planning/memory-plan";
 import type { DeploymentConfig } from "../config/schema/deployments";

@@ -89,7 +89,7 @@ export class LengthReader {
   }
 }
 
-/** A length as bytes of a file. */
+/** Encodes a length as an RDB file contains it. */
 export function encodeLength(length: number): Buffer {
   if (length < 1 << 6) return Buffer.from([length]);
   if (length < 1 << 14) return Buffer.from([0x40 | (length >> 8), length & 255]);

@@ -1,4 +1,7 @@
-/** Resizes a cluster while it serves clients. This file has the handlers of the states that resize-states.ts lists. */
+/**
+ * Resizes or repairs a cluster while it serves clients. This file has the handlers of the states that resize-states.ts
+ * lists.
+ */
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";

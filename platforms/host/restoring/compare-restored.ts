@@ -96,7 +96,7 @@ export async function compareRestored(
   return results.sort((a, b) => Number(a.shard.slice(6)) - Number(b.shard.slice(6)));
 }
 
-/** The primary of a shard and its replicas, as verification found them. Pure. */
+/** The primary and the replicas of a shard, as the last verification found them. Pure. */
 export function serversOf(
   { nodes }: Pick<Deployment, "nodes">,
   shards: readonly Shard[],

@@ -78,7 +78,7 @@ async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> 
   return (pools !== null && (pools?.items.length ?? 1) > 0) || status !== null;
 }
 
-/** Whether this program may do what is described, according to the API server. Undefined if it does not say. */
+/** Whether this program may do what the attributes describe. Undefined if the API server does not say. */
 async function isAllowed(
   { authorization }: KubernetesClient,
   resourceAttributes: Plain<V1ResourceAttributes>,

@@ -76,7 +76,8 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
     const run = { namespace, name: `${name}-image`, labels, spec: pod as Plain<V1PodSpec> };
     const said = await runPodToCompletion(await openKubernetesClient(target), run, options);
     const version = /^Valkey server v=(\S+)/.exec(said)?.[1];
-    if (version === undefined) throw new Failure(`its valkey-server --version prints ${JSON.stringify(said)}`);
+    if (version === undefined)
+      throw new Failure(`its valkey-server --version prints ${JSON.stringify(said)}, which names no version of Valkey`);
     return version;
   } catch (error) {
     context.signal.throwIfAborted();
