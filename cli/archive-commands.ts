@@ -1,6 +1,6 @@
 /** The commands for archives: `archive`, `backups` and `restore`. */
 import type { Command } from "commander";
-import { addServerOptions, appendValue } from "./options/options";
+import { addNodeOptions, addServerOptions, addTlsOptions, appendValue } from "./options/options";
 
 interface Context {
   readonly program: Command;
@@ -49,17 +49,20 @@ function addBackups({ program, finish }: Context): void {
 }
 
 function addRestore({ program, signal, finish }: Context): void {
-  program
+  const command = program
     .command("restore")
     .description(
       "Restore the data that an archive had at a given time, verify the servers, and compare every key, value and TTL. " +
         "Then the servers run until Ctrl-C. The exit status is 0 if everything is equal, else 1",
     )
     .argument("<folder>", "folder of the archive")
-    .option("--into <place>", "place of the servers: local, which is this machine (required)")
+    .option("--into <place>", "place of the servers: local, which is this machine (required without --replay-into)")
     .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z; without it, the last time of the archive")
-    .option("--mode <mode>", "cluster or replication; without it, the mode of the archive")
-    .option("--shards <n>", "number of shards; without it, as many as the archive has")
+    .option(
+      "--mode <mode>",
+      "cluster or replication; without it, the mode of the archive. With --node or --nodes, the mode of these servers",
+    )
+    .option("--shards <n>", "number of shards; without it, as many as the archive has, and at least 3 in cluster mode")
     .option("--replicas <n>", "replicas of each primary, 0 to 5 (default: 0)")
     .option("--keys <pattern>", "only keys that match, such as app:*; may be repeated", appendValue)
     .option(
@@ -67,8 +70,13 @@ function addRestore({ program, signal, finish }: Context): void {
       "absolute: keys expire at their times; remaining: with the time left at the restored time (default: absolute)",
     )
     .option("--check", "end after the comparison")
-    .action(async (folder: string, values: Values) => {
-      const { restore } = await import("./commands/restore.js");
-      finish(await restore(folder, values, signal));
-    });
+    .optionsGroup("Copy keys into a running deployment, with the password in VALKEY_PASSWORD or a stack:")
+    .option("--replay-into", "copy the keys into the servers of the options, or of --stack, instead of --into")
+    .option("--overwrite", "replace keys that the deployment has; without it, they are kept")
+    .option("--stack <name>", "deployed stack of the platform host")
+    .option("--deployment <name>", "deployment of the stack (required if the stack has several)");
+  addTlsOptions(addNodeOptions(command)).action(async (folder: string, values: Values) => {
+    const { restore } = await import("./commands/restore.js");
+    finish(await restore(folder, values, signal));
+  });
 }

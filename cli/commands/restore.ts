@@ -17,6 +17,8 @@ import { chooseShape, databasesProblem, namedDatabases } from "../../valkey/arch
 import { DirectoryStore } from "../../valkey/archive/store";
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
+import type { ReplayTarget } from "../restoring/replay";
+import { readReplay, replay } from "../restoring/replay";
 import type { RestoreOrder } from "../restoring/restore-run";
 import { RestoreRun } from "../restoring/restore-run";
 import { print } from "../terminal/terminal";
@@ -42,7 +44,8 @@ export async function restore(
   values: Readonly<Record<string, unknown>>,
   interruption: AbortSignal,
 ): Promise<number> {
-  const { order, programs } = await readInput(resolve(folder), values, interruption);
+  const { order, programs, target } = await readInput(resolve(folder), values, interruption);
+  if (target !== undefined) return replay(order, target, programs, interruption);
   const run = new RestoreRun(order, programs, interruption);
   try {
     await run.execute();
@@ -58,6 +61,8 @@ export async function restore(
 interface Input {
   readonly order: RestoreOrder;
   readonly programs: Programs;
+  /** Running deployment that receives the keys. Undefined for a new deployment. */
+  readonly target: ReplayTarget | undefined;
 }
 
 async function readInput(
@@ -66,12 +71,15 @@ async function readInput(
   signal: AbortSignal,
 ): Promise<Input> {
   const problems: string[] = [];
-  if (into !== "local") problems.push(`--into is ${JSON.stringify(into ?? "missing")}: expected local (this machine)`);
+  const target = readReplay({ into, ...values }, problems);
+  const isNew = values["replayInto"] !== true;
+  if (isNew && into !== "local")
+    problems.push(`--into is ${JSON.stringify(into ?? "missing")}: expected local (this machine)`);
   const time = String(at);
   const instant = parseInstant(time);
   if (instant === undefined && time !== LATEST)
     problems.push(`--at is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`);
-  const { replicas, ...wanted } = readShape(values, problems);
+  const { replicas, ...wanted } = readShape(isNew ? values : {}, problems);
   const { keys, ttl } = readSelection(values, problems);
   let chosen: Restore | string | undefined;
   let shape: RestoreShape | string | undefined;
@@ -94,7 +102,7 @@ async function readInput(
   if (instant === undefined) refuseDamage(catalog, chosen);
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const unfit =
-    shape.isArchived || !keys.isAll
+    !isNew || shape.isArchived || !keys.isAll
       ? undefined
       : databasesProblem(shape.mode, namedDatabases(chosen), programs.version);
   const unloadable = chosen.shards.flatMap(({ name, set }) => {
@@ -103,7 +111,7 @@ async function readInput(
   });
   const refused = [...unloadable, ...(unfit === undefined ? [] : [unfit])];
   if (refused.length > 0) throw new BadInput("restore", refused);
-  return { order: { restored: chosen, shape, replicas, keys, ttl }, programs };
+  return { order: { restored: chosen, shape, replicas, keys, ttl }, programs, target };
 }
 
 /** The keys and the rule for TTLs of the options. What is wrong is added to `problems`. */

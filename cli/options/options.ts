@@ -113,26 +113,37 @@ export function addBenchmarkOptions(command: Command): Command {
 
 /** Adds the options that describe existing servers. */
 export function addServerOptions(command: Command): Command {
-  return command
+  const described = command
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")
-    .option("--mode <mode>", "cluster or replication (required)")
-    .option("--node <host:port=zone>", "node and its zone; repeat the option for each node", appendValue)
-    .option("--nodes <file>", "file with one HOST:PORT=ZONE per line")
-    .option("--user <name>", "user name (default: the default user)")
+    .option("--mode <mode>", "cluster or replication (required)");
+  addNodeOptions(described)
     .option("--primaries <n>", "expected number of primaries (default: any)")
     .option("--replicas <n>", "expected number of replicas per primary (default: any)")
     .option(
       "--without <assertions>",
       "group of assertions to skip: settings (if the servers forbid CONFIG) or zones; may be repeated",
       appendValue,
-    )
+    );
+  return addTlsOptions(described).optionsGroup("Options:");
+}
+
+/** Adds the options that name existing servers and their user. */
+export function addNodeOptions(command: Command): Command {
+  return command
+    .option("--node <host:port=zone>", "node and its zone; repeat the option for each node", appendValue)
+    .option("--nodes <file>", "file with one HOST:PORT=ZONE per line")
+    .option("--user <name>", "user name (default: the default user)");
+}
+
+/** Adds the options for connections with TLS. */
+export function addTlsOptions(command: Command): Command {
+  return command
     .option("--tls", "connect with TLS")
     .option("--cacert <file>", "trusted certificates (default: the system's)")
     .option("--cert <file>", "client certificate")
     .option("--key <file>", "private key of the client certificate")
     .option("--sni <name>", "server name for TLS")
-    .option("--insecure", "accept any certificate")
-    .optionsGroup("Options:");
+    .option("--insecure", "accept any certificate");
 }
 
 /** Overrides of the configuration, from commander's values. */

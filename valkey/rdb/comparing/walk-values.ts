@@ -77,7 +77,7 @@ export async function walkValues(
  * A value with moved TTLs, without expired fields. Undefined for a hash whose fields have all expired: a server removes
  * such a key.
  */
-function unexpiredPart(value: Value, shiftMs: number, expiredBy: number): Value | undefined {
+export function unexpiredPart(value: Value, shiftMs: number, expiredBy: number): Value | undefined {
   if (value.kind !== "hash") return value;
   const fields = value.fields
     .map((field) => (shiftMs === 0 ? field : { ...field, expiresAt: shifted(field.expiresAt, shiftMs) }))
@@ -86,7 +86,7 @@ function unexpiredPart(value: Value, shiftMs: number, expiredBy: number): Value 
 }
 
 /** A moved TTL. A time that JavaScript cannot count exactly stays, as in the files of a restore. */
-function shifted(expiresAt: number | undefined, shiftMs: number): number | undefined {
+export function shifted(expiresAt: number | undefined, shiftMs: number): number | undefined {
   if (expiresAt === undefined || expiresAt + shiftMs > Number.MAX_SAFE_INTEGER) return expiresAt;
   return expiresAt + shiftMs;
 }

@@ -1,0 +1,152 @@
+/** `npm start -- restore --replay-into`: copies keys of an archive into a running deployment. */
+import { BadInput } from "../../lib/errors";
+import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
+import { counted, formatCount } from "../../lib/units";
+import { openDeployment } from "../../platforms/deployment-reference";
+import { Host } from "../../platforms/host/host";
+import type { Programs } from "../../platforms/host/programs/programs";
+import { stageSets } from "../../platforms/host/restoring/staging";
+import { unmatchedProblems } from "../../platforms/host/restoring/start-reshaped";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import type { Copies } from "../../valkey/archive/key-writer";
+import type { ReplaySource } from "../../valkey/archive/replay-keys";
+import { missingDatabases, replayKeys, wantedDatabases } from "../../valkey/archive/replay-keys";
+import { readLayout } from "../../valkey/archive/shard-layout";
+import type { Deployment } from "../../valkey/deployment";
+import type { RdbKey } from "../../valkey/rdb/rdb-key";
+import { readFileInPieces } from "../../valkey/rdb/walk";
+import { deployedTargets } from "../targets/deployed-stack";
+import { externalDeployment } from "../targets/external";
+import { runSteps } from "../terminal/steps";
+import { print } from "../terminal/terminal";
+import type { RestoreOrder } from "./restore-run";
+
+/** Keys that are named if they differ. */
+const NAMED = 100;
+/** Options of `restore` that describe a new deployment. */
+const OF_NEW = ["into", "shards", "replicas", "check"];
+const OF_SERVERS = ["node", "nodes", "user", "tls", "cacert", "cert", "key", "sni", "insecure"];
+const OF_REPLAY = ["overwrite", "stack", "deployment", ...OF_SERVERS];
+
+/** A running deployment that receives keys. */
+export interface ReplayTarget {
+  /** Connects. @throws BadInput; Failure */
+  readonly open: () => Promise<Deployment>;
+  readonly overwrite: boolean;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * The deployment of the options. Undefined without `--replay-into`. What is wrong is added to `problems`.
+ * @param environment has the password, VALKEY_PASSWORD
+ */
+export function readReplay(values: Values, problems: string[], environment = process.env): ReplayTarget | undefined {
+  const given = (names: readonly string[]): string[] => names.filter((name) => values[name] !== undefined);
+  if (values["replayInto"] !== true) {
+    for (const name of given(OF_REPLAY)) problems.push(`--${name} applies only with --replay-into`);
+    return undefined;
+  }
+  for (const name of given(OF_NEW)) problems.push(`--${name} does not apply with --replay-into`);
+  const { stack, deployment, mode } = values;
+  const overwrite = values["overwrite"] === true;
+  if (typeof stack === "string") {
+    for (const name of given(["mode", ...OF_SERVERS]))
+      problems.push(`--${name} applies to servers without a stack, not to --stack`);
+    return { open: () => stackDeployment(stack, deployment), overwrite };
+  }
+  if (deployment !== undefined) problems.push("--deployment applies to a stack only");
+  try {
+    const servers = Object.fromEntries(OF_SERVERS.map((name) => [name, values[name]]));
+    const external = externalDeployment({ mode, ...servers }, environment).deployment;
+    return { open: () => Promise.resolve(external), overwrite };
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error;
+    problems.push(...error.problems.map((problem) => `--replay-into: ${problem}`));
+    return undefined;
+  }
+}
+
+async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
+  const targets = await deployedTargets(stack, process.cwd());
+  const chosen =
+    name === undefined && targets.length === 1 ? targets[0] : targets.find((each) => each.target.name === name);
+  const names = targets.map(({ target }) => target.name).join(", ");
+  if (chosen === undefined) throw new BadInput("restore", [`--deployment: name one of stack ${stack}: ${names}`]);
+  if (chosen.target.platform === "kubernetes")
+    throw new BadInput("restore", [
+      `--stack: ${chosen.target.name} runs on Kubernetes, where keys cannot be copied yet`,
+    ]);
+  return openDeployment(chosen.target, chosen.password);
+}
+
+/**
+ * Copies the keys of the order.
+ * @returns 0 if each copy is equal, else 1
+ * @throws BadInput if no key matches a pattern, or if the deployment lacks a database; then nothing has been copied
+ * @throws the errors of `replayKeys`
+ */
+export async function replay(
+  { restored, keys, ttl }: Pick<RestoreOrder, "restored" | "keys" | "ttl">,
+  { open, overwrite }: ReplayTarget,
+  programs: Programs,
+  interruption: AbortSignal,
+): Promise<number> {
+  const target = await open();
+  // No server is started for a deployment that does not answer.
+  await readLayout(target);
+  await stopAbandonedRuns(...allRunsDirectories());
+  const host = new Host(RunDirectory.create(runsDirectory(), "restore"), programs);
+  const signal = AbortSignal.any([interruption, host.unexpectedExit]);
+  const isWanted = ({ key }: RdbKey): boolean => keys.has(key);
+  let sources: readonly ReplaySource[] = [];
+  let copies: Copies | undefined;
+  try {
+    await runSteps([
+      {
+        title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
+        run: async (report) => {
+          const staged = await stageSets(host, restored, ttl, { signal, report });
+          sources = staged.map(({ file, shiftMs }) => ({ open: () => readFileInPieces(file), shiftMs }));
+          const missing = await missingDatabases(target, await wantedDatabases({ sources, isWanted }));
+          const problems = [...unmatchedProblems(keys), ...(missing === undefined ? [] : [missing])];
+          if (problems.length > 0) throw new BadInput("restore", problems);
+          return undefined;
+        },
+      },
+      {
+        title: `Copy keys to ${target.name}`,
+        run: async (report) => {
+          const onProgress = (count: number): void => {
+            report(counted(count, "key"), true);
+          };
+          copies = await replayKeys({ sources, target, isWanted, overwrite, signal, onProgress });
+          return undefined;
+        },
+      },
+    ]);
+  } catch (error) {
+    const exited: unknown = host.unexpectedExit.reason;
+    throw !interruption.aborted && exited instanceof Error ? exited : error;
+  } finally {
+    await host.stop();
+  }
+  if (copies !== undefined) print("", ...formatCopies(target.name, copies));
+  return copies?.differing.length === 0 ? 0 : 1;
+}
+
+/** The result as lines of text. Pure. */
+export function formatCopies(target: string, { copied, kept, expired, differing }: Copies): string[] {
+  const rest = differing.length - NAMED;
+  return [
+    ...differing
+      .slice(0, NAMED)
+      .map(
+        ({ database, key }) =>
+          `  database ${database}, key ${JSON.stringify(key.toString())}: different after the copy`,
+      ),
+    ...(rest > 0 ? [`  and ${counted(rest, "more key")}`] : []),
+    `REPLAY into ${target}: ${differing.length === 0 ? "PASS" : "FAIL"} — ${formatCount(copied)} copied, ` +
+      `${formatCount(kept)} kept, ${formatCount(expired)} expired, ${formatCount(differing.length)} differing.`,
+  ];
+}

@@ -1,0 +1,160 @@
+/** `restore --replay-into` as a user has it: keys of an archive in a running deployment. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { formatCopies } from "../../../cli/restoring/replay";
+import { form } from "../../../valkey/formation/form";
+import { KeyWriter } from "../../../valkey/archive/key-writer";
+import { replayKeys } from "../../../valkey/archive/replay-keys";
+import type { Deployment } from "../../../valkey/deployment";
+import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
+import { encodeDump } from "../../../valkey/rdb/dump";
+import type { RdbKey } from "../../../valkey/rdb/rdb-key";
+import { readFileInPieces } from "../../../valkey/rdb/walk";
+import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
+import { distributeSlots } from "../../../valkey/topology/slots";
+import { archiveOnce } from "../../support/valkey/archived-deployment";
+import { Place } from "../../support/command";
+import { writeDataSet } from "../../support/valkey/data-set";
+import { never, Sandbox, withNode } from "../../support/valkey/real";
+
+let sandbox: Sandbox;
+let place: Place;
+let shop: Deployment;
+let cluster: Deployment;
+let folder: string;
+let saved: string;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  place = new Place();
+  shop = await sandbox.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
+  await withNode(shop, 0, async (primary) => {
+    await writeDataSet(primary, 61, 150, { isCluster: true });
+    await primary.set("session:1", "x", "PXAT", Date.now() + 10 ** 9);
+    await primary.select(3);
+    await primary.set("third:1", "x");
+  });
+  folder = place.output("sets");
+  await archiveOnce(shop, folder);
+  saved = await snapshot(shop, 0);
+  cluster = await sandbox.cluster("cluster", 3, 0, { "repl-diskless-sync-delay": 0 });
+  await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+});
+afterAll(async () => {
+  await sandbox.close();
+  await place.close();
+});
+
+async function snapshot({ nodes, access }: Deployment, index: number): Promise<string> {
+  const node = nodes[index];
+  if (node === undefined) throw new Error(`there is no node ${index}`);
+  const file = place.output(`${node.name}.rdb`);
+  await fetchSnapshot({ name: node.name, endpoint: node.endpoint, access }, file, never);
+  return file;
+}
+
+async function call({ mode, nodes, access }: Deployment, ...args: readonly string[]): ReturnType<Place["call"]> {
+  const servers = nodes.flatMap(({ endpoint }) => ["--node", `127.0.0.1:${endpoint.port}`]);
+  return place.call(["restore", folder, "--replay-into", "--mode", mode, ...servers, ...args], {
+    VALKEY_PASSWORD: access.password,
+  });
+}
+
+it("copies the keys of a pattern of database 0 into a cluster, each equal, and keeps those that exist", async () => {
+  const args = ["--keys", "{tag*", "--keys", "[0-9]*"];
+  const first = await call(cluster, ...args);
+  expect(first.status, first.output).toBe(0);
+  const [, count = ""] =
+    /REPLAY into cluster: PASS — (\d+) copied, 0 kept, 0 expired, 0 differing\./.exec(first.output) ?? [];
+  expect(Number(count)).toBeGreaterThan(50);
+  const files = await Promise.all([0, 1, 2].map((index) => snapshot(cluster, index)));
+  const compared = await compareRdbs(
+    [{ open: () => readFileInPieces(saved), isWanted: ({ key }) => /^({tag|\d)/.test(key.toString("latin1")) }],
+    files.map((file, index) => ({
+      open: () => readFileInPieces(file),
+      ranges: distributeSlots(3).slice(index, index + 1),
+    })),
+    { scope: "replicated" },
+  );
+  expect(compared.map(({ differing, keys }) => [differing, keys[0] === keys[1]])).toEqual(
+    [0, 1, 2].map(() => [0, true]),
+  );
+  expect(compared.reduce((sum, { keys }) => sum + keys[1], 0)).toBe(Number(count));
+  const second = await call(cluster, ...args);
+  expect(second.output).toContain(`PASS — 0 copied, ${count} kept, 0 expired, 0 differing.`);
+  const third = await call(cluster, ...args, "--overwrite", "--ttl", "remaining");
+  expect(third.status, third.output).toBe(0);
+  expect(third.output).toContain(`PASS — ${count} copied, 0 kept, 0 expired, 0 differing.`);
+  expect(place.living()).toEqual([]);
+});
+
+it("keeps, replaces and names keys, and moves a TTL", async () => {
+  const ttl = (): Promise<number> => withNode(shop, 0, (node) => node.pexpiretime("session:1"));
+  const before = await ttl();
+  await withNode(shop, 0, (node) => node.set("session:1", "changed", "KEEPTTL"));
+  expect((await call(shop, "--keys", "session:*")).output).toContain("0 copied, 1 kept");
+  expect(await withNode(shop, 0, (node) => node.get("session:1"))).toBe("changed");
+  const moved = await call(shop, "--keys", "session:*", "--overwrite", "--ttl", "remaining");
+  expect(moved.output).toContain("PASS — 1 copied, 0 kept");
+  expect(await withNode(shop, 0, (node) => node.get("session:1"))).toBe("x");
+  expect(await ttl()).toBeGreaterThan(before);
+});
+
+it("counts expired keys, and names a copy that is not what the archive has", async () => {
+  const isWanted = ({ key }: RdbKey): boolean => key.toString() === "session:1";
+  const sources = [{ open: () => readFileInPieces(saved), shiftMs: -(10 ** 10) }];
+  expect(await replayKeys({ sources, target: shop, overwrite: true, signal: never, isWanted })).toEqual({
+    copied: 0,
+    kept: 0,
+    expired: 1,
+    differing: [],
+  });
+  // The archive's value differs from the payload that is written, as if the copy were wrong.
+  const value = Buffer.from([1, 120]);
+  const writer = new KeyWriter(shop, true, never);
+  const key = { database: 0, key: Buffer.from("wrong"), type: 0, shiftMs: 0, expiresAt: undefined };
+  await writer.write([
+    { ...key, archived: value, dump: encodeDump(0, Buffer.from([1, 121])) },
+    { ...key, key: Buffer.from("right"), archived: value, dump: encodeDump(0, value) },
+  ]);
+  writer.close();
+  expect(writer.copies).toEqual({
+    copied: 2,
+    kept: 0,
+    expired: 0,
+    differing: [{ database: 0, key: Buffer.from("wrong") }],
+  });
+  expect(formatCopies("shop", writer.copies)).toEqual([
+    '  database 0, key "wrong": different after the copy',
+    "REPLAY into shop: FAIL — 2 copied, 0 kept, 0 expired, 1 differing.",
+  ]);
+});
+
+it("refuses what does not fit before anything is copied, every problem at once", async () => {
+  const bad = async (status: number, ...args: readonly string[]): Promise<string> => {
+    const result = await call(cluster, ...args);
+    expect(result.status, result.output).toBe(status);
+    return result.output;
+  };
+  expect(await bad(2, "--keys", "none:*")).toMatch(/no key matches "none:\*"/);
+  expect(await bad(2, "--keys", "third:*")).toMatch(/has keys in database 3, and cluster has only databases 0 to 0/);
+  expect(await bad(2, "--into", "local", "--shards", "3", "--keys", "", "--ttl", "soon")).toMatch(
+    /--into does not apply.*\n.*--shards does not apply.*\n.*--keys is "".*\n.*--ttl is "soon": expected absolute or remaining/,
+  );
+  const none = await place.call([
+    "restore",
+    folder,
+    "--into",
+    "local",
+    "--overwrite",
+    "--mode",
+    "both",
+    "--shards",
+    "20000",
+  ]);
+  expect(none.status).toBe(2);
+  expect(none.output).toMatch(
+    /--overwrite applies only with --replay-into.*\n.*--mode is "both".*\n.*--shards is "20000": expected .* from 1 to 16384/,
+  );
+  const stack = await place.call(["restore", folder, "--replay-into", "--mode", "cluster"]);
+  expect(stack.output).toMatch(/--replay-into: --node: name every node/);
+  expect(place.living()).toEqual([]);
+});

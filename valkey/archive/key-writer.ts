@@ -1,0 +1,187 @@
+/** Writes keys to the primaries of a running deployment, and compares each copy with what was wanted. */
+import calculateSlot from "cluster-key-slot";
+import { epochMs } from "../../lib/clock";
+import { Failure, messageOf } from "../../lib/errors";
+import { pause } from "../../lib/polling";
+import type { Connection } from "../connection";
+import { connect } from "../connection";
+import type { Deployment } from "../deployment";
+import type { DeploymentNode } from "../node";
+import { unexpiredPart } from "../rdb/comparing/walk-values";
+import { hashValue } from "../rdb/comparing/value-hash";
+import { decodeValue } from "../rdb/decode";
+import { decodeDump } from "../rdb/dump";
+import type { Value } from "../rdb/value";
+import { slotsOf } from "./restore-shape";
+import { readLayout } from "./shard-layout";
+
+/** A key to copy. */
+export interface CopiedKey extends NamedKey {
+  /** A value of `TYPE`. */
+  readonly type: number;
+  /** The value as the archive has it. */
+  readonly archived: Buffer;
+  /** Milliseconds that are added to TTLs of fields. */
+  readonly shiftMs: number;
+  /** Time at which the copy expires, milliseconds since the epoch. Undefined for a key without a TTL. */
+  readonly expiresAt: number | undefined;
+  /** Payload for RESTORE. */
+  readonly dump: Buffer;
+}
+
+export interface NamedKey {
+  readonly database: number;
+  readonly key: Buffer;
+}
+
+export interface Copies {
+  /** Number of keys that were copied. */
+  readonly copied: number;
+  /** Number of keys that the target had already, and that were left as they are. */
+  readonly kept: number;
+  /** Number of keys whose TTL passed before they were copied. */
+  readonly expired: number;
+  /** Copied keys that had a different value or TTL right afterwards: a client has changed them, or the copy is wrong. */
+  readonly differing: readonly NamedKey[];
+}
+
+/** Time limit of a command, milliseconds. A large value takes long to load. */
+const COMMAND_MS = 120_000;
+/** Time for which writes to a slot without an owner are tried again, milliseconds. */
+const PATIENCE_MS = 60_000;
+const PAUSE_MS = 500;
+
+/** Writes keys, whatever shard has their slots at the time. */
+export class KeyWriter {
+  readonly #connections = new Map<string, Promise<Connection>>();
+  /** Primaries by slot. */
+  #owners: Promise<readonly (DeploymentNode | undefined)[]> | undefined;
+  #copied = 0;
+  #kept = 0;
+  #expired = 0;
+  readonly #differing: NamedKey[] = [];
+
+  constructor(
+    private readonly target: Deployment,
+    private readonly overwrite: boolean,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  get copies(): Copies {
+    return { copied: this.#copied, kept: this.#kept, expired: this.#expired, differing: this.#differing };
+  }
+
+  /** @throws the errors of `replayKeys` */
+  async write(keys: readonly CopiedKey[]): Promise<void> {
+    let rest = keys;
+    const began = performance.now();
+    for (let attempt = 1; ; attempt++) {
+      this.signal.throwIfAborted();
+      const reasons = await Promise.all(rest.map((key) => this.#writeKey(key, attempt > 1)));
+      rest = rest.filter((_, index) => reasons[index] !== undefined);
+      if (rest.length === 0) return;
+      const why = reasons.find((reason) => reason !== undefined) ?? "";
+      if (performance.now() - began > PATIENCE_MS) throw new Failure(`${this.target.name} does not take keys: ${why}`);
+      this.close();
+      await pause(PAUSE_MS, this.signal);
+    }
+  }
+
+  close(): void {
+    for (const opening of this.#connections.values())
+      opening.then(
+        (connection) => {
+          connection.disconnect();
+        },
+        () => undefined,
+      );
+    this.#connections.clear();
+    this.#owners = undefined;
+  }
+
+  /** @returns the reason why the key must be written again, if there is one */
+  async #writeKey(key: CopiedKey, isRetry: boolean): Promise<string | undefined> {
+    if ((key.expiresAt ?? Infinity) <= epochMs()) {
+      this.#expired++;
+      return undefined;
+    }
+    try {
+      const connection = await this.#connectionFor(key);
+      const isKept = !(await this.#restore(connection, key));
+      // The reply to an earlier attempt may have been lost.
+      if (isKept && !(isRetry && (await isEqual(connection, key)))) {
+        this.#kept++;
+        return undefined;
+      }
+      if (!isKept && !(await isEqual(connection, key))) this.#differing.push({ database: key.database, key: key.key });
+      this.#copied++;
+      return undefined;
+    } catch (error) {
+      const message = messageOf(error);
+      // Other errors are those of a shard that changes its primary or its slots, and of connections, which end when it does.
+      if (!/^(OOM|ERR|WRONGTYPE|NOPERM|NOAUTH|WRONGPASS)\b/.test(message)) return message;
+      const name = `key ${JSON.stringify(key.key.toString())} of database ${key.database}`;
+      throw new Failure(`${this.target.name} refuses ${name}: ${message}`);
+    }
+  }
+
+  /** @returns false if the target has the key already */
+  async #restore(connection: Connection, { key, dump, expiresAt = 0 }: CopiedKey): Promise<boolean> {
+    try {
+      const replace = this.overwrite ? ["REPLACE"] : [];
+      await connection.call("RESTORE", [key, String(expiresAt), dump, "ABSTTL", ...replace]);
+      return true;
+    } catch (error) {
+      if (messageOf(error).startsWith("BUSYKEY")) return false;
+      throw error;
+    }
+  }
+
+  async #connectionFor({ key, database }: NamedKey): Promise<Connection> {
+    this.#owners ??= ownersOf(this.target);
+    const slot = calculateSlot(key);
+    const node = (await this.#owners)[slot];
+    if (node === undefined) throw new Failure(`no primary has slot ${slot}`);
+    const name = `${node.name} ${database}`;
+    const opening = this.#connections.get(name) ?? this.#open(node, database);
+    this.#connections.set(name, opening);
+    return opening;
+  }
+
+  async #open(node: DeploymentNode, database: number): Promise<Connection> {
+    const connection = await connect(node.name, node.endpoint, this.target.access, COMMAND_MS);
+    if (database > 0) await connection.select(database);
+    return connection;
+  }
+}
+
+/** The primary of each slot. In replication mode, the primary has all slots. */
+async function ownersOf(target: Deployment): Promise<(DeploymentNode | undefined)[]> {
+  const { shards } = await readLayout(target);
+  const owners: (DeploymentNode | undefined)[] = [];
+  for (const shard of shards) {
+    const primary = shard.members.find(({ isPrimary }) => isPrimary)?.node;
+    for (const { from, to } of slotsOf(shard)) for (let slot = from; slot <= to; slot++) owners[slot] = primary;
+  }
+  return owners;
+}
+
+/**
+ * Whether a server has the key with the wanted value and TTL. The wanted value comes from the archived one, not from the
+ * payload that was written. Servers of different versions encode a value differently.
+ */
+async function isEqual(connection: Connection, wanted: CopiedKey): Promise<boolean> {
+  const { key, type, archived, shiftMs, expiresAt } = wanted;
+  const [found, foundTtl] = await Promise.all([
+    connection.callBuffer("DUMP", [key]) as Promise<Buffer | null>,
+    connection.pexpiretime(key),
+  ]);
+  const now = epochMs();
+  const value = unexpiredPart(decodeValue(type, archived), shiftMs, now);
+  if (found === null) return value === undefined || (expiresAt ?? Infinity) <= now;
+  if (foundTtl !== (expiresAt ?? -1)) return (expiresAt ?? Infinity) <= now;
+  const copy = unexpiredPart(decodeDump(found), 0, now);
+  return copy === undefined || value === undefined ? copy === value : hashOf(copy).equals(hashOf(value));
+}
+
+const hashOf = (value: Value): Buffer => hashValue(value, "replicated");

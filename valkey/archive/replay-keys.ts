@@ -1,0 +1,154 @@
+/** Copies keys of staged RDB files into a running deployment, and compares each copy. */
+import type { Deployment } from "../deployment";
+import { encodeDump } from "../rdb/dump";
+import type { RdbKey } from "../rdb/rdb-key";
+import { shifted } from "../rdb/comparing/walk-values";
+import { hasFieldTtls, shiftFieldTtls } from "../rdb/splitting/shift-ttl";
+import type { ByteSource } from "../rdb/walk";
+import { walkRdb } from "../rdb/walk";
+import type { CopiedKey, Copies } from "./key-writer";
+import { KeyWriter } from "./key-writer";
+import { readDatabases } from "./shard-layout";
+
+/** A file with keys to copy. */
+export interface ReplaySource {
+  /** Opens the file from its beginning. */
+  readonly open: () => ByteSource;
+  /** Whole milliseconds that are added to each TTL of keys and fields. */
+  readonly shiftMs: number;
+}
+
+export interface ReplayOptions {
+  readonly sources: readonly ReplaySource[];
+  readonly isWanted: (key: RdbKey) => boolean;
+  readonly target: Deployment;
+  /** Whether a key that the target has already is replaced. If not, this key is left as it is. */
+  readonly overwrite: boolean;
+  readonly signal: AbortSignal;
+  /** Called with the number of keys that were copied or left out so far. */
+  readonly onProgress?: ((keys: number) => void) | undefined;
+}
+
+/** Keys that are written together, and the bytes of their values from which no more are added. */
+const BATCH = { keys: 64, bytes: 8 * 1024 ** 2 };
+
+/**
+ * Databases that have wanted keys, ascending. Nothing is copied.
+ * @throws RdbCorrupt for a damaged file, and errors of the sources
+ */
+export async function wantedDatabases({
+  sources,
+  isWanted,
+}: Pick<ReplayOptions, "sources" | "isWanted">): Promise<number[]> {
+  const databases = new Set<number>();
+  for (const { open } of sources)
+    await walkRdb(open(), {
+      key: (key) => {
+        if (isWanted(key)) databases.add(key.database);
+      },
+    });
+  return [...databases].sort((a, b) => a - b);
+}
+
+/** The reason why databases do not fit into a deployment. Undefined if they do, or if the user may not read it. */
+export async function missingDatabases(target: Deployment, databases: readonly number[]): Promise<string | undefined> {
+  const count = await readDatabases(target);
+  const missing = databases.filter((database) => database >= (count ?? Infinity));
+  if (missing.length === 0) return undefined;
+  const named = `${missing.length === 1 ? "database" : "databases"} ${missing.join(", ")}`;
+  return `the archive has keys in ${named}, and ${target.name} has only databases 0 to ${(count ?? 1) - 1}`;
+}
+
+/**
+ * Copies the keys. The servers of the target check each value when they load it. If the copy stops in the middle, a
+ * second one continues it: without `overwrite`, it leaves the keys of the first one as they are.
+ * @throws Failure when a server of the target refuses a value, has no memory for it, or cannot be reached for a minute;
+ * the signal's reason
+ */
+export async function replayKeys({
+  sources,
+  target,
+  isWanted,
+  onProgress,
+  ...options
+}: ReplayOptions): Promise<Copies> {
+  const writer = new KeyWriter(target, options.overwrite, options.signal);
+  let count = 0;
+  try {
+    for (const { open, shiftMs } of sources) {
+      const reader = new KeyReader(isWanted, shiftMs);
+      await walkRdb(open(), reader, async () => {
+        for (const batch of reader.take()) {
+          options.signal.throwIfAborted();
+          await writer.write(batch);
+          onProgress?.((count += batch.length));
+        }
+      });
+    }
+    return writer.copies;
+  } finally {
+    writer.close();
+  }
+}
+
+/** Collects the wanted keys of the pieces of a file. */
+class KeyReader {
+  #current: RdbKey | undefined;
+  #pieces: Buffer[] = [];
+  /** Bytes of TTL, type and key, which precede the value. */
+  #before = 0;
+  #keys: CopiedKey[] = [];
+
+  constructor(
+    private readonly isWanted: (key: RdbKey) => boolean,
+    private readonly shiftMs: number,
+  ) {}
+
+  key(key: RdbKey): void {
+    this.#current = this.isWanted(key) ? key : undefined;
+    this.#pieces = [];
+    this.#before = key.valueOffset - key.offset;
+  }
+
+  keyBytes(buffer: Buffer, from: number, to: number): void {
+    if (this.#current === undefined) return;
+    // The beginning of a key comes in one piece.
+    if (this.#before > 0) this.#before -= to - from;
+    else this.#pieces.push(buffer.subarray(from, to));
+  }
+
+  keyEnd(): void {
+    const key = this.#current;
+    if (key === undefined) return;
+    const archived = Buffer.concat(this.#pieces);
+    const value = Buffer.from(archived);
+    if (hasFieldTtls(key) && this.shiftMs !== 0) shiftFieldTtls(value, this.shiftMs);
+    this.#keys.push({
+      database: key.database,
+      key: Buffer.from(key.key),
+      type: key.type,
+      archived,
+      shiftMs: this.shiftMs,
+      expiresAt: shifted(key.expiresAt, this.shiftMs),
+      dump: encodeDump(key.type, value),
+    });
+  }
+
+  /** The keys so far, in batches. */
+  take(): CopiedKey[][] {
+    const batches: CopiedKey[][] = [];
+    let bytes = Infinity;
+    for (const key of this.#keys) {
+      const last = batches.at(-1);
+      if (last === undefined || last.length >= BATCH.keys || bytes >= BATCH.bytes) {
+        batches.push([key]);
+        bytes = key.dump.length;
+      } else {
+        last.push(key);
+        bytes += key.dump.length;
+      }
+    }
+    this.#keys = [];
+    return batches;
+  }
+}
