@@ -9,6 +9,17 @@ interface Context {
   readonly finish: (status: number) => void;
 }
 
+/** Adds the options that describe a bucket. */
+function addBucketOptions(command: Command): Command {
+  return command
+    .optionsGroup("Bucket (credentials from the environment or the machine's role):")
+    .option("--endpoint <url>", "URL of an S3 server (default: AWS)")
+    .option("--region <name>", "region of the bucket (default: AWS_REGION, or us-east-1 with --endpoint)")
+    .option("--encryption <kind>", "none, AES256, aws:kms or aws:kms:KEY; none is the bucket's default (default: none)")
+    .option("--path-style", "bucket in the path of requests; always with --endpoint")
+    .optionsGroup("Options:");
+}
+
 type Values = Readonly<Record<string, unknown>>;
 
 /** Adds the commands to the command line. */
@@ -22,12 +33,13 @@ function addArchive({ program, signal, finish }: Context): void {
   const command = program
     .command("archive")
     .description(
-      "Follow a replica of each shard, and write its data and every later change into a folder, until Ctrl-C. The " +
-        "command restore restores any time between",
+      "Follow a replica of each shard, and write its data and every later change into a folder or an S3 bucket, until " +
+        "Ctrl-C. The command restore restores any time between",
     )
     .argument("[stack]", "name of a deployed stack of the platform host (default: the servers of the options)");
-  addServerOptions(command)
-    .option("--into <folder>", "folder of the archive; made if it does not exist (required)")
+  addBucketOptions(addServerOptions(command))
+    .option("--into <place>", "folder, made if it does not exist, or s3://BUCKET/PREFIX (required)")
+    .option("--spool <folder>", "folder for what the place has not taken yet (default: in the archive or the cache)")
     .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: none)")
     .option("--deployment <name>", "deployment of the stack (required if the stack has several)")
     .action(async (stack: string | undefined, values: Values) => {
@@ -36,15 +48,16 @@ function addArchive({ program, signal, finish }: Context): void {
     });
 }
 
-function addBackups({ program, finish }: Context): void {
-  program
+function addBackups({ program, signal, finish }: Context): void {
+  const command = program
     .command("backups")
     .description("List what an archive has: the times that can be restored, sizes and keys")
-    .argument("<folder>", "folder of the archive")
+    .argument("<place>", "folder of the archive, or s3://BUCKET/PREFIX");
+  addBucketOptions(command)
     .option("--json", "sets as JSON")
-    .action(async (folder: string, values: Values) => {
+    .action(async (place: string, values: Values) => {
       const { printBackups } = await import("./commands/backups.js");
-      finish(await printBackups(folder, values["json"] === true));
+      finish(await printBackups(place, values, signal));
     });
 }
 
@@ -55,7 +68,8 @@ function addRestore({ program, signal, finish }: Context): void {
       "Restore the data that an archive had at a given time, verify the servers, and compare every key, value and TTL. " +
         "Then the servers run until Ctrl-C. The exit status is 0 if everything is equal, else 1",
     )
-    .argument("<folder>", "folder of the archive")
+    .argument("<archive>", "folder of the archive, or s3://BUCKET/PREFIX");
+  addBucketOptions(command)
     .option("--into <place>", "place of the servers: local, which is this machine (required without --replay-into)")
     .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z; without it, the last time of the archive")
     .option(
@@ -75,8 +89,8 @@ function addRestore({ program, signal, finish }: Context): void {
     .option("--overwrite", "replace keys that the deployment has; without it, they are kept")
     .option("--stack <name>", "deployed stack of the platform host")
     .option("--deployment <name>", "deployment of the stack (required if the stack has several)");
-  addTlsOptions(addNodeOptions(command)).action(async (folder: string, values: Values) => {
+  addTlsOptions(addNodeOptions(command)).action(async (archive: string, values: Values) => {
     const { restore } = await import("./commands/restore.js");
-    finish(await restore(folder, values, signal));
+    finish(await restore(archive, values, signal));
   });
 }

@@ -1,7 +1,8 @@
-/** `npm start -- archive`: follows a deployment and writes what it receives into a folder. */
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+/** `npm start -- archive`: follows a deployment and writes what it receives into a folder or a bucket. */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { cacheDirectory } from "../../lib/system/paths";
 import { counted, formatBytes, parseDuration } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
 import type { ArchiveEvent } from "../../valkey/archive/archive-deployment";
@@ -11,9 +12,9 @@ import { claimArchive, ownerProblem, readOwner } from "../../valkey/archive/peri
 import type { ArchiveOwner } from "../../valkey/archive/periods";
 import { readLayout } from "../../valkey/archive/shard-layout";
 import type { Lease, Place } from "../../valkey/archive/store";
-import { DirectoryStore } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
+import { placeAt } from "../targets/archive-place";
 import type { DeployedTarget } from "../targets/deployed-stack";
 import { deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
@@ -22,8 +23,10 @@ import { refuseServerOptions } from "./status";
 
 /** Interval of the lines about the RPO, milliseconds. */
 const REPORT_MS = 10_000;
-/** Name of the folder in the archive's folder that this program uses while it archives. */
+/** Name of the folder for the spool: in the archive's folder, or in the cache for a bucket. */
 const SPOOL = ".spool";
+/** Number of names that tell whether a place is empty. It begins with names that do not count. */
+const FIRST_NAMES = 20;
 
 /**
  * Archives a deployment until Ctrl-C, or for the time of `--for`.
@@ -34,22 +37,37 @@ const SPOOL = ".spool";
  */
 export async function archive(
   stack: string | undefined,
-  { into, for: duration, deployment: name, ...servers }: Readonly<Record<string, unknown>>,
+  {
+    into,
+    for: duration,
+    deployment: name,
+    spool,
+    endpoint,
+    region,
+    encryption,
+    pathStyle,
+    ...servers
+  }: Readonly<Record<string, unknown>>,
   interruption: AbortSignal,
 ): Promise<number> {
   const problems: string[] = [];
-  const folder = typeof into === "string" && into !== "" ? resolve(into) : undefined;
-  if (folder === undefined) problems.push("--into: name the folder for the sets");
-  else if (existsSync(folder) && !statSync(folder).isDirectory()) problems.push(`--into: ${folder} is not a folder`);
+  const where: string[] = [];
+  const bucket = { endpoint, region, encryption, pathStyle };
+  const openPlace = typeof into === "string" && into !== "" ? placeAt(into, bucket, where) : undefined;
+  if (openPlace === undefined) problems.push("--into: name the folder for the sets, or s3://BUCKET/PREFIX");
+  problems.push(...where.map((problem) => (problem.startsWith("--") ? problem : `--into: ${problem}`)));
   const seconds = duration === undefined ? undefined : parseDuration(duration);
   if (duration !== undefined && seconds === undefined)
     problems.push(`--for is ${JSON.stringify(duration)}: expected a duration such as 90s, 10m or 2h`);
   if (stack === undefined && name !== undefined) problems.push("--deployment applies to a stack only");
   const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
   if (stack !== undefined) refuseServerOptions("archive", servers, problems);
-  if (folder === undefined) throw new BadInput("archive", problems);
+  if (openPlace === undefined || problems.length > 0) throw new BadInput("archive", problems);
   const deployment = open ?? (await stackDeployment(stack ?? "", name));
-  return archiveInto(folder, deployment, seconds, interruption);
+  const stop =
+    seconds === undefined ? interruption : AbortSignal.any([interruption, AbortSignal.timeout(seconds * 1000)]);
+  const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
+  return archiveInto(await openPlace(stop), deployment, spoolFolder, stop);
 }
 
 async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
@@ -77,38 +95,36 @@ export function chooseTarget(stack: string, targets: readonly DeployedTarget[], 
 }
 
 async function archiveInto(
-  folder: string,
+  place: Place,
   deployment: Deployment,
-  seconds: number | undefined,
-  interruption: AbortSignal,
+  spoolFolder: string | undefined,
+  stop: AbortSignal,
 ): Promise<number> {
-  const store = new DirectoryStore(folder);
   const wanted = ownerOf(deployment);
-  const owner = await readOwner(store);
-  const problem = owner === undefined ? otherFiles(folder) : ownerProblem(owner, wanted);
-  if (problem !== undefined) throw new BadInput("archive", [`--into: ${folder}: ${problem}`]);
+  const owner = await readOwner(place);
+  const problem = owner === undefined ? await otherFiles(place) : ownerProblem(owner, wanted);
+  if (problem !== undefined) throw new BadInput("archive", [`--into: ${place.label}: ${problem}`]);
   // Nothing is written for servers that do not answer.
   await readLayout(deployment);
-  const lease = await takeLease(store, interruption);
-  const spoolDirectory = join(folder, SPOOL);
-  const stop =
-    seconds === undefined ? interruption : AbortSignal.any([interruption, AbortSignal.timeout(seconds * 1000)]);
+  const lease = await takeLease(place, stop);
+  const signal = AbortSignal.any([stop, lease.lost]);
+  const spoolDirectory = makeSpool(place, spoolFolder);
   const log = new ArchiveLog();
   const timer = setInterval(() => {
     log.report();
   }, REPORT_MS);
   try {
-    rmSync(spoolDirectory, { recursive: true, force: true });
-    await claimArchive(store, wanted, folder);
+    await claimArchive(place, wanted, place.label);
     await archiveDeployment({
-      store,
+      store: place,
       deployment,
       spoolDirectory,
-      signal: stop,
+      signal,
       onEvent: (event) => {
         log.add(event);
       },
     });
+    lease.lost.throwIfAborted();
   } finally {
     clearInterval(timer);
     rmSync(spoolDirectory, { recursive: true, force: true });
@@ -118,10 +134,28 @@ async function archiveInto(
   return 0;
 }
 
-/** The reason why a folder without an archive must not become one; undefined if the folder is empty or missing. */
-function otherFiles(folder: string): string | undefined {
-  const files = existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : [];
-  return files.length === 0 ? undefined : "the folder has other files and no archive; use a new folder";
+/** The reason why a place without an archive must not become one; undefined if the place is empty or missing. */
+async function otherFiles(place: Place): Promise<string | undefined> {
+  const files = (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
+  const kind = place.isRemote ? "prefix" : "folder";
+  return files.length === 0 ? undefined : `the ${kind} has other files and no archive; use a new ${kind}`;
+}
+
+/** Makes an empty folder for the spool. @throws BadInput if it cannot be made */
+function makeSpool(place: Place, folder: string | undefined): string {
+  try {
+    if (folder === undefined && !place.isRemote) {
+      const own = join(place.label, SPOOL);
+      rmSync(own, { recursive: true, force: true });
+      mkdirSync(own, { mode: 0o700 });
+      return own;
+    }
+    const parent = folder ?? join(cacheDirectory(), "spool");
+    mkdirSync(parent, { recursive: true, mode: 0o700 });
+    return mkdtempSync(join(parent, "archive-"));
+  } catch (error) {
+    throw new BadInput("archive", [`--spool: ${messageOf(error)}`]);
+  }
 }
 
 /** @throws BadInput if the place cannot be written or a different process writes to it */

@@ -1,21 +1,25 @@
 /** `npm start -- backups`: lists what an archive can restore. */
-import { resolve } from "node:path";
 import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
 import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
 import { formatTime, readCatalog } from "../../valkey/archive/catalog";
-import { DirectoryStore } from "../../valkey/archive/store";
+import { openPlace } from "../targets/archive-place";
 import { print } from "../terminal/terminal";
 
 /**
  * Prints the sets of an archive.
  * @returns 0 if there is a time that can be restored and every set can be read, else 1
- * @throws BadInput if the folder has no archive
+ * @param location path of a folder, or `s3://bucket/prefix`
+ * @throws BadInput if there is no archive
  */
-export async function printBackups(folder: string, asJson: boolean): Promise<number> {
-  const path = resolve(folder);
-  const catalog = await readCatalog(new DirectoryStore(path), path);
-  if (asJson) print(JSON.stringify(recordOf(catalog), null, 1));
+export async function printBackups(
+  location: string,
+  values: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<number> {
+  const place = await openPlace("backups", location, values, signal);
+  const catalog = await readCatalog(place, place.label);
+  if (values["json"] === true) print(JSON.stringify(recordOf(catalog), null, 1));
   else print(...formatCatalog(catalog));
   const hasTime = catalog.periods.some(({ spans }) => spans.length > 0);
   return hasTime && catalog.damaged.length === 0 ? 0 : 1;

@@ -2,7 +2,6 @@
  * `npm start -- restore`: restores an archive on this machine, and compares every key of the restored servers with the
  * archive.
  */
-import { resolve } from "node:path";
 import { BadInput, Failure } from "../../lib/errors";
 import { packagesDirectory } from "../../lib/system/paths";
 import type { Programs } from "../../platforms/host/programs/programs";
@@ -14,13 +13,14 @@ import { KeySelection, TTL_RULES } from "../../valkey/archive/key-selection";
 import { loadProblem } from "../../valkey/archive/loadable";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
 import { chooseShape, databasesProblem, namedDatabases } from "../../valkey/archive/restore-shape";
-import { DirectoryStore } from "../../valkey/archive/store";
+import type { Place } from "../../valkey/archive/store";
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { ReplayTarget } from "../restoring/replay";
 import { readReplay, replay } from "../restoring/replay";
 import type { RestoreOrder } from "../restoring/restore-run";
 import { RestoreRun } from "../restoring/restore-run";
+import { placeAt } from "../targets/archive-place";
 import { print } from "../terminal/terminal";
 import { connectCommand, printFailures } from "./run-output";
 
@@ -40,11 +40,11 @@ const MOST_SERVERS = 1000;
  * @throws BadInput with every problem, before any server starts; Failure; Interrupted
  */
 export async function restore(
-  folder: string,
+  location: string,
   values: Readonly<Record<string, unknown>>,
   interruption: AbortSignal,
 ): Promise<number> {
-  const { order, programs, target } = await readInput(resolve(folder), values, interruption);
+  const { order, programs, target } = await readInput(location, values, interruption);
   if (target !== undefined) return replay(order, target, programs, interruption);
   const run = new RestoreRun(order, programs, interruption);
   try {
@@ -66,7 +66,7 @@ interface Input {
 }
 
 async function readInput(
-  folder: string,
+  location: string,
   { into, at = LATEST, ...values }: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<Input> {
@@ -84,19 +84,24 @@ async function readInput(
   let chosen: Restore | string | undefined;
   let shape: RestoreShape | string | undefined;
   let catalog: Catalog | undefined;
+  let place: Place | undefined;
+  const given = problems.length;
+  const open = placeAt(location, values, problems);
   try {
-    catalog = await readCatalog(new DirectoryStore(folder), folder);
-    if (instant !== undefined || time === LATEST) chosen = chooseRestore(catalog, instant);
-    if (typeof chosen === "string")
+    // A location that is wrong cannot be opened.
+    if (problems.length === given) place = await open(signal);
+    if (place !== undefined) catalog = await readCatalog(place, place.label);
+    if (catalog !== undefined && (instant !== undefined || time === LATEST)) chosen = chooseRestore(catalog, instant);
+    if (catalog !== undefined && typeof chosen === "string")
       problems.push(`--at: ${chosen}`, ...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
-    else if (chosen !== undefined) shape = chooseShape(chosen.period, wanted);
+    else if (typeof chosen === "object") shape = chooseShape(chosen.period, wanted);
     if (typeof shape === "string") problems.push(shape);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     problems.push(...error.problems.map((problem) => `${error.subject}: ${problem}`));
   }
   if (typeof shape === "object") problems.push(...tooManyServers(shape, replicas));
-  if (problems.length > 0 || catalog === undefined || typeof chosen !== "object" || typeof shape !== "object")
+  if (problems.length > 0 || !place || !catalog || typeof chosen !== "object" || typeof shape !== "object")
     throw new BadInput("restore", problems);
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
   if (instant === undefined) refuseDamage(catalog, chosen);
@@ -111,7 +116,7 @@ async function readInput(
   });
   const refused = [...unloadable, ...(unfit === undefined ? [] : [unfit])];
   if (refused.length > 0) throw new BadInput("restore", refused);
-  return { order: { restored: chosen, shape, replicas, keys, ttl }, programs, target };
+  return { order: { place, restored: chosen, shape, replicas, keys, ttl }, programs, target };
 }
 
 /** The keys and the rule for TTLs of the options. What is wrong is added to `problems`. */

@@ -19,6 +19,7 @@ import { deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
 import { runSteps } from "../terminal/steps";
 import { print } from "../terminal/terminal";
+import { copySteps } from "./copy-sets";
 import type { RestoreOrder } from "./restore-run";
 
 /** Keys that are named if they differ. */
@@ -87,7 +88,7 @@ async function stackDeployment(stack: string, name: unknown): Promise<Deployment
  * @throws the errors of `replayKeys`
  */
 export async function replay(
-  { restored, keys, ttl }: Pick<RestoreOrder, "restored" | "keys" | "ttl">,
+  { place, restored, keys, ttl }: Pick<RestoreOrder, "place" | "restored" | "keys" | "ttl">,
   { open, overwrite }: ReplayTarget,
   programs: Programs,
   interruption: AbortSignal,
@@ -99,14 +100,18 @@ export async function replay(
   const host = new Host(RunDirectory.create(runsDirectory(), "restore"), programs);
   const signal = AbortSignal.any([interruption, host.unexpectedExit]);
   const isWanted = ({ key }: RdbKey): boolean => keys.has(key);
+  let local = restored;
   let sources: readonly ReplaySource[] = [];
   let copies: Copies | undefined;
   try {
     await runSteps([
+      ...copySteps({ place, restored }, host, signal, (copied) => {
+        local = copied;
+      }),
       {
         title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
         run: async (report) => {
-          const staged = await stageSets(host, restored, ttl, { signal, report });
+          const staged = await stageSets(host, local, ttl, { signal, report });
           sources = staged.map(({ file, shiftMs }) => ({ open: () => readFileInPieces(file), shiftMs }));
           const missing = await missingDatabases(target, await wantedDatabases({ sources, isWanted }));
           const problems = [...unmatchedProblems(keys), ...(missing === undefined ? [] : [missing])];

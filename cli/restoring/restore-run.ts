@@ -16,6 +16,7 @@ import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-direct
 import type { Restore } from "../../valkey/archive/catalog";
 import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
+import type { Place } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Verification } from "../../valkey/verification/verify";
@@ -23,13 +24,15 @@ import { verifyUntilPass } from "../../valkey/verification/verify";
 import type { Step } from "../terminal/steps";
 import { runSteps, StepFailure } from "../terminal/steps";
 import { print } from "../terminal/terminal";
+import { copySteps } from "./copy-sets";
 import { formatComparisons } from "./restore-report";
 
 /** Time limit for the verdict to pass, milliseconds. */
 const SETTLING_MS = 60_000;
 
-/** What is restored, and into which deployment. */
+/** A part of an archive, and the deployment into which it is restored. */
 export interface RestoreOrder {
+  readonly place: Place;
   readonly restored: Restore;
   readonly shape: RestoreShape;
   /** Replicas of each primary. */
@@ -54,7 +57,7 @@ export class RestoreRun {
   readonly #began = performance.now();
 
   constructor(
-    private readonly order: RestoreOrder,
+    private order: RestoreOrder,
     private readonly programs: Programs,
     private readonly interruption: AbortSignal,
   ) {}
@@ -70,8 +73,11 @@ export class RestoreRun {
     this.#host = host;
     const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
     try {
+      const copy = copySteps(this.order, host, signal, (restored) => {
+        this.order = { ...this.order, restored };
+      });
       const start = isUnchanged(this.order) ? [this.#startArchived(host, signal)] : this.#reshape(host, signal);
-      await runSteps([...start, ...this.#check(host, signal)]);
+      await runSteps([...copy, ...start, ...this.#check(host, signal)]);
     } catch (error) {
       const exited: unknown = host.unexpectedExit.reason;
       throw !this.interruption.aborted && exited instanceof Error ? exited : error;
@@ -90,13 +96,13 @@ export class RestoreRun {
 
   /** Starts servers that load the sets as they are. */
   #startArchived(host: Host, signal: AbortSignal): Step {
-    const { restored, shape, replicas } = this.order;
-    const plan = restoredPlan(shape, replicas, neededDatabases(restored));
+    const { shape, replicas } = this.order;
+    const plan = restoredPlan(shape, replicas, neededDatabases(this.order.restored));
     this.#plan = plan;
     return {
       title: `Write the sets and start ${this.#servers(plan)}`,
       run: async (report) => {
-        this.#deployment = await startRestored(host, restored, plan, { signal, report });
+        this.#deployment = await startRestored(host, this.order.restored, plan, { signal, report });
         return this.#loaded(plan, "loaded the sets");
       },
     };

@@ -29,7 +29,7 @@ export interface ServerComparison {
   readonly comparison: Comparison;
 }
 
-/** What is compared. */
+/** The servers of a restore, and the data that they must have. */
 export interface Compared {
   readonly deployment: Deployment;
   readonly staged: readonly StagedShard[];

@@ -28,6 +28,7 @@ beforeEach(async () => {
   const folder = join(directory, period.name, "shard-0");
   set = join(folder, readdirSync(folder)[0] ?? "none");
 });
+const never = new AbortController().signal;
 afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
@@ -40,7 +41,7 @@ const restoreLatest = (): Promise<number> => restore(directory, { into: "local" 
 
 it("finds nothing in a whole archive", async () => {
   expect((await catalogOf()).damaged).toEqual([]);
-  expect(await printBackups(directory, false)).toBe(0);
+  expect(await printBackups(directory, {}, never)).toBe(0);
 });
 
 it.each(["0000000000000101.json", "0000000000000101.aof"])("refuses the last time without %s", async (name) => {
@@ -48,14 +49,14 @@ it.each(["0000000000000101.json", "0000000000000101.aof"])("refuses the last tim
   const catalog = await catalogOf();
   expect(catalog.damaged.map(({ text }) => text)).toEqual([expect.stringContaining(`the file ${name} is missing`)]);
   expect(catalog.periods[0]?.spans.at(-1)?.to).toBe(101_000);
-  expect(await printBackups(directory, false)).toBe(1);
+  expect(await printBackups(directory, {}, never)).toBe(1);
   await expect(restoreLatest()).rejects.toThrow(/damaged data after 1970-01-01T00:01:41\.000Z.*--at/);
 });
 
 it.each(["base.json", "base.rdb"])("names a set that lacks %s", async (name) => {
   remove(name);
   expect((await catalogOf()).damaged.map(({ text }) => text)).toEqual([expect.stringContaining(`${name} is missing`)]);
-  expect(await printBackups(directory, false)).toBe(1);
+  expect(await printBackups(directory, {}, never)).toBe(1);
   await expect(restoreLatest()).rejects.toThrow(/no set can be restored yet[\s\S]*DAMAGED/);
 });
 

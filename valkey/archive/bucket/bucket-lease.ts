@@ -193,10 +193,7 @@ class BucketLease implements Lease {
     try {
       const { text, etag } = await this.requests.send(
         async (options) => {
-          const reply = await this.requests.client.send(
-            new GetObjectCommand(target(this.requests, this.key)),
-            options,
-          );
+          const reply = await this.requests.client.send(new GetObjectCommand(target(this.requests, this.key)), options);
           return { text: (await reply.Body?.transformToString()) ?? "", etag: reply.ETag };
         },
         { patienceMs: RENEWAL_MS },

@@ -164,10 +164,11 @@ export class BucketStore implements Place {
       ...(delimiter === "" ? {} : { Delimiter: delimiter }),
       ...(after === "" ? {} : { StartAfter: after }),
     });
-    const { Contents = [], CommonPrefixes = [], IsTruncated } = await this.requests.send(
-      (sending) => client.send(command, sending),
-      options,
-    );
+    const {
+      Contents = [],
+      CommonPrefixes = [],
+      IsTruncated,
+    } = await this.requests.send((sending) => client.send(command, sending), options);
     return {
       keys: Contents.flatMap(({ Key }) => Key ?? []),
       folders: CommonPrefixes.flatMap(({ Prefix }) => Prefix ?? []),

@@ -46,6 +46,8 @@ export class Requests {
     const { AWS_REGION: own, AWS_DEFAULT_REGION: usual } = process.env;
     const fallback = endpoint !== undefined && own === undefined && usual === undefined ? ANY_REGION : undefined;
     const wanted = region ?? fallback ?? own ?? usual;
+    // The versions of this program decide which Node.js it runs on.
+    process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
     this.client = new S3Client({
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(wanted === undefined ? {} : { region: wanted }),
@@ -86,9 +88,11 @@ export class Requests {
     const began = performance.now();
     for (let failures = 0; ; failures++) {
       try {
-        return await send({ abortSignal: AbortSignal.timeout(REQUEST_MS + bytes / SLOWEST) });
+        return await send({ abortSignal: AbortSignal.timeout(Math.ceil(REQUEST_MS + bytes / SLOWEST)) });
       } catch (error) {
         if (error instanceof Failure || isConditionFailure(error) || isMissing(error)) throw error;
+        // An error of this program would come again.
+        if (error instanceof TypeError || error instanceof RangeError) throw error;
         const refusal = refusalOf(error);
         if (refusal !== undefined) throw new BucketRefused(`${this.label}: ${refusal}`, { cause: error });
         const deadline = Math.min(began + patienceMs, Math.max(began, this.#stoppedAt) + STOPPING_MS);

@@ -120,7 +120,9 @@ export class Upload implements PendingFile {
   async #sendPart(body: Buffer): Promise<void> {
     this.#id ??= await this.#begin();
     if (this.#parts === MOST_PARTS)
-      throw new Failure(`${this.key} is larger than expected: more than ${MOST_PARTS} parts of ${this.#partSize} bytes`);
+      throw new Failure(
+        `${this.key} is larger than expected: more than ${MOST_PARTS} parts of ${this.#partSize} bytes`,
+      );
     const PartNumber = ++this.#parts;
     while (this.#sending.size >= AT_ONCE) await Promise.race(this.#sending);
     this.#throwFailed();

@@ -1,0 +1,114 @@
+/** `archive`, `backups` and `restore` with a bucket: killed, without an answer for 20 s, refused, and restored. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { form } from "../../../valkey/formation/form";
+import type { Deployment } from "../../../valkey/deployment";
+import type { Command } from "../../support/command";
+import { Place } from "../../support/command";
+import { writeDataSet } from "../../support/valkey/data-set";
+import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
+
+let sandbox: Sandbox;
+let place: Place;
+let server: S3Server;
+let shop: Deployment;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  shop = await sandbox.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
+  await form(shop, { primaries: 1, replicasPerPrimary: 0 });
+});
+afterAll(() => sandbox.close());
+beforeEach(async () => {
+  place = new Place();
+  server = await S3Server.start(place.output("s3"));
+});
+afterEach(async () => {
+  await server.close();
+  await place.close();
+});
+
+const servers = (): string[] => ["--mode", "replication", "--node", `127.0.0.1:${shop.nodes[0]?.endpoint.port}=a`];
+const environment = (): NodeJS.ProcessEnv => ({ ...CREDENTIALS, VALKEY_PASSWORD: shop.access.password });
+const at = (): string[] => ["--endpoint", server.endpoint];
+const archive = (): Promise<Command> =>
+  place.start(["archive", ...servers(), "--into", "s3://backups/shop", ...at()], environment());
+const increments = (): number => server.requests.filter((each) => /^PUT .*\/i\d{16}\./.test(each)).length;
+
+it("loses nothing when it is killed and when the bucket is away, and restores with a PASS", async () => {
+  await withNode(shop, 0, (primary) => writeDataSet(primary, 41, 100));
+  const killed = await archive();
+  await killed.printed(/shard-0: base with \d+ keys/);
+  const second = await place.run(["archive", ...servers(), "--into", "s3://backups/shop", ...at()], environment());
+  expect(second.status, second.output).toBe(2);
+  expect(second.output).toContain("a different process archives into s3://backups/shop");
+  let isWriting = true;
+  const writing = withNode(shop, 0, async (primary) => {
+    for (let value = 0; isWriting; value++) {
+      await primary.set(`key-${value}`, value);
+      await sleep(5);
+    }
+  });
+  await eventually("increments are in the bucket", () => increments() > 2);
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+
+  const going = await archive();
+  await going.printed(/the stream goes on where the archive ended/);
+  await server.goAway();
+  await sleep(20_000);
+  await server.comeBack();
+  const seen = increments();
+  await eventually("increments are in the bucket again", () => increments() > seen + 2);
+  isWriting = false;
+  await writing;
+  const keys = await withNode(shop, 0, (primary) => primary.dbsize());
+  going.child.kill("SIGINT");
+  const stopped = await going.ended;
+  expect(stopped.status, stopped.output).toBe(0);
+  expect(stopped.output).toMatch(/Highest RPO [\d.]+ s/);
+
+  const list = await place.call(["backups", "s3://backups/shop", ...at()], environment());
+  expect(list.status, list.output).toBe(0);
+  expect(list.output).toMatch(/Archive of replication.*Can be restored: any time from \S+Z to \S+Z/s);
+  // One gap at most: from the kill until the second call.
+  expect(list.output.match(/Can be restored/g)?.length).toBeLessThanOrEqual(2);
+  const restored = await place.run(
+    ["restore", "s3://backups/shop", ...at(), "--into", "local", "--check"],
+    environment(),
+  );
+  expect(restored.status, restored.output).toBe(0);
+  expect(restored.output).toMatch(/RESTORE replication: PASS — \d+ keys of 1 shard: every key, value and TTL is the same/);
+  const rows = /restored-0 +([\d,]+) /.exec(restored.output)?.[1]?.replaceAll(",", "");
+  expect(Number(rows)).toBeGreaterThanOrEqual(keys);
+});
+
+it("ends with one message when the bucket refuses, and says everything that is wrong before it starts", async () => {
+  const bad = async (args: readonly string[], values = environment()): Promise<string> => {
+    const { status, output } = await place.call(args, values);
+    expect(status, output).toBe(2);
+    return output;
+  };
+  const into = (location: string, ...rest: readonly string[]): string[] => [
+    ...["archive", ...servers(), "--into", location],
+    ...rest,
+  ];
+  expect(await bad(into("s3://B/../x", "--endpoint", "http://me:secret@host", "--encryption", "rot13"))).toMatch(
+    /is not the name of a bucket[\s\S]*the prefix must[\s\S]*--endpoint has a user[\s\S]*--encryption is "rot13"/,
+  );
+  expect(await bad(into(place.output("sets"), "--region", "eu"))).toContain("--region applies to a bucket only");
+  expect(await bad(into("s3://missing/shop", ...at()))).toContain("s3://missing/shop: the bucket does not exist");
+  expect(await bad(["backups", "s3://backups/none", ...at()])).toContain("there is no archive");
+  server.refusal = "InvalidAccessKeyId";
+  expect(await bad(["restore", "s3://backups/shop", ...at(), "--into", "mars"])).toMatch(
+    /--into is "mars"[\s\S]*the server does not know the access key/,
+  );
+  server.refusal = undefined;
+  const running = await archive();
+  await running.printed(/shard-0: base with \d+ keys/);
+  server.refusal = "ExpiredToken";
+  await withNode(shop, 0, (primary) => primary.set("one", "more"));
+  const ended = await running.ended;
+  expect(ended.status, ended.output).toBe(1);
+  expect(ended.output).toContain("s3://backups/shop: the credentials have expired");
+});

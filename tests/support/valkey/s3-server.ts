@@ -1,0 +1,121 @@
+/** A real S3 server from a package, which goes away, refuses and has conditional writes when a test says so. */
+import crypto from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createRequire } from "node:module";
+
+interface ServerStore {
+  existsObject(bucket: string, key: string): Promise<boolean>;
+  getMetadata(bucket: string, key: string): Promise<{ readonly etag?: string; readonly md5?: string }>;
+}
+interface Serving {
+  readonly store: ServerStore;
+  configureBuckets(): Promise<unknown>;
+  callback(): (request: IncomingMessage, response: ServerResponse) => void;
+}
+type Constructor = new (options: object) => Serving;
+
+export const BUCKET = "backups";
+/** Keys that the server takes by default. */
+export const CREDENTIALS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" };
+
+/** The server makes tokens with DES, which OpenSSL has no more. Three times the same key is the same cipher. */
+function replaceDes(): () => void {
+  const original = crypto.createCipheriv;
+  const patched = (algorithm: string, key: Buffer, iv: Buffer): crypto.Cipheriv =>
+    algorithm === "des"
+      ? original("des-ede3-cbc", Buffer.concat([key, key, key]), iv)
+      : original(algorithm, key, iv);
+  crypto.createCipheriv = patched as typeof crypto.createCipheriv;
+  return () => {
+    crypto.createCipheriv = original;
+  };
+}
+
+export class S3Server {
+  /** Code of the error with which the server answers every request, such as `AccessDenied`. */
+  refusal: string | undefined;
+  /** Whether the server has conditional writes. */
+  hasConditions = true;
+  /** Requests that the server has received: method and URL. */
+  readonly requests: string[] = [];
+  #port = 0;
+  readonly #restore = replaceDes();
+  #server: ReturnType<typeof createServer> | undefined;
+
+  private constructor(private readonly s3: Serving) {}
+
+  /** @param directory directory for the objects */
+  static async start(directory: string): Promise<S3Server> {
+    const Made = createRequire(import.meta.url)("@20minutes/s3rver") as Constructor;
+    // It compares the signatures of lists with a path that has no slash at its end.
+    const allowed = { vhostBuckets: false, allowMismatchedSignatures: true };
+    const s3 = new Made({ directory, silent: true, ...allowed, configureBuckets: [{ name: BUCKET }] });
+    await s3.configureBuckets();
+    const server = new S3Server(s3);
+    await server.comeBack();
+    return server;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Closes the port and all connections. */
+  async goAway(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    await new Promise<void>((resolve) => {
+      server.close(() => {
+        resolve();
+      });
+      server.closeAllConnections();
+    });
+  }
+
+  /** Listens again, on the same port. */
+  async comeBack(): Promise<void> {
+    const handle = this.s3.callback();
+    const server = createServer((request, response) => {
+      this.#serve(request, response, handle).catch(() => {
+        response.destroy();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(this.#port, "127.0.0.1", resolve));
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  async close(): Promise<void> {
+    await this.goAway();
+    this.#restore();
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    handle: (request: IncomingMessage, response: ServerResponse) => void,
+  ): Promise<void> {
+    this.requests.push(`${request.method ?? ""} ${request.url ?? ""}`);
+    const code = this.refusal ?? ((await this.#isConditionMet(request)) ? undefined : "PreconditionFailed");
+    if (code === undefined) {
+      handle(request, response);
+      return;
+    }
+    request.resume();
+    response.writeHead(code === "PreconditionFailed" ? 412 : code === "ExpiredToken" ? 400 : 403);
+    response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code} of the test</Message></Error>`);
+  }
+
+  async #isConditionMet({ method, url = "", headers }: IncomingMessage): Promise<boolean> {
+    const [none, match] = [headers["if-none-match"], headers["if-match"]];
+    if (!this.hasConditions || method !== "PUT" || (none === undefined && match === undefined)) return true;
+    const [, bucket = "", ...rest] = decodeURIComponent(new URL(url, "http://localhost").pathname).split("/");
+    const key = rest.join("/");
+    const exists = await this.s3.store.existsObject(bucket, key);
+    if (match === undefined) return !exists;
+    return exists && (await this.s3.store.getMetadata(bucket, key)).etag === match;
+  }
+}
