@@ -1,4 +1,5 @@
 /** A bucket of a real S3 server as the place of an archive. */
+import { setMaxListeners } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +18,7 @@ let directory: string;
 let server: S3Server;
 const environment = { ...process.env };
 const signal = new AbortController().signal;
+setMaxListeners(0, signal);
 const location = (bucket = BUCKET): BucketLocation => ({
   bucket,
   prefix: "shop/eu",
@@ -68,10 +70,9 @@ it("has small files, files in parts and folders, and removes the last file last"
 });
 
 it("lists more names than one reply has", async () => {
-  const store = await BucketStore.open(location(), signal);
-  const names = Array.from({ length: 1_030 }, (_, index) => `file-${String(index).padStart(5, "0")}`);
-  for (let from = 0; from < names.length; from += 50)
-    await Promise.all(names.slice(from, from + 50).map((name) => store.put(`many/${name}`, [])));
+  const store = await BucketStore.open(location(), signal, 7);
+  const names = Array.from({ length: 20 }, (_, index) => `file-${10 + index}`);
+  await Promise.all(names.map((name) => store.put(`many/${name}`, [])));
   expect(await store.list("many")).toEqual(names);
 });
 
@@ -87,7 +88,14 @@ it("keeps an increment and its manifest as one object, and hides a set that is d
   expect(await store.list(name)).toHaveLength(5);
   expect(set.damage).toBeUndefined();
   expect(set.increments.map(({ from, to, instants }) => [from, to, instants])).toEqual([
-    [100, 101, [[100_500, 100], [101_000, 101]]],
+    [
+      100,
+      101,
+      [
+        [100_500, 100],
+        [101_000, 101],
+      ],
+    ],
     [101, 102, [[102_000, 102]]],
     [102, 103, [[103_000, 103]]],
   ]);

@@ -4,6 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRequire } from "node:module";
+import { join } from "node:path";
+import { ROOT } from "../../../lib/system/package";
 
 interface ServerStore {
   existsObject(bucket: string, key: string): Promise<boolean>;
@@ -23,10 +25,8 @@ export const CREDENTIALS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY:
 /** The server makes tokens with DES, which OpenSSL has no more. Three times the same key is the same cipher. */
 function replaceDes(): () => void {
   const original = crypto.createCipheriv;
-  const patched = (algorithm: string, key: Buffer, iv: Buffer): crypto.Cipheriv =>
-    algorithm === "des"
-      ? original("des-ede3-cbc", Buffer.concat([key, key, key]), iv)
-      : original(algorithm, key, iv);
+  const patched = (algorithm: string, key: Buffer, iv: Buffer): crypto.Cipher =>
+    algorithm === "des" ? original("des-ede3-cbc", Buffer.concat([key, key, key]), iv) : original(algorithm, key, iv);
   crypto.createCipheriv = patched as typeof crypto.createCipheriv;
   return () => {
     crypto.createCipheriv = original;
@@ -48,7 +48,7 @@ export class S3Server {
 
   /** @param directory directory for the objects */
   static async start(directory: string): Promise<S3Server> {
-    const Made = createRequire(import.meta.url)("@20minutes/s3rver") as Constructor;
+    const Made = createRequire(join(ROOT, "package.json"))("@20minutes/s3rver") as Constructor;
     // It compares the signatures of lists with a path that has no slash at its end.
     const allowed = { vhostBuckets: false, allowMismatchedSignatures: true };
     const s3 = new Made({ directory, silent: true, ...allowed, configureBuckets: [{ name: BUCKET }] });

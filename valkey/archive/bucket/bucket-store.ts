@@ -25,15 +25,19 @@ export class BucketStore implements Place {
   readonly hasNamedIncrements = true;
   readonly isRemote = true;
 
-  private constructor(private readonly requests: Requests) {}
+  private constructor(
+    private readonly requests: Requests,
+    private readonly pageSize: number,
+  ) {}
 
   /**
    * Opens a place and sends a first request.
    * @param signal signal after which requests are repeated for a short time only
+   * @param pageSize highest number of names in a reply
    * @throws BadInput if the bucket does not exist, refuses the request or does not answer
    */
-  static async open(location: BucketLocation, signal: AbortSignal): Promise<BucketStore> {
-    const store = new BucketStore(new Requests(location, signal));
+  static async open(location: BucketLocation, signal: AbortSignal, pageSize = PAGE): Promise<BucketStore> {
+    const store = new BucketStore(new Requests(location, signal), pageSize);
     try {
       await store.#page("", "", 1, { patienceMs: FIRST_MS });
     } catch (error) {
@@ -140,7 +144,7 @@ export class BucketStore implements Place {
   ): AsyncGenerator<{ readonly keys: string[]; readonly folders: string[] }, void, undefined> {
     // Not by the server's token, because a key works at every server.
     for (let after: string | undefined = ""; after !== undefined;) {
-      const page = await this.#page(prefix, delimiter, Math.min(PAGE, most), {}, after);
+      const page = await this.#page(prefix, delimiter, Math.min(this.pageSize, most), {}, after);
       yield page;
       const [key = "", folder = ""] = [page.keys.at(-1), page.folders.at(-1)];
       // All keys in a folder come before this key.

@@ -58,12 +58,12 @@ export function parseBucket(
       `${JSON.stringify(location)}: the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, ` +
         `at most ${MOST_PREFIX_BYTES} bytes`,
     );
-  const url = endpoint === undefined ? undefined : parseEndpoint(String(endpoint), problems);
+  const url = typeof endpoint === "string" ? parseEndpoint(endpoint, problems) : undefined;
   return {
     bucket,
     prefix,
     endpoint: url,
-    region: region === undefined ? undefined : String(region),
+    region: typeof region === "string" ? region : undefined,
     encryption: parseEncryption(encryption, problems),
     pathStyle: pathStyle === true || url !== undefined,
   };
@@ -89,7 +89,7 @@ function parseEndpoint(text: string, problems: string[]): string | undefined {
 }
 
 function parseEncryption(value: unknown, problems: string[]): Encryption {
-  const text = String(value ?? "none");
+  const text = typeof value === "string" ? value : "none";
   const [, key] = /^aws:kms(?::(.+))?$/.exec(text) ?? [];
   if (text.startsWith("aws:kms") && (key !== undefined || text === "aws:kms")) return { kind: "aws:kms", key };
   if (text === "AES256") return { kind: "AES256" };
