@@ -150,8 +150,13 @@ export class KeyWriter {
 
   async #open(node: DeploymentNode, database: number): Promise<Connection> {
     const connection = await connect(node.name, node.endpoint, this.target.access, COMMAND_MS);
-    if (database > 0) await connection.select(database);
-    return connection;
+    try {
+      if (database > 0) await connection.select(database);
+      return connection;
+    } catch (error) {
+      connection.disconnect();
+      throw error;
+    }
   }
 }
 

@@ -122,7 +122,7 @@ class KeyReader {
     if (key === undefined) return;
     const archived = Buffer.concat(this.#pieces);
     const value = Buffer.from(archived);
-    if (hasFieldTtls(key) && this.shiftMs !== 0) shiftFieldTtls(value, this.shiftMs);
+    if (this.shiftMs !== 0 && hasFieldTtls(key)) shiftFieldTtls(value, this.shiftMs);
     this.#keys.push({
       database: key.database,
       key: Buffer.from(key.key),

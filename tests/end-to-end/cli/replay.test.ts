@@ -128,6 +128,20 @@ it("counts expired keys, and names a copy that is not what the archive has", asy
   ]);
 });
 
+it("restores the keys of a pattern into a new cluster, and says so", async () => {
+  const args = ["--into", "local", "--mode", "cluster", "--keys", "{tag*", "--ttl", "remaining", "--check"];
+  const { status, output } = await place.run(["restore", folder, ...args]);
+  expect(status, output).toBe(0);
+  expect(output).toMatch(
+    /ARCHIVED SHARD .*\nshard-0 +all .*\n\nSHARD +SLOTS .*\nshard-0 +0-5460 .*\nshard-1 .*\nshard-2 +10922-16383 /,
+  );
+  expect(output).toMatch(/PASS — \d\d+ keys \({tag\*\) of 1 shard, now in 3 shards: .*, with TTLs that are later/);
+  const none = await place.run(["restore", folder, "--into", "local", "--keys", "none:*", "--check"]);
+  expect(none.status, none.output).toBe(2);
+  expect(none.output).toContain('no key matches "none:*"');
+  expect(place.living()).toEqual([]);
+});
+
 it("refuses what does not fit before anything is copied, every problem at once", async () => {
   const bad = async (status: number, ...args: readonly string[]): Promise<string> => {
     const result = await call(cluster, ...args);
