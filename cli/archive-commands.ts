@@ -40,6 +40,8 @@ function addArchive({ program, signal, finish }: Context): void {
   addBucketOptions(addServerOptions(command))
     .option("--into <place>", "folder, made if it does not exist, or s3://BUCKET/PREFIX (required)")
     .option("--spool <folder>", "folder for what the place has not taken yet (default: in the archive or the cache)")
+    .option("--base-every <time>", "time after which a shard gets a new set with a new base (default: 1d)")
+    .option("--keep <time>", "time that can be restored; older sets are deleted (default: nothing is deleted)")
     .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: none)")
     .option("--deployment <name>", "deployment of the stack (required if the stack has several)")
     .action(async (stack: string | undefined, values: Values) => {

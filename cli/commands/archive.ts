@@ -5,8 +5,9 @@ import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { cacheDirectory } from "../../lib/system/paths";
 import { counted, formatBytes, parseDuration } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
-import type { ArchiveEvent } from "../../valkey/archive/archive-deployment";
 import { archiveDeployment } from "../../valkey/archive/archive-deployment";
+import type { ArchiveEvent } from "../../valkey/archive/archive-shard";
+import { deleteObsoleteSets } from "../../valkey/archive/keeping/retention";
 import { formatTime } from "../../valkey/archive/catalog";
 import { claimArchive, ownerProblem, readOwner } from "../../valkey/archive/periods";
 import type { ArchiveOwner } from "../../valkey/archive/periods";
@@ -42,6 +43,8 @@ export async function archive(
     for: duration,
     deployment: name,
     spool,
+    baseEvery,
+    keep,
     endpoint,
     region,
     encryption,
@@ -56,9 +59,9 @@ export async function archive(
   const openPlace = typeof into === "string" && into !== "" ? placeAt(into, bucket, where) : undefined;
   if (openPlace === undefined) problems.push("--into: name the folder for the sets, or s3://BUCKET/PREFIX");
   problems.push(...where.map((problem) => (problem.startsWith("--") ? problem : `--into: ${problem}`)));
-  const seconds = duration === undefined ? undefined : parseDuration(duration);
-  if (duration !== undefined && seconds === undefined)
-    problems.push(`--for is ${JSON.stringify(duration)}: expected a duration such as 90s, 10m or 2h`);
+  const seconds = durationOf("--for", duration, problems);
+  const baseEverySeconds = durationOf("--base-every", baseEvery, problems);
+  const keepSeconds = durationOf("--keep", keep, problems);
   if (stack === undefined && name !== undefined) problems.push("--deployment applies to a stack only");
   const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
   if (stack !== undefined) refuseServerOptions("archive", servers, problems);
@@ -67,8 +70,25 @@ export async function archive(
   const stop =
     seconds === undefined ? interruption : AbortSignal.any([interruption, AbortSignal.timeout(seconds * 1000)]);
   const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
-  return archiveInto(await openPlace(stop), deployment, spoolFolder, stop);
+  const schedule = { baseEveryMs: milliseconds(baseEverySeconds), keepMs: milliseconds(keepSeconds) };
+  return archiveInto(await openPlace(stop), deployment, spoolFolder, schedule, stop);
 }
+
+interface Schedule {
+  readonly baseEveryMs: number | undefined;
+  /** Undefined to keep all sets. */
+  readonly keepMs: number | undefined;
+}
+
+function durationOf(flag: string, value: unknown, problems: string[]): number | undefined {
+  const seconds = value === undefined ? undefined : parseDuration(value);
+  if (value !== undefined && seconds === undefined)
+    problems.push(`${flag} is ${JSON.stringify(value)}: expected a duration such as 90s, 10m or 2h`);
+  return seconds;
+}
+
+const milliseconds = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : seconds * 1000;
 
 async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
   const chosen = chooseTarget(stack, await deployedTargets(stack, process.cwd()), name);
@@ -98,6 +118,7 @@ async function archiveInto(
   place: Place,
   deployment: Deployment,
   spoolFolder: string | undefined,
+  { baseEveryMs, keepMs }: Schedule,
   stop: AbortSignal,
 ): Promise<number> {
   const wanted = ownerOf(deployment);
@@ -110,28 +131,47 @@ async function archiveInto(
   const signal = AbortSignal.any([stop, lease.lost]);
   const spoolDirectory = makeSpool(place, spoolFolder);
   const log = new ArchiveLog();
+  let cleaning = Promise.resolve();
+  const clean = (): void => {
+    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs));
+  };
   const timer = setInterval(() => {
     log.report();
   }, REPORT_MS);
   try {
     await claimArchive(place, wanted, place.label);
+    clean();
     await archiveDeployment({
       store: place,
       deployment,
       spoolDirectory,
+      baseEveryMs,
       signal,
       onEvent: (event) => {
         log.add(event);
+        // Sets become obsolete when new ones begin.
+        if (event.kind === "written" && event.file.keys !== undefined) clean();
       },
     });
     lease.lost.throwIfAborted();
   } finally {
     clearInterval(timer);
     rmSync(spoolDirectory, { recursive: true, force: true });
+    await cleaning;
     await lease.release();
   }
   log.finish();
   return 0;
+}
+
+/** Deletes old sets. A failure does not end the archive, because the next call tries again. */
+async function deleteOld(place: Place, keepMs: number): Promise<void> {
+  try {
+    for (const { period, shard, set } of await deleteObsoleteSets(place, Date.now() - keepMs))
+      print(`${formatTime(Date.now())} ${shard}: deleted set ${period}/${shard}/${set}`);
+  } catch (error) {
+    print(`${formatTime(Date.now())} old sets were not deleted: ${messageOf(error)}`);
+  }
 }
 
 /** The reason why a place without an archive must not become one; undefined if the place is empty or missing. */
@@ -209,6 +249,9 @@ export class ArchiveLog {
         return;
       case "waiting":
         this.say(`${at} waiting: ${event.why}`);
+        return;
+      case "postponed":
+        this.say(`${at} ${event.shard}: the new base failed and will be tried again: ${event.why}`);
         return;
       case "moved":
         this.say(`${at} slots have moved, so the period ends and every shard gets a new base`);

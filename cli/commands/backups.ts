@@ -3,6 +3,8 @@ import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
 import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
 import { formatTime, readCatalog } from "../../valkey/archive/catalog";
+import type { Proof } from "../../valkey/archive/keeping/proofs";
+import { readLastProof } from "../../valkey/archive/keeping/proofs";
 import { openPlace } from "../targets/archive-place";
 import { print } from "../terminal/terminal";
 
@@ -19,8 +21,9 @@ export async function printBackups(
 ): Promise<number> {
   const place = await openPlace("backups", location, values, signal);
   const catalog = await readCatalog(place, place.label);
-  if (values["json"] === true) print(JSON.stringify(recordOf(catalog), null, 1));
-  else print(...formatCatalog(catalog));
+  const proof = await readLastProof(place);
+  if (values["json"] === true) print(JSON.stringify({ ...recordOf(catalog), lastProof: proofRecord(proof) }, null, 1));
+  else print(...formatCatalog(catalog), formatProof(proof));
   const hasTime = catalog.periods.some(({ spans }) => spans.length > 0);
   return hasTime && catalog.damaged.length === 0 ? 0 : 1;
 }
@@ -33,6 +36,22 @@ export function formatCatalog({ owner, periods, damaged }: Catalog): string[] {
     ...(periods.length === 0 ? ["There are no sets yet."] : []),
     ...damaged.map(({ text }) => `DAMAGED ${text}`),
   ];
+}
+
+function formatProof(proof: Proof | undefined): string {
+  if (proof === undefined) return "Never restored with proof";
+  const instant = Math.max(...proof.shards.map((each) => each.instant));
+  return (
+    `Last restored with proof at ${formatTime(proof.provenAt)}: ` +
+    `${formatCount(proof.keys)} keys as of ${formatTime(instant)}`
+  );
+}
+
+function proofRecord(proof: Proof | undefined): object | null {
+  if (proof === undefined) return null;
+  const { provenAt, period, keys, shards } = proof;
+  const sets = shards.map(({ instant, ...names }) => ({ ...names, instant: formatTime(instant) }));
+  return { at: formatTime(provenAt), period, keys, sets };
 }
 
 const COLUMNS = ["SHARD", "SLOTS", "FROM", "TO", "KEYS OF BASE", "SIZE", "SERVER"];

@@ -51,6 +51,7 @@ export async function restore(
     await run.execute();
     printFailures(run.verifications);
     print("", ...run.report);
+    if (run.passed && order.keys.isAll) await run.recordProof();
     if (values["check"] !== true) await run.serve(connectCommand);
     return run.passed ? 0 : 1;
   } finally {

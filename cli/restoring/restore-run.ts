@@ -1,5 +1,6 @@
 /** The steps of a restore on this machine. */
 import { once } from "node:events";
+import { messageOf } from "../../lib/errors";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
 import { Host } from "../../platforms/host/host";
@@ -15,6 +16,7 @@ import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Restore } from "../../valkey/archive/catalog";
 import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
+import { recordProof } from "../../valkey/archive/keeping/proofs";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
 import type { Place } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
@@ -173,6 +175,22 @@ export class RestoreRun {
         },
       },
     ];
+  }
+
+  /** Records in the archive that its sets were restored and compared. A place that cannot be written stays as it is. */
+  async recordProof(): Promise<void> {
+    const { place, restored } = this.order;
+    const first = new Map(this.#comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison]));
+    try {
+      await recordProof(place, {
+        provenAt: Date.now(),
+        period: restored.period.name,
+        keys: [...first.values()].reduce((sum, { keys }) => sum + keys[0], 0),
+        shards: restored.shards.map(({ name, set, point }) => ({ shard: name, set: set.name, instant: point.at })),
+      });
+    } catch (error) {
+      print(`The proof could not be recorded in the archive: ${messageOf(error)}`);
+    }
   }
 
   /**

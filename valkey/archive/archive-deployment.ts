@@ -1,47 +1,16 @@
 /** Archives a running deployment: follows one node of each shard until a signal, and begins anew when slots move. */
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
-import { Failure, messageOf } from "../../lib/errors";
+import { Failure } from "../../lib/errors";
 import { pause, poll } from "../../lib/polling";
+import { Semaphore } from "../../lib/semaphore";
 import type { Deployment } from "../deployment";
-import { followStream } from "../replication-stream/follow";
-import type { StreamSource } from "../replication-stream/replica-link";
-import type { WrittenFile } from "./archive-writer";
-import { ArchiveWriter, resumePoint } from "./archive-writer";
-import type { ArchiveSet } from "./manifests";
-import { listSets, readSet } from "./sets";
+import type { ArchiveOptions } from "./archive-shard";
+import { archiveShard } from "./archive-shard";
 import type { Period } from "./periods";
-import { beginPeriod, endPeriod, listPeriods, shardStore } from "./periods";
+import { beginPeriod, endPeriod, listPeriods } from "./periods";
 import type { Layout } from "./shard-layout";
-import { chooseSource, readDatabases, readLayout, readSlots, sourceAt } from "./shard-layout";
-import type { ArchiveStore } from "./store";
+import { readDatabases, readLayout, readSlots } from "./shard-layout";
 
-export type ArchiveEvent =
-  /** A period begins or goes on. */
-  | { readonly kind: "period"; readonly period: Period; readonly isNew: boolean }
-  /** The program connects to a node. */
-  | { readonly kind: "connect"; readonly shard: string; readonly node: string }
-  /** The stream goes on where the archive ended. */
-  | { readonly kind: "continued"; readonly shard: string }
-  | { readonly kind: "written"; readonly shard: string; readonly file: WrittenFile }
-  /** The deployment cannot be archived at this moment. */
-  | { readonly kind: "waiting"; readonly why: string }
-  /** Slots have moved, so the period has ended. */
-  | { readonly kind: "moved" };
-
-export interface ArchiveOptions {
-  readonly store: ArchiveStore;
-  readonly deployment: Deployment;
-  /** Directory for what the store has not taken yet. It is created if it does not exist. */
-  readonly spoolDirectory: string;
-  /** Highest number of bytes of each shard that may wait for the store. @default 1 GiB */
-  readonly spoolLimit?: number | undefined;
-  readonly signal: AbortSignal;
-  readonly onEvent: (event: ArchiveEvent) => void;
-}
-
-const SPOOL_BYTES = 1024 ** 3;
 /** Interval at which the slots are compared, milliseconds. */
 const WATCH_MS = 1_000;
 /** Longest time after which a node is assumed to know that slots have moved, milliseconds. */
@@ -109,7 +78,11 @@ async function settledLayout(
 async function archivePeriod(options: ArchiveOptions, period: Period): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  const shards = period.shards.map(({ name }, index) => archiveShard({ ...options, signal }, period, name, index));
+  // Each base makes a server fork, so there is one at a time.
+  const bases = new Semaphore(1);
+  const shards = period.shards.map(({ name }, index) =>
+    archiveShard({ ...options, signal }, period, { name, index }, bases),
+  );
   const watching = options.deployment.mode === "cluster" ? awaitMove(options.deployment, period, signal) : undefined;
   const running = [...shards, ...(watching === undefined ? [] : [watching])];
   try {
@@ -146,61 +119,4 @@ async function awaitMove(deployment: Deployment, { shards }: Period, signal: Abo
     if (found.moves || found.slots.join() !== wanted.join()) return unmovedAt;
     unmovedAt = askedAt;
   }
-}
-
-/** Follows a shard until the signal. @throws the errors of `archiveDeployment` */
-async function archiveShard(
-  { store, deployment, spoolDirectory, spoolLimit = SPOOL_BYTES, signal, onEvent }: ArchiveOptions,
-  period: Period,
-  shard: string,
-  index: number,
-): Promise<undefined> {
-  const sets = shardStore(store, period, shard);
-  await sets.removePending("");
-  const resume = await lastSet(sets);
-  const writer = new ArchiveWriter(
-    sets,
-    {
-      onWritten: (file) => {
-        onEvent({ kind: "written", shard, file });
-      },
-    },
-    resume,
-  );
-  const own = join(spoolDirectory, shard);
-  await mkdir(own, { recursive: true, mode: 0o700 });
-  const source = async (): Promise<StreamSource> => {
-    const { shards } = await readLayout(deployment);
-    const slots = period.shards[index]?.slots;
-    const live = shards.find((each) => each.slots === slots);
-    const node = live === undefined ? undefined : chooseSource(live);
-    if (node === undefined) throw new Failure(`no node of ${shard} can be followed: it has no primary that answers`);
-    onEvent({ kind: "connect", shard, node: node.name });
-    return sourceAt(deployment, node);
-  };
-  const point = resume === undefined ? undefined : resumePoint(resume).position;
-  const follow = async (): Promise<void> => {
-    try {
-      for await (const item of followStream({ source, spoolDirectory: own, spoolLimit, signal, resume: point })) {
-        if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
-        await writer.write(item);
-      }
-    } finally {
-      await writer.close();
-    }
-  };
-  try {
-    await follow();
-    return undefined;
-  } catch (error) {
-    if (signal.aborted && error === signal.reason) throw error;
-    throw new Failure(`${shard}: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-/** The newest set. Undefined if there is none, or if it is damaged or lacks files: then a new set begins. */
-async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
-  const name = (await listSets(store)).at(-1);
-  const set = name === undefined ? undefined : await readSet(store, name).catch(() => undefined);
-  return set?.damage === undefined ? set : undefined;
 }

@@ -6,9 +6,8 @@ import { RdbWalker } from "../rdb/walker";
 import type { StreamItem } from "../replication-stream/follow";
 import type { StreamPosition } from "../replication-stream/replica-link";
 import { CheckedFile, writeManifest } from "./checked-file";
-import { MOST_INSTANTS } from "./increment-name";
 import type { PendingIncrement } from "./increments";
-import { beginIncrement, removeMark, writeMark } from "./increments";
+import { beginIncrement, MOST_INSTANTS, removeMark, writeMark } from "./increments";
 import type { ArchiveSet, BaseManifest, IncrementManifest } from "./manifests";
 import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION } from "./manifests";
 import type { ArchiveStore } from "./store";
@@ -22,6 +21,8 @@ export interface ArchiveWriterOptions {
   readonly expectedBytes?: (() => number | undefined) | undefined;
   /** Called when a base or an increment is in the store. */
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
+  /** Called when the store has an instant of the present set, without or with commands. */
+  readonly onInstant?: (() => void) | undefined;
 }
 
 export interface WrittenFile {
@@ -143,6 +144,9 @@ export class ArchiveWriter {
     this.#base = undefined;
     await base?.file.discard();
     await this.#closeIncrement();
+    const present = this.#present;
+    const isMarked = this.#mark?.instants.at(-1)?.[0] === this.#quiet.at(-1)?.[0];
+    if (present !== undefined && this.#quiet.length > 0 && !isMarked) await this.#writeMark(present);
   }
 
   async #beginBase(position: StreamPosition, serverVersion: string, startedAt: number): Promise<void> {
@@ -221,9 +225,14 @@ export class ArchiveWriter {
     this.#quiet = first === undefined ? [[at, offset]] : [first, [at, offset]];
     if (performance.now() - this.#quietWritten < QUIET_MS) return;
     this.#quietWritten = performance.now();
+    await this.#writeMark(present);
+  }
+
+  async #writeMark(present: PresentSet): Promise<void> {
     const mark = describe(present, present.point, this.#quiet, EMPTY);
     await writeMark(this.store, present.set, mark);
     await this.#replaceMark(present.set, mark);
+    this.options.onInstant?.();
   }
 
   async #closeIfDue(): Promise<void> {
@@ -248,6 +257,7 @@ export class ArchiveWriter {
     await this.#replaceMark(present.set, undefined);
     const { set } = present;
     this.options.onWritten?.({ bytes: written.size, keys: undefined, ageMs, set, instants: instants.length });
+    if (instants.length > 0) this.options.onInstant?.();
   }
 
   /** Removes the present mark after a later one, or an increment, has its instants. */

@@ -6,9 +6,8 @@
 import { createHash } from "node:crypto";
 import { Failure } from "../../lib/errors";
 import { CheckedFile, writeManifest } from "./checked-file";
-import type { IncrementManifest } from "./manifests";
-import { incrementFile, incrementManifestFile } from "./manifests";
-import { incrementName } from "./increment-name";
+import type { IncrementManifest, StoredIncrement } from "./manifests";
+import { incrementFile, incrementManifestFile, MANIFEST_VERSION } from "./manifests";
 import type { ArchiveStore } from "./store";
 
 type Facts = Pick<IncrementManifest, "size" | "sha256">;
@@ -97,4 +96,116 @@ class NamedIncrement implements PendingIncrement {
     await this.store.put(`${this.set}/${incrementName(manifest)}`, this.#pieces);
     return manifest;
   }
+}
+
+/**
+ * Highest number of instants of an increment whose manifest is its name. Together with its ending, a name has at most
+ * 230 bytes, because some servers store each part of a key as the name of a file.
+ */
+export const MOST_INSTANTS = 9;
+
+/** Parts of a millisecond that a name can tell apart. */
+const PARTS = 1_000;
+const BASE = 36;
+const HEAD = /^i(\d{16,})\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([\w-]{27})([\w-]{43})((?:\.[0-9a-z]+)*)\.aof$/;
+
+/**
+ * The name: offset, size, databases, replication ID and checksum, then the instants. Each instant is the difference to
+ * the instant before it. Names sort as the offsets do, and after `base.json`.
+ */
+export function incrementName(manifest: IncrementManifest): string {
+  const { from, size, databaseBefore, database, replid, sha256, instants } = manifest;
+  const numbers = [size, databaseBefore, database].map((each) => each.toString(BASE));
+  let [lastTime, lastOffset] = [0, from];
+  const differences = instants.flatMap(([time, offset]) => {
+    const parts = Math.round(time * PARTS);
+    const both = [parts - lastTime, offset - lastOffset].map((each) => each.toString(BASE));
+    [lastTime, lastOffset] = [parts, offset];
+    return both;
+  });
+  const hashes = [replid, sha256].map((each) => Buffer.from(each, "hex").toString("base64url")).join("");
+  return `i${[String(from).padStart(16, "0"), ...numbers, hashes, ...differences].join(".")}.aof`;
+}
+
+/** The manifest of a name. Undefined for other names. */
+export function parseIncrementName(name: string): IncrementManifest | undefined {
+  const [, first, size = "", before = "", after = "", replid = "", sha256 = "", tail = ""] = HEAD.exec(name) ?? [];
+  if (first === undefined) return undefined;
+  const from = Number(first);
+  const differences = tail.split(".").slice(1).map(parseNumber);
+  const instants: [number, number][] = [];
+  let [parts, offset] = [0, from];
+  for (let index = 0; index + 1 < differences.length; index += 2) {
+    parts += differences[index] ?? 0;
+    offset += differences[index + 1] ?? 0;
+    instants.push([parts / PARTS, offset]);
+  }
+  const hex = (text: string): string => Buffer.from(text, "base64url").toString("hex");
+  return {
+    version: MANIFEST_VERSION,
+    replid: hex(replid),
+    sha256: hex(sha256),
+    size: parseNumber(size),
+    from,
+    to: from + parseNumber(size),
+    databaseBefore: parseNumber(before),
+    database: parseNumber(after),
+    instants,
+  };
+}
+
+const parseNumber = (text: string): number => Number.parseInt(text, BASE);
+
+/**
+ * The longest chain of increments without a gap. Several processes may have written increments with the same commands,
+ * if a request of a killed process arrived late. Manifests without commands add their instants to the increment after
+ * them.
+ * @param offset end of the base
+ * @returns the chain, and whether there are commands after its end
+ */
+export function chainOf(
+  found: readonly StoredIncrement[],
+  offset: number,
+): { readonly chain: StoredIncrement[]; readonly hasLater: boolean } {
+  const at = new Map<number, StoredIncrement[]>();
+  for (const each of found) at.set(each.from, [...(at.get(each.from) ?? []), each]);
+  const reach = new Map<number, { readonly end: number; readonly next: StoredIncrement | undefined }>();
+  for (const from of [...at.keys()].sort((a, b) => b - a)) {
+    let best: { end: number; next: StoredIncrement | undefined } = { end: from, next: undefined };
+    for (const next of at.get(from) ?? []) {
+      if (next.size === 0) continue;
+      const end = reach.get(next.to)?.end ?? next.to;
+      if (end > best.end) best = { end, next };
+    }
+    reach.set(from, best);
+  }
+  const chain: StoredIncrement[] = [];
+  let next = offset;
+  for (;;) {
+    const here = at.get(next) ?? [];
+    const marks = here.filter(({ size }) => size === 0);
+    const increment = reach.get(next)?.next;
+    const quiet = spanOfMarks(marks);
+    const [mark] = marks;
+    if (increment === undefined) {
+      if (mark !== undefined) chain.push({ ...mark, instants: quiet });
+      break;
+    }
+    chain.push(marks.length === 0 ? increment : { ...increment, instants: merge(quiet, increment.instants) });
+    next = increment.to;
+  }
+  return { chain, hasLater: found.some(({ from, size }) => from > next && size > 0) };
+}
+
+type Instants = IncrementManifest["instants"];
+
+/** The instants of all manifests without commands at an offset, ascending. */
+function spanOfMarks(marks: readonly IncrementManifest[]): Instants {
+  return marks.flatMap(({ instants }) => instants).sort(([a], [b]) => a - b);
+}
+
+/** Instants without commands, and the later instants of the increment. */
+function merge(quiet: Instants, instants: Instants): Instants {
+  const first = instants[0]?.[0] ?? Infinity;
+  return [...quiet.filter(([time]) => time < first), ...instants];
 }

@@ -1,7 +1,7 @@
 /** The sets of a shard: a base, and increments that continue it. */
 import { BadInput } from "../../lib/errors";
 import { writeManifest } from "./checked-file";
-import { chainOf, parseIncrementName } from "./increment-name";
+import { chainOf, parseIncrementName } from "./increments";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import {
   BASE_FILE,

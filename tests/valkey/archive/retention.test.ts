@@ -1,0 +1,64 @@
+/** Which sets an archive may delete. */
+import { expect, it } from "vitest";
+import type { Catalog, CatalogPeriod, CatalogSet } from "../../../valkey/archive/catalog";
+import { commonSpans, spansOf } from "../../../valkey/archive/catalog";
+import type { Proof } from "../../../valkey/archive/keeping/proofs";
+import { obsoleteSets } from "../../../valkey/archive/keeping/retention";
+import { DirectoryStore } from "../../../valkey/archive/store";
+
+/** A set with instants every second from a time until a time, seconds. */
+function set(from: number, to: number, damage?: string): CatalogSet {
+  const instants = Array.from({ length: to - from + 1 }, (_, index): [number, number] => [
+    (from + index) * 1000,
+    index,
+  ]);
+  const base = { startedAt: from * 1000, size: 1 };
+  const increments = [{ size: 1, instants }];
+  return {
+    spans: spansOf(instants),
+    bytes: 1,
+    set: { name: `set-${from}`, base, increments, damage } as unknown as CatalogSet["set"],
+  };
+}
+
+function period(name: string, ...sets: readonly CatalogSet[]): CatalogPeriod {
+  const shard = { name: "shard-0", slots: undefined };
+  return {
+    period: { version: 1, name, startedAt: 0, endedAt: undefined, shards: [shard] },
+    shards: [{ ...shard, store: new DirectoryStore("none"), sets }],
+    spans: commonSpans([sets.flatMap(({ spans }) => spans)]),
+  };
+}
+
+const OWNER = { deployment: "shop", mode: "replication" as const, nodes: [] };
+const obsolete = (from: number, periods: readonly CatalogPeriod[], proven?: [string, string]): string[] => {
+  const catalog: Catalog = { owner: OWNER, periods, damaged: [] };
+  const shards = proven === undefined ? [] : [{ shard: "shard-0", set: proven[1], instant: 0 }];
+  const proof: Proof | undefined =
+    proven === undefined ? undefined : { provenAt: 0, period: proven[0], keys: 1, shards };
+  return obsoleteSets(catalog, proof, from * 1000).map((each) => `${each.period}/${each.set}`);
+};
+const THREE = period("p", set(0, 11), set(10, 21), set(20, 30));
+
+it("deletes whole sets that no instant of the kept time needs, oldest first", () => {
+  expect(obsolete(11, [THREE])).toEqual([]);
+  expect(obsolete(12, [THREE])).toEqual(["p/set-0"]);
+  expect(obsolete(22, [THREE])).toEqual(["p/set-0", "p/set-10"]);
+});
+
+it("keeps the sets of the last proof, and the last whole set however old it is", () => {
+  expect(obsolete(1000, [THREE], ["p", "set-0"])).toEqual(["p/set-10"]);
+  expect(obsolete(1000, [THREE])).toEqual(["p/set-0", "p/set-10"]);
+  const begun: CatalogSet = { ...set(40, 40), spans: [] };
+  expect(obsolete(1000, [period("p", set(0, 11), set(10, 21), begun)])).toEqual(["p/set-0"]);
+});
+
+it("deletes sets of earlier periods, but not those that the last time needs", () => {
+  expect(obsolete(1000, [period("o", set(0, 5)), THREE])).toEqual(["o/set-0", "p/set-0", "p/set-10"]);
+  expect(obsolete(1000, [period("o", set(0, 5)), period("p")])).toEqual([]);
+});
+
+it("does not delete damaged sets, and nothing while nothing can be restored", () => {
+  expect(obsolete(1000, [period("p", set(0, 11, "lacks a file"), set(10, 21))])).toEqual([]);
+  expect(obsolete(1000, [period("p", { ...set(0, 5), spans: [] }, { ...set(6, 9), spans: [] })])).toEqual([]);
+});

@@ -1,0 +1,213 @@
+/** Archives one shard: follows its stream into a set, and begins a new set on schedule before the old one ends. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { epochMs } from "../../lib/clock";
+import { Failure, messageOf } from "../../lib/errors";
+import { pause } from "../../lib/polling";
+import type { Semaphore } from "../../lib/semaphore";
+import type { Deployment } from "../deployment";
+import { followStream } from "../replication-stream/follow";
+import type { StreamSource } from "../replication-stream/replica-link";
+import type { WrittenFile } from "./archive-writer";
+import { ArchiveWriter, resumePoint } from "./archive-writer";
+import type { ArchiveSet } from "./manifests";
+import type { Period } from "./periods";
+import { shardStore } from "./periods";
+import { listSets, readSet } from "./sets";
+import { chooseSource, readLayout, sourceAt } from "./shard-layout";
+import type { ArchiveStore } from "./store";
+
+export type ArchiveEvent =
+  /** A period begins or goes on. */
+  | { readonly kind: "period"; readonly period: Period; readonly isNew: boolean }
+  /** The program connects to a node. */
+  | { readonly kind: "connect"; readonly shard: string; readonly node: string }
+  /** The stream goes on where the archive ended. */
+  | { readonly kind: "continued"; readonly shard: string }
+  | { readonly kind: "written"; readonly shard: string; readonly file: WrittenFile }
+  /** The deployment cannot be archived at this moment. */
+  | { readonly kind: "waiting"; readonly why: string }
+  /** A new base on schedule has failed. The present set goes on, and a later base replaces it. */
+  | { readonly kind: "postponed"; readonly shard: string; readonly why: string }
+  /** Slots have moved, so the period has ended. */
+  | { readonly kind: "moved" };
+
+export interface ArchiveOptions {
+  readonly store: ArchiveStore;
+  readonly deployment: Deployment;
+  /** Directory for what the store has not taken yet. It is created if it does not exist. */
+  readonly spoolDirectory: string;
+  /** Highest number of bytes of each shard that may wait for the store. @default 1 GiB */
+  readonly spoolLimit?: number | undefined;
+  /** Time after which a shard gets a new set with a new base, milliseconds. @default a day */
+  readonly baseEveryMs?: number | undefined;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: ArchiveEvent) => void;
+}
+
+const SPOOL_BYTES = 1024 ** 3;
+const DAY_MS = 86_400_000;
+/** Longest time until a new base is tried again after a failure, milliseconds. */
+const POSTPONE_MS = 600_000;
+/** Interval at which the age of the base is checked, milliseconds. */
+const CHECK_MS = 1_000;
+
+interface ShardName {
+  readonly name: string;
+  readonly index: number;
+}
+
+/** Follows a shard until the signal. @throws the errors of `archiveDeployment` */
+export async function archiveShard(
+  options: ArchiveOptions,
+  period: Period,
+  shard: ShardName,
+  bases: Semaphore,
+): Promise<undefined> {
+  const { signal } = options;
+  const sets = shardStore(options.store, period, shard.name);
+  await sets.removePending("");
+  const resume = await lastSet(sets);
+  let number = 0;
+  const begin = (from?: ArchiveSet): SetFollower => new SetFollower(options, period, shard, sets, number++, from);
+  let current = begin(resume);
+  try {
+    for (;;) {
+      await Promise.race([current.done, awaitDue(current, options)]);
+      const next = await bases.run(() => succeed(current, begin, options, shard));
+      if (next === undefined) continue;
+      const old = current;
+      current = next;
+      await old.end();
+    }
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) throw error;
+    throw new Failure(`${shard.name}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    await current.end().catch(() => undefined);
+  }
+}
+
+/** Waits until a set is so old that a new one is due. @throws the signal's reason */
+async function awaitDue(current: SetFollower, { baseEveryMs = DAY_MS, signal }: ArchiveOptions): Promise<void> {
+  while (!current.isEnded && epochMs() < current.notBefore + baseEveryMs)
+    await pause(Math.min(CHECK_MS, baseEveryMs), signal);
+}
+
+/**
+ * Begins a set, and waits until it has an instant. Until then, the present set goes on, so no time is lost.
+ * @returns undefined if the new set failed
+ */
+async function succeed(
+  current: SetFollower,
+  begin: () => SetFollower,
+  { onEvent, baseEveryMs = DAY_MS }: ArchiveOptions,
+  { name }: ShardName,
+): Promise<SetFollower | undefined> {
+  const next = begin();
+  try {
+    const ready = next.hasInstant.then(() => true);
+    const failed = next.done.then(
+      () => new Failure("it has ended"),
+      (error: unknown) => error,
+    );
+    const outcome = await Promise.race([ready, failed, current.done]);
+    if (outcome === true) return next;
+    current.notBefore = epochMs() - baseEveryMs + Math.min(POSTPONE_MS, baseEveryMs);
+    onEvent({ kind: "postponed", shard: name, why: messageOf(outcome) });
+    return undefined;
+  } catch (error) {
+    await next.end().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Follows a stream into one set. A stream that is interrupted begins a new one. */
+class SetFollower {
+  /** Time of the base, or of a new attempt after a failure, milliseconds since the epoch. Infinity before the base. */
+  notBefore: number;
+  isEnded = false;
+  /** Settled when the stream ends. */
+  readonly done: Promise<void>;
+  readonly hasInstant: Promise<void>;
+  readonly #stop = new AbortController();
+  #reportInstant: () => void = () => undefined;
+
+  /** @param resume set that is continued. Undefined for a new base */
+  constructor(
+    private readonly options: ArchiveOptions,
+    private readonly period: Period,
+    private readonly shard: ShardName,
+    private readonly sets: ArchiveStore,
+    private readonly number: number,
+    private readonly resume: ArchiveSet | undefined,
+  ) {
+    this.notBefore = resume?.base.startedAt ?? Infinity;
+    this.hasInstant = new Promise((resolve) => {
+      this.#reportInstant = resolve;
+    });
+    this.done = this.#follow().finally(() => {
+      this.isEnded = true;
+    });
+    // Whoever waits for it gets the error. Nobody has to.
+    this.done.catch(() => undefined);
+  }
+
+  /** Ends the stream after what has arrived is in the store. @throws the store's error */
+  async end(): Promise<void> {
+    this.#stop.abort(new Failure("a new set has begun"));
+    await this.done.catch((error: unknown) => {
+      if (error !== this.#stop.signal.reason) throw error;
+    });
+  }
+
+  async #follow(): Promise<void> {
+    const { spoolDirectory, spoolLimit = SPOOL_BYTES, onEvent } = this.options;
+    const shard = this.shard.name;
+    const signal = AbortSignal.any([this.options.signal, this.#stop.signal]);
+    const writer = new ArchiveWriter(
+      this.sets,
+      {
+        onWritten: (file) => {
+          onEvent({ kind: "written", shard, file });
+        },
+        onInstant: () => {
+          this.#reportInstant();
+        },
+      },
+      this.resume,
+    );
+    const own = join(spoolDirectory, shard, String(this.number));
+    await mkdir(own, { recursive: true, mode: 0o700 });
+    const resume = this.resume === undefined ? undefined : resumePoint(this.resume).position;
+    const following = { source: () => this.#source(), spoolDirectory: own, spoolLimit, signal, resume };
+    try {
+      for await (const item of followStream(following)) {
+        if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
+        if (item.event.kind === "base") this.notBefore = item.event.at;
+        await writer.write(item);
+      }
+    } finally {
+      await writer.close();
+    }
+  }
+
+  async #source(): Promise<StreamSource> {
+    const { deployment, onEvent } = this.options;
+    const { name, index } = this.shard;
+    const { shards } = await readLayout(deployment);
+    const slots = this.period.shards[index]?.slots;
+    const live = shards.find((each) => each.slots === slots);
+    const node = live === undefined ? undefined : chooseSource(live);
+    if (node === undefined) throw new Failure(`no node of ${name} can be followed: it has no primary that answers`);
+    onEvent({ kind: "connect", shard: name, node: node.name });
+    return sourceAt(deployment, node);
+  }
+}
+
+/** The newest set. Undefined if there is none, or if it is damaged or lacks files: then a new set begins. */
+async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
+  const name = (await listSets(store)).at(-1);
+  const set = name === undefined ? undefined : await readSet(store, name).catch(() => undefined);
+  return set?.damage === undefined ? set : undefined;
+}

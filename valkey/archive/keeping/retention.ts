@@ -1,0 +1,68 @@
+/** Deletes old sets of an archive. */
+import type { Catalog, CatalogSet } from "../catalog";
+import { chooseRestore, readCatalog } from "../catalog";
+import { deleteSet, finishDeletions } from "../sets";
+import type { Place } from "../store";
+import type { Proof } from "./proofs";
+import { readLastProof } from "./proofs";
+
+/** A set by the names of its period and its shard. */
+export interface NamedSet {
+  readonly period: string;
+  readonly shard: string;
+  readonly set: string;
+}
+
+const keyOf = ({ period, shard, set }: NamedSet): string => `${period}/${shard}/${set}`;
+
+/**
+ * The sets that no instant from a time on needs, oldest first. A set stays if the last time of the archive needs it, or
+ * if the last proof names it. The newest set of a shard stays in the last period, and so does a damaged set. Pure.
+ * @param from beginning of the time that is kept, milliseconds since the epoch
+ */
+export function obsoleteSets(catalog: Catalog, proof: Proof | undefined, from: number): NamedSet[] {
+  const latest = chooseRestore(catalog, undefined);
+  // Nothing can be restored, so nothing is known to be of no use.
+  if (typeof latest === "string") return [];
+  const kept = new Set([
+    ...latest.shards.map(({ name, set }) => keyOf({ period: latest.period.name, shard: name, set: set.name })),
+    ...(proof?.shards ?? []).map(({ shard, set }) => keyOf({ period: proof?.period ?? "", shard, set })),
+  ]);
+  const last = catalog.periods.at(-1)?.period;
+  const found: (NamedSet & { readonly end: number })[] = [];
+  for (const { period, shards } of catalog.periods)
+    for (const { name: shard, sets } of shards)
+      for (const each of period === last ? sets.slice(0, -1) : sets) {
+        const named = { period: period.name, shard, set: each.set.name };
+        const end = endOf(each);
+        if (end < from && each.set.damage === undefined && !kept.has(keyOf(named))) found.push({ ...named, end });
+      }
+  return found.toSorted((a, b) => a.end - b.end).map(({ period, shard, set }) => ({ period, shard, set }));
+}
+
+/** Last time that a set can restore. For a set without instants, the time of its base. */
+function endOf({ set, spans }: CatalogSet): number {
+  const instants = set.increments.flatMap((each) => each.instants.map(([time]) => time));
+  return Math.max(set.base.startedAt, spans.at(-1)?.to ?? 0, ...instants.slice(-1));
+}
+
+/**
+ * Deletes the sets that no instant of the kept time needs. Only the process with the lease may call it.
+ * @param from beginning of the kept time, milliseconds since the epoch
+ * @returns the deleted sets
+ */
+export async function deleteObsoleteSets(place: Place, from: number): Promise<NamedSet[]> {
+  const catalog = await readCatalog(place, place.label);
+  for (const { shards } of catalog.periods) for (const { store } of shards) await finishDeletions(store);
+  const obsolete = obsoleteSets(catalog, await readLastProof(place), from);
+  const stores = new Map(
+    catalog.periods.flatMap(({ period, shards }) =>
+      shards.map(({ name, store }) => [`${period.name}/${name}`, store] as const),
+    ),
+  );
+  for (const { period, shard, set } of obsolete) {
+    const store = stores.get(`${period}/${shard}`);
+    if (store !== undefined) await deleteSet(store, set);
+  }
+  return obsolete;
+}
