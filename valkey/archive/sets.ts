@@ -47,7 +47,7 @@ const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || 
 export async function deleteSet(store: ArchiveStore, name: string): Promise<void> {
   await writeManifest(store, `${name}/${DELETED}`, { version: MANIFEST_VERSION });
   await store.remove(`${name}/${BASE_MANIFEST}`);
-  await store.remove(name, DELETED);
+  await store.removeFolder(name, DELETED);
 }
 
 /** Goes on with deletions that were interrupted. */

@@ -35,11 +35,13 @@ export interface ArchiveStore {
   removePending(folder: string): Promise<void>;
   /** Bytes of a visible file. @throws the store's error, when the first piece is read */
   read(name: string): AsyncIterable<Buffer>;
+  /** Removes a file. Does nothing if there is none. */
+  remove(name: string): Promise<void>;
   /**
-   * Removes a file, or a folder with everything in it. Does nothing if there is neither.
+   * Removes a folder with everything in it. Does nothing if there is none.
    * @param last name of a file in the folder that is removed after all others
    */
-  remove(name: string, last?: string): Promise<void>;
+  removeFolder(name: string, last: string): Promise<void>;
 }
 
 /** The right to write to a place. Only one process at a time has it. */
@@ -69,7 +71,8 @@ export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
     list: (name, most) => store.list(inside(name), most),
     removePending: (name) => store.removePending(inside(name)),
     read: (name) => store.read(inside(name)),
-    remove: (name, last) => store.remove(inside(name), last),
+    remove: (name) => store.remove(inside(name)),
+    removeFolder: (name, last) => store.removeFolder(inside(name), last),
   };
 }
 
@@ -127,9 +130,13 @@ export class DirectoryStore implements Place {
     return createReadStream(join(this.path, name), { highWaterMark: 1024 ** 2 });
   }
 
-  async remove(name: string, last?: string): Promise<void> {
-    if (last !== undefined)
-      for (const each of await this.list(name)) if (each !== last) await this.remove(`${name}/${each}`);
+  async remove(name: string): Promise<void> {
+    await rm(join(this.path, name), { force: true });
+  }
+
+  async removeFolder(name: string, last: string): Promise<void> {
+    for (const each of await this.list(name))
+      if (each !== last) await rm(join(this.path, name, each), { recursive: true, force: true });
     await rm(join(this.path, name), { recursive: true, force: true });
   }
 

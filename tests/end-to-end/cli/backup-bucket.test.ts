@@ -38,7 +38,7 @@ const increments = (): number => server.requests.filter((each) => /^PUT .*\/i\d{
 it("loses nothing when it is killed and when the bucket is away, and restores with a PASS", async () => {
   await withNode(shop, 0, (primary) => writeDataSet(primary, 41, 100));
   const killed = await archive();
-  await killed.printed(/shard-0: base with \d+ keys/);
+  await killed.printed(/shard-0: base with [\d,]+ keys/);
   const second = await place.run(["archive", ...servers(), "--into", "s3://backups/shop", ...at()], environment());
   expect(second.status, second.output).toBe(2);
   expect(second.output).toContain("a different process archives into s3://backups/shop");
@@ -107,7 +107,7 @@ it("ends with one message when the bucket refuses, and says everything that is w
   );
   server.refusal = undefined;
   const running = await archive();
-  await running.printed(/shard-0: base with \d+ keys/);
+  await running.printed(/shard-0: base with [\d,]+ keys/);
   server.refusal = "ExpiredToken";
   await withNode(shop, 0, (primary) => primary.set("one", "more"));
   const ended = await running.ended;

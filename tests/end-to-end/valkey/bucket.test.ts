@@ -63,7 +63,7 @@ it("has small files, files in parts and folders, and removes the last file last"
   await store.put("p/set/zz", []);
   await store.removePending("p");
   server.requests.length = 0;
-  await store.remove("p/set", "base.rdb");
+  await store.removeFolder("p/set", "base.rdb");
   const removed = server.requests.filter((each) => each.startsWith("DELETE")).map((each) => each.split("?")[0]);
   expect(removed.slice(0, 2).map((each) => each?.split("/").at(-1))).toEqual(["zz", "base.rdb"]);
   expect(await store.list("p")).toEqual(["a.json"]);

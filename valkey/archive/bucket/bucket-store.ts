@@ -116,14 +116,17 @@ export class BucketStore implements Place {
     }
   }
 
-  async remove(name: string, last?: string): Promise<void> {
+  async remove(name: string): Promise<void> {
+    await this.#delete(this.#key(name));
+  }
+
+  async removeFolder(name: string, last: string): Promise<void> {
     const folder = this.#key(`${name}/`);
-    const final = last === undefined ? undefined : folder + last;
+    const final = folder + last;
     const limit = new Semaphore(REMOVALS);
     for await (const { keys } of this.#pages(folder, "", Infinity))
       await Promise.all(keys.filter((key) => key !== final).map((key) => limit.run(() => this.#delete(key))));
-    if (final !== undefined) await this.#delete(final);
-    await this.#delete(this.#key(name));
+    await this.#delete(final);
   }
 
   async lease(signal: AbortSignal): Promise<Lease | undefined> {
