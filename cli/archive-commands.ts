@@ -13,8 +13,8 @@ interface Context {
 function addBucketOptions(command: Command): Command {
   return command
     .optionsGroup("Bucket (credentials from the environment or the machine's role):")
-    .option("--endpoint <url>", "URL of an S3 server (default: AWS)")
-    .option("--region <name>", "region of the bucket (default: AWS_REGION, or us-east-1 with --endpoint)")
+    .option("--endpoint <url>", "URL of an S3 server; without it, AWS")
+    .option("--region <name>", "region of the bucket; without it, AWS_REGION, or us-east-1 with --endpoint")
     .option("--encryption <kind>", "none, AES256, aws:kms or aws:kms:KEY; none is the bucket's default (default: none)")
     .option("--path-style", "bucket in the path of requests; always with --endpoint")
     .optionsGroup("Options:");
@@ -39,9 +39,15 @@ function addArchive({ program, signal, finish }: Context): void {
     .argument("[stack]", "name of a deployed stack of the platform host (default: the servers of the options)");
   addBucketOptions(addServerOptions(command))
     .option("--into <place>", "folder, made if it does not exist, or s3://BUCKET/PREFIX (required)")
-    .option("--spool <folder>", "folder for what the place has not taken yet (default: in the archive or the cache)")
+    .option(
+      "--spool <folder>",
+      "folder for what the place has not taken yet; without it, a folder in the archive or in the cache",
+    )
     .option("--base-every <time>", "time after which a shard gets a new set with a new base (default: 1d)")
-    .option("--keep <time>", "time that can be restored; older sets are deleted (default: nothing is deleted)")
+    .option(
+      "--keep <time>",
+      "time that can be restored, such as 7d; older sets are deleted; without it, nothing is deleted",
+    )
     .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: none)")
     .option("--deployment <name>", "deployment of the stack (required if the stack has several)")
     .action(async (stack: string | undefined, values: Values) => {

@@ -9,6 +9,7 @@ import { DEFAULT_REPLICAS, DEFAULT_TTL } from "../../cli/commands/restore";
 import { watchSchema } from "../../cli/commands/watch";
 import { soakOptions } from "../../cli/options/soak-options";
 import { buildProgram } from "../../cli/program";
+import { DEFAULT_BASE_EVERY_MS } from "../../valkey/archive/archive-shard";
 import { parseSize } from "../../lib/units";
 import { never } from "../support/valkey/real";
 
@@ -44,6 +45,7 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     confirmations: DEFAULT_SEARCH.confirmations,
   },
   compare: { precision: DEFAULT_PRECISION },
+  archive: { "base-every": `${DEFAULT_BASE_EVERY_MS / 86_400_000}d` },
   restore: { replicas: DEFAULT_REPLICAS, ttl: DEFAULT_TTL },
   watch: { every: watchSchema.parse({}).every },
   recommend: {

@@ -46,7 +46,8 @@ export interface ArchiveOptions {
 }
 
 const SPOOL_BYTES = 1024 ** 3;
-const DAY_MS = 86_400_000;
+/** Time after which a shard gets a new set by default, milliseconds: a day. */
+export const DEFAULT_BASE_EVERY_MS = 86_400_000;
 /** Longest time until a new base is tried again after a failure, milliseconds. */
 const POSTPONE_MS = 600_000;
 /** Interval at which the age of the base is checked, milliseconds. */
@@ -89,7 +90,7 @@ export async function archiveShard(
 }
 
 /** Waits until a set is so old that a new one is due. @throws the signal's reason */
-async function awaitDue(current: SetFollower, { baseEveryMs = DAY_MS, signal }: ArchiveOptions): Promise<void> {
+async function awaitDue(current: SetFollower, { baseEveryMs = DEFAULT_BASE_EVERY_MS, signal }: ArchiveOptions): Promise<void> {
   while (!current.isEnded && epochMs() < current.notBefore + baseEveryMs)
     await pause(Math.min(CHECK_MS, baseEveryMs), signal);
 }
@@ -101,7 +102,7 @@ async function awaitDue(current: SetFollower, { baseEveryMs = DAY_MS, signal }: 
 async function succeed(
   current: SetFollower,
   begin: () => SetFollower,
-  { onEvent, baseEveryMs = DAY_MS }: ArchiveOptions,
+  { onEvent, baseEveryMs = DEFAULT_BASE_EVERY_MS }: ArchiveOptions,
   { name }: ShardName,
 ): Promise<SetFollower | undefined> {
   const next = begin();
