@@ -131,9 +131,10 @@ async function archiveInto(
   const signal = AbortSignal.any([stop, lease.lost]);
   const spoolDirectory = makeSpool(place, spoolFolder);
   const log = new ArchiveLog();
+  const liveSets = new Set<string>();
   let cleaning = Promise.resolve();
   const clean = (): void => {
-    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs));
+    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs, liveSets));
   };
   const timer = setInterval(() => {
     log.report();
@@ -146,6 +147,7 @@ async function archiveInto(
       deployment,
       spoolDirectory,
       baseEveryMs,
+      liveSets,
       signal,
       onEvent: (event) => {
         log.add(event);
@@ -165,9 +167,9 @@ async function archiveInto(
 }
 
 /** Deletes old sets. A failure does not end the archive, because the next call tries again. */
-async function deleteOld(place: Place, keepMs: number): Promise<void> {
+async function deleteOld(place: Place, keepMs: number, live: ReadonlySet<string>): Promise<void> {
   try {
-    for (const { period, shard, set } of await deleteObsoleteSets(place, Date.now() - keepMs))
+    for (const { period, shard, set } of await deleteObsoleteSets(place, Date.now() - keepMs, live))
       print(`${formatTime(Date.now())} ${shard}: deleted set ${period}/${shard}/${set}`);
   } catch (error) {
     print(`${formatTime(Date.now())} old sets were not deleted: ${messageOf(error)}`);

@@ -41,6 +41,8 @@ export interface ArchiveOptions {
   readonly spoolLimit?: number | undefined;
   /** Time after which a shard gets a new set with a new base, milliseconds. @default a day */
   readonly baseEveryMs?: number | undefined;
+  /** Receives the sets that are being written, as PERIOD/SHARD/SET. */
+  readonly liveSets?: Set<string> | undefined;
   readonly signal: AbortSignal;
   readonly onEvent: (event: ArchiveEvent) => void;
 }
@@ -132,6 +134,7 @@ class SetFollower {
   readonly done: Promise<void>;
   readonly hasInstant: Promise<void>;
   readonly #stop = new AbortController();
+  #live: string | undefined;
   #reportInstant: () => void = () => undefined;
 
   /** @param resume set that is continued. Undefined for a new base */
@@ -183,14 +186,29 @@ class SetFollower {
     const resume = this.resume === undefined ? undefined : resumePoint(this.resume).position;
     const following = { source: () => this.#source(), spoolDirectory: own, spoolLimit, signal, resume };
     try {
+      this.#setLive(this.resume?.name);
       for await (const item of followStream(following)) {
         if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
         if (item.event.kind === "base") this.notBefore = item.event.at;
         await writer.write(item);
+        this.#setLive(writer.set);
       }
     } finally {
-      await writer.close();
+      try {
+        await writer.close();
+      } finally {
+        this.#setLive(undefined);
+      }
     }
+  }
+
+  #setLive(set: string | undefined): void {
+    const live = set === undefined ? undefined : `${this.period.name}/${this.shard.name}/${set}`;
+    if (live === this.#live) return;
+    const { liveSets } = this.options;
+    if (live !== undefined) liveSets?.add(live);
+    if (this.#live !== undefined) liveSets?.delete(this.#live);
+    this.#live = live;
   }
 
   async #source(): Promise<StreamSource> {

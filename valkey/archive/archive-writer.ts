@@ -106,6 +106,11 @@ export class ArchiveWriter {
     if (last?.size === 0) this.#quiet = ends(last.instants);
   }
 
+  /** Name of the set that is being written. Undefined before the first base and after an error. */
+  get set(): string | undefined {
+    return this.#base?.set ?? this.#present?.set;
+  }
+
   /**
    * Writes an item.
    * @throws RdbCorrupt for a damaged RDB file, and the store's error. Then the set ends after its last whole increment

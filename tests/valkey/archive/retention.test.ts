@@ -49,6 +49,10 @@ it("deletes whole sets that no instant of the kept time needs, oldest first", ()
 it("keeps the sets of the last proof, and the last whole set however old it is", () => {
   expect(obsolete(1000, [THREE], ["p", "set-0"])).toEqual(["p/set-10"]);
   expect(obsolete(1000, [THREE])).toEqual(["p/set-0", "p/set-10"]);
+  const catalog: Catalog = { owner: OWNER, periods: [THREE], damaged: [] };
+  expect(obsoleteSets(catalog, undefined, 10 ** 6, new Set(["p/shard-0/set-10"])).map(({ set: name }) => name)).toEqual(
+    ["set-0"],
+  );
   const begun: CatalogSet = { ...set(40, 40), spans: [] };
   expect(obsolete(1000, [period("p", set(0, 11), set(10, 21), begun)])).toEqual(["p/set-0"]);
 });

@@ -19,12 +19,19 @@ const keyOf = ({ period, shard, set }: NamedSet): string => `${period}/${shard}/
  * The sets that no instant from a time on needs, oldest first. A set stays if the last time of the archive needs it, or
  * if the last proof names it. The newest set of a shard stays in the last period, and so does a damaged set. Pure.
  * @param from beginning of the time that is kept, milliseconds since the epoch
+ * @param live sets that are being written, as PERIOD/SHARD/SET. They stay
  */
-export function obsoleteSets(catalog: Catalog, proof: Proof | undefined, from: number): NamedSet[] {
+export function obsoleteSets(
+  catalog: Catalog,
+  proof: Proof | undefined,
+  from: number,
+  live: ReadonlySet<string> = new Set(),
+): NamedSet[] {
   const latest = chooseRestore(catalog, undefined);
   // Nothing can be restored, so nothing is known to be of no use.
   if (typeof latest === "string") return [];
   const kept = new Set([
+    ...live,
     ...latest.shards.map(({ name, set }) => keyOf({ period: latest.period.name, shard: name, set: set.name })),
     ...(proof?.shards ?? []).map(({ shard, set }) => keyOf({ period: proof?.period ?? "", shard, set })),
   ]);
@@ -49,12 +56,13 @@ function endOf({ set, spans }: CatalogSet): number {
 /**
  * Deletes the sets that no instant of the kept time needs. Only the process with the lease may call it.
  * @param from beginning of the kept time, milliseconds since the epoch
+ * @param live sets that are being written, as PERIOD/SHARD/SET. They stay
  * @returns the deleted sets
  */
-export async function deleteObsoleteSets(place: Place, from: number): Promise<NamedSet[]> {
+export async function deleteObsoleteSets(place: Place, from: number, live: ReadonlySet<string>): Promise<NamedSet[]> {
   const catalog = await readCatalog(place, place.label);
   for (const { shards } of catalog.periods) for (const { store } of shards) await finishDeletions(store);
-  const obsolete = obsoleteSets(catalog, await readLastProof(place), from);
+  const obsolete = obsoleteSets(catalog, await readLastProof(place), from, live);
   const stores = new Map(
     catalog.periods.flatMap(({ period, shards }) =>
       shards.map(({ name, store }) => [`${period.name}/${name}`, store] as const),
