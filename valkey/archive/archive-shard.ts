@@ -6,8 +6,10 @@ import { Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { Semaphore } from "../../lib/semaphore";
 import type { Deployment } from "../deployment";
+import type { DeploymentNode } from "../node";
 import { followStream } from "../replication-stream/follow";
 import type { StreamSource } from "../replication-stream/replica-link";
+import { infoNumber, parseInfo } from "../topology/replies";
 import type { WrittenFile } from "./archive-writer";
 import { ArchiveWriter, resumePoint } from "./archive-writer";
 import type { ArchiveSet } from "./manifests";
@@ -84,8 +86,11 @@ export async function archiveShard(
       await old.end();
     }
   } catch (error) {
-    if (signal.aborted && error === signal.reason) throw error;
-    throw new Failure(`${shard.name}: ${messageOf(error)}`, { cause: error });
+    const isStopped = signal.aborted && error === signal.reason;
+    // After a stop, the last increment can still fail.
+    const last: unknown = isStopped ? await current.done.catch((each: unknown) => each) : error;
+    if (isStopped && (last === undefined || last === error)) throw error;
+    throw new Failure(`${shard.name}: ${messageOf(last)}`, { cause: last });
   } finally {
     await current.end().catch(() => undefined);
   }
@@ -135,6 +140,8 @@ class SetFollower {
   readonly hasInstant: Promise<void>;
   readonly #stop = new AbortController();
   #live: string | undefined;
+  /** Memory of the followed server. Its base is hardly ever larger. */
+  #expectedBytes: number | undefined;
   #reportInstant: () => void = () => undefined;
 
   /** @param resume set that is continued. Undefined for a new base */
@@ -175,6 +182,7 @@ class SetFollower {
         onWritten: (file) => {
           onEvent({ kind: "written", shard, file });
         },
+        expectedBytes: () => this.#expectedBytes,
         onInstant: () => {
           this.#reportInstant();
         },
@@ -220,7 +228,22 @@ class SetFollower {
     const node = live === undefined ? undefined : chooseSource(live);
     if (node === undefined) throw new Failure(`no node of ${name} can be followed: it has no primary that answers`);
     onEvent({ kind: "connect", shard: name, node: node.name });
+    this.#expectedBytes = await usedMemory(deployment, node);
     return sourceAt(deployment, node);
+  }
+}
+
+/** Memory that a server uses, bytes. Undefined if it does not say. */
+async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise<number | undefined> {
+  try {
+    const connection = await deployment.connect(node);
+    try {
+      return infoNumber(parseInfo(await connection.info("memory")), "used_memory");
+    } finally {
+      connection.disconnect();
+    }
+  } catch {
+    return undefined;
   }
 }
 

@@ -9,6 +9,7 @@ import { takeBucketLease } from "../../../valkey/archive/bucket/bucket-lease";
 import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import type { BucketLocation } from "../../../valkey/archive/bucket/location";
 import { Requests } from "../../../valkey/archive/bucket/requests";
+import { partSize } from "../../../valkey/archive/bucket/upload";
 import { deleteSet, listSets, readSet } from "../../../valkey/archive/sets";
 import { folderOf } from "../../../valkey/archive/store";
 import { commands, writeBase } from "../../support/valkey/archived-items";
@@ -67,6 +68,12 @@ it("has small files, files in parts and folders, and removes the last file last"
   const removed = server.requests.filter((each) => each.startsWith("DELETE")).map((each) => each.split("?")[0]);
   expect(removed.slice(0, 2).map((each) => each?.split("/").at(-1))).toEqual(["zz", "base.rdb"]);
   expect(await store.list("p")).toEqual(["a.json"]);
+});
+
+it("sends a large file in at most 10,000 parts", () => {
+  expect(partSize()).toBe(8 * 1024 ** 2);
+  for (const expected of [1, 10 ** 9, 10 ** 11, 10 ** 12])
+    expect((2 * expected) / partSize(expected)).toBeLessThanOrEqual(10_000);
 });
 
 it("lists more names than one reply has", async () => {
