@@ -16,6 +16,9 @@ import { Place } from "../../support/command";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { never, Sandbox, withNode } from "../../support/valkey/real";
 
+/** Time limit of a test with several restores, on a busy machine. */
+const SLOW_MS = 300_000;
+
 let sandbox: Sandbox;
 let place: Place;
 let shop: Deployment;
@@ -58,33 +61,37 @@ async function call({ mode, nodes, access }: Deployment, ...args: readonly strin
   });
 }
 
-it("copies the keys of a pattern of database 0 into a cluster, each equal, and keeps those that exist", async () => {
-  const args = ["--keys", "{tag*", "--keys", "[0-9]*"];
-  const first = await call(cluster, ...args);
-  expect(first.status, first.output).toBe(0);
-  const [, count = ""] =
-    /REPLAY into cluster: PASS — (\d+) copied, 0 kept, 0 expired, 0 differing\./.exec(first.output) ?? [];
-  expect(Number(count)).toBeGreaterThan(50);
-  const files = await Promise.all([0, 1, 2].map((index) => snapshot(cluster, index)));
-  const compared = await compareRdbs(
-    [{ open: () => readFileInPieces(saved), isWanted: ({ key }) => /^({tag|\d)/.test(key.toString("latin1")) }],
-    files.map((file, index) => ({
-      open: () => readFileInPieces(file),
-      ranges: distributeSlots(3).slice(index, index + 1),
-    })),
-    { scope: "replicated" },
-  );
-  expect(compared.map(({ differing, keys }) => [differing, keys[0] === keys[1]])).toEqual(
-    [0, 1, 2].map(() => [0, true]),
-  );
-  expect(compared.reduce((sum, { keys }) => sum + keys[1], 0)).toBe(Number(count));
-  const second = await call(cluster, ...args);
-  expect(second.output).toContain(`PASS — 0 copied, ${count} kept, 0 expired, 0 differing.`);
-  const third = await call(cluster, ...args, "--overwrite", "--ttl", "remaining");
-  expect(third.status, third.output).toBe(0);
-  expect(third.output).toContain(`PASS — ${count} copied, 0 kept, 0 expired, 0 differing.`);
-  expect(place.living()).toEqual([]);
-});
+it(
+  "copies the keys of a pattern of database 0 into a cluster, each equal, and keeps those that exist",
+  async () => {
+    const args = ["--keys", "{tag*", "--keys", "[0-9]*"];
+    const first = await call(cluster, ...args);
+    expect(first.status, first.output).toBe(0);
+    const [, count = ""] =
+      /REPLAY into cluster: PASS — (\d+) copied, 0 kept, 0 expired, 0 differing\./.exec(first.output) ?? [];
+    expect(Number(count)).toBeGreaterThan(50);
+    const files = await Promise.all([0, 1, 2].map((index) => snapshot(cluster, index)));
+    const compared = await compareRdbs(
+      [{ open: () => readFileInPieces(saved), isWanted: ({ key }) => /^({tag|\d)/.test(key.toString("latin1")) }],
+      files.map((file, index) => ({
+        open: () => readFileInPieces(file),
+        ranges: distributeSlots(3).slice(index, index + 1),
+      })),
+      { scope: "replicated" },
+    );
+    expect(compared.map(({ differing, keys }) => [differing, keys[0] === keys[1]])).toEqual(
+      [0, 1, 2].map(() => [0, true]),
+    );
+    expect(compared.reduce((sum, { keys }) => sum + keys[1], 0)).toBe(Number(count));
+    const second = await call(cluster, ...args);
+    expect(second.output).toContain(`PASS — 0 copied, ${count} kept, 0 expired, 0 differing.`);
+    const third = await call(cluster, ...args, "--overwrite", "--ttl", "remaining");
+    expect(third.status, third.output).toBe(0);
+    expect(third.output).toContain(`PASS — ${count} copied, 0 kept, 0 expired, 0 differing.`);
+    expect(place.living()).toEqual([]);
+  },
+  SLOW_MS,
+);
 
 it("keeps, replaces and names keys, and moves a TTL", async () => {
   const ttl = (): Promise<number> => withNode(shop, 0, (node) => node.pexpiretime("session:1"));

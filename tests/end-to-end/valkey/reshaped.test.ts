@@ -28,6 +28,9 @@ const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local
 /** A time at which keys expire, long after the tests. */
 const FAR = Date.now() + 10 ** 9;
 
+/** Time limit of a test with several restores, on a busy machine. */
+const SLOW_MS = 300_000;
+
 let source: Sandbox;
 let shop: Deployment;
 let archived: Restore;
@@ -109,38 +112,45 @@ async function reshape(
 const keysOf = (comparisons: readonly ServerComparison[]): number =>
   comparisons.reduce((sum, { comparison }) => sum + comparison.keys[1], 0);
 
-it("1 shard becomes 3, 3 become 5, and 3 become 1 again, with every key of all databases", async () => {
-  const three = await reshape(archived, "cluster", 3);
-  const inThree = await three.compare();
-  expect(inThree.map(({ comparison }) => comparison)).toEqual(
-    [0, 1, 2].map(() => expect.objectContaining({ isEqual: true, differing: 0, libraries: [] }) as unknown),
-  );
-  expect(inThree.every(({ comparison }) => comparison.keys[1] > 20)).toBe(true);
-  const cluster = await archiveOnce(three.deployment, folderOf(three.sandbox));
-  expect(cluster.shards).toHaveLength(3);
-  const [five, one] = [await reshape(cluster, "cluster", 5), await reshape(cluster, "replication", 1, { replicas: 1 })];
-  const inFive = await five.compare();
-  expect(inFive.map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true, true, true]);
-  const inOne = await one.compare();
-  expect(inOne.map(({ server, comparison }) => [server, comparison.isEqual])).toEqual([
-    ["restored-0", true],
-    ["restored-1", true],
-  ]);
-  expect(keysOf(inFive)).toBe(keysOf(inThree));
-  expect(inOne[0]?.comparison.keys).toEqual([keysOf(inThree), keysOf(inThree)]);
-  const last = await snapshot(one.sandbox, one.deployment, 0);
-  expect(
-    await compareRdb(
-      () => readFileInPieces(original),
-      () => readFileInPieces(last),
-      { scope: "replicated" },
-    ),
-  ).toMatchObject({ isEqual: true, keys: [keysOf(inThree), keysOf(inThree)], libraries: [] });
-  await withNode(five.deployment, 4, async (node) => {
-    expect(await node.call("FCALL", ["double", "0", "21"])).toBe(42);
-    expect(await node.config("GET", "cluster-databases")).toEqual(["cluster-databases", "4"]);
-  });
-});
+it(
+  "1 shard becomes 3, 3 become 5, and 3 become 1 again, with every key of all databases",
+  async () => {
+    const three = await reshape(archived, "cluster", 3);
+    const inThree = await three.compare();
+    expect(inThree.map(({ comparison }) => comparison)).toEqual(
+      [0, 1, 2].map(() => expect.objectContaining({ isEqual: true, differing: 0, libraries: [] }) as unknown),
+    );
+    expect(inThree.every(({ comparison }) => comparison.keys[1] > 20)).toBe(true);
+    const cluster = await archiveOnce(three.deployment, folderOf(three.sandbox));
+    expect(cluster.shards).toHaveLength(3);
+    const [five, one] = [
+      await reshape(cluster, "cluster", 5),
+      await reshape(cluster, "replication", 1, { replicas: 1 }),
+    ];
+    const inFive = await five.compare();
+    expect(inFive.map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true, true, true]);
+    const inOne = await one.compare();
+    expect(inOne.map(({ server, comparison }) => [server, comparison.isEqual])).toEqual([
+      ["restored-0", true],
+      ["restored-1", true],
+    ]);
+    expect(keysOf(inFive)).toBe(keysOf(inThree));
+    expect(inOne[0]?.comparison.keys).toEqual([keysOf(inThree), keysOf(inThree)]);
+    const last = await snapshot(one.sandbox, one.deployment, 0);
+    expect(
+      await compareRdb(
+        () => readFileInPieces(original),
+        () => readFileInPieces(last),
+        { scope: "replicated" },
+      ),
+    ).toMatchObject({ isEqual: true, keys: [keysOf(inThree), keysOf(inThree)], libraries: [] });
+    await withNode(five.deployment, 4, async (node) => {
+      expect(await node.call("FCALL", ["double", "0", "21"])).toBe(42);
+      expect(await node.config("GET", "cluster-databases")).toEqual(["cluster-databases", "4"]);
+    });
+  },
+  SLOW_MS,
+);
 
 it("finds a changed byte, a missing key, a new key, TTLs, a group, a function and a key in a wrong shard", async () => {
   const { deployment, shape, compare } = await reshape(archived, "cluster", 3);
