@@ -28,6 +28,11 @@ const LONGEST = [
     "resize-atomic",
     "formation",
     "resize-by-keys",
+    "backup",
+    "backup-bucket",
+    "backup-schedule",
+    "replay",
+    "reshaped",
   ],
   ...[
     "start-cluster",
@@ -113,7 +118,7 @@ export default defineConfig({
           exclude: KUBERNETES_ALONE,
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
-          maxWorkers: hasKubernetes ? 2 : maxWorkers,
+          maxWorkers: hasKubernetes ? 3 : maxWorkers,
           isolate: false,
           sequence: { groupOrder: hasKubernetes ? 2 : 0 },
         },

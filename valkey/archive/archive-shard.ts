@@ -97,7 +97,10 @@ export async function archiveShard(
 }
 
 /** Waits until a set is so old that a new one is due. @throws the signal's reason */
-async function awaitDue(current: SetFollower, { baseEveryMs = DEFAULT_BASE_EVERY_MS, signal }: ArchiveOptions): Promise<void> {
+async function awaitDue(
+  current: SetFollower,
+  { baseEveryMs = DEFAULT_BASE_EVERY_MS, signal }: ArchiveOptions,
+): Promise<void> {
   while (!current.isEnded && epochMs() < current.notBefore + baseEveryMs)
     await pause(Math.min(CHECK_MS, baseEveryMs), signal);
 }
