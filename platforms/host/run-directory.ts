@@ -84,7 +84,7 @@ export class RunDirectory {
    */
   static open(path: string): RunDirectory {
     const info = readInfo(path);
-    if (info === undefined) throw new Failure(`directory ${path} holds no run`);
+    if (info === undefined) throw new Failure(`directory ${path} is not a run directory`);
     // The run had begun to stop, but the process that was stopping it was killed or failed.
     if (!existsSync(join(path, OPEN)))
       unlessGone(() => {

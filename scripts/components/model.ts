@@ -14,10 +14,10 @@ export interface Value {
 }
 
 export interface Property extends Value {
-  /** Name in TypeScript, such as `io-threads`. */
+  /** Name of the property in the TypeScript declaration, without quotes. A name such as `io-threads` is possible. */
   readonly name: string;
   readonly description: string;
-  /** Value of an absent property, as text; undefined if the declaration has no `@default`. */
+  /** Default value, as text. Undefined if the declaration has no `@default`. */
   readonly standard: string | undefined;
   readonly isRequired: boolean;
   readonly isSecret: boolean;

@@ -66,7 +66,7 @@ function countProblems({ primaries, replicasPerPrimary }: Shape, leastPrimaries:
 function zoneProblems(shape: Shape, zones: readonly string[]): string[] {
   const problems: string[] = [];
   const distinct = new Set(zones).size;
-  if (distinct < zones.length) problems.push(`zones names a zone twice: ${zones.join(", ")}`);
+  if (distinct < zones.length) problems.push(`zones contains a zone more than once: ${zones.join(", ")}`);
   const least = shape.replicasPerPrimary > 0 ? 2 : 1;
   if (distinct < least)
     problems.push(

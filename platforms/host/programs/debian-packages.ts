@@ -225,7 +225,7 @@ function trust(distribution: string): string {
 function writePrograms(tree: string, product: Product): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
-  if (loader === undefined) throw new Failure("the packages contain no loader (libc6)");
+  if (loader === undefined) throw new Failure("the packages contain no dynamic loader (ld-linux, from libc6)");
   const objects = files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file));
   const directories = [...new Set(objects.map((file) => dirname(file)))];
   const libraries = directories.map((path) => `$root/${path}`).join(":");

@@ -22,8 +22,9 @@ export interface StoppedServers {
 }
 
 /**
- * The machines after pods were listed. A pod without a machine keeps the machine on which it ran before: Kubernetes
- * deletes the pods of machines that are gone, and the new pods may wait for their volumes.
+ * Updates the last known machine of each pod from a new list of pods. A pod that is not scheduled keeps the machine on
+ * which it ran before, because Kubernetes deletes the pods of machines that are gone, and the new pods may wait for their
+ * volumes.
  */
 export function rememberPodMachines(former: LastMachines, pods: readonly V1Pod[]): LastMachines {
   const seen = pods.flatMap((pod): [string, string][] =>

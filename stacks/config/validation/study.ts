@@ -31,7 +31,9 @@ export function studyProblems(
     problems.push(`${label(["study", "vary", "rate"])}: ${slow.runners} load generators cannot share ${rate}`);
   }
   if (new Set(treatments.map(({ id }) => id)).size < treatments.length) {
-    problems.push(`${path}: two treatments have the same name, because a deployment is named like a level`);
+    problems.push(
+      `${path}: two treatments have the same name, because a deployment has the name of a value in study.vary; rename the deployment`,
+    );
   }
   return problems;
 }

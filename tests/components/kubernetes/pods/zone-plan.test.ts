@@ -58,7 +58,7 @@ describe("zones of a deployment", () => {
         "shop cannot be placed:",
         "primaries is 0; expected a whole number, at least 3",
         "replicasPerPrimary is 1.5; expected a whole number, at least 0",
-        "zones names a zone twice: a, a",
+        "zones contains a zone more than once: a, a",
         "zones lists 1 zone; expected at least 2",
       ].join("\n  - "),
     );
