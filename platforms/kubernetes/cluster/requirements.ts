@@ -216,13 +216,13 @@ function rightProblems(
   const problems: string[] = [];
   if (mayForwardPorts === false)
     problems.push(
-      `context: ${context} may not forward ports to pods, but formation and verification need this; grant the user of the context a Role in ` +
+      `context: the user of context ${context} may not forward ports to pods, but formation and verification need this; grant this user a Role in ` +
         `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
     );
   if (mayCreateClusterRoles === false && controllers.length > 0)
     problems.push(
-      `context: ${context} may not create ClusterRoles, but each controller (of ${controllers.join(", ")}) needs one to read the zones of machines; ` +
-        "remove the key controller of these deployments, or grant the user of the context a ClusterRole with " +
+      `context: the user of context ${context} may not create ClusterRoles, but each controller (of ${controllers.join(", ")}) needs one to read the zones of machines; ` +
+        "remove the key controller of these deployments, or grant this user a ClusterRole with " +
         'apiGroups ["rbac.authorization.k8s.io"], resources ["clusterroles", "clusterrolebindings"], verbs ["create", "get", "patch", "delete"]',
     );
   return problems;

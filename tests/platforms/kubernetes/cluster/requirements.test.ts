@@ -144,7 +144,7 @@ describe("requirements of a Kubernetes cluster", () => {
       "no right to create the ClusterRole of a controller",
       { controllers: ["cluster", "cache"] },
       { mayCreateClusterRoles: false },
-      /^context: kind may not create ClusterRoles, .*\(of cluster, cache\).* remove the key controller .*"clusterroles", "clusterrolebindings"/,
+      /^context: the user of context kind may not create ClusterRoles, .*\(of cluster, cache\).* remove the key controller .*"clusterroles", "clusterrolebindings"/,
     ],
   ])("report %s", (_what, changedNeeds, changedFacts, message) => {
     const found = problems(changedNeeds, changedFacts);
