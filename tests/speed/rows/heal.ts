@@ -161,8 +161,8 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
 const sum = (writes: readonly ObservedWrites[], metric: "lost" | "failed"): number =>
   writes.reduce((total, each) => total + each[metric], 0);
 
-/** A pod that writes to the deployment. */
-export function observe({ here, target }: DeployedPods): Promise<ObserverPod<"observer-main.ts">> {
+/** A pod that writes to the deployment. @param replicas replicas that must have a write before it is acknowledged */
+export function observe({ here, target }: DeployedPods, replicas = 0): Promise<ObserverPod<"observer-main.ts">> {
   const { name, namespace, mode, shape } = target;
   const { client, headless, secret } = objectNames(name);
   const hosts =
@@ -170,7 +170,7 @@ export function observe({ here, target }: DeployedPods): Promise<ObserverPod<"ob
       ? Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}.${headless}`)
       : [client];
   const endpoints = hosts.map((host) => ({ host: `${host}.${namespace}.svc.cluster.local`, port: 6379 }));
-  const order = { mode, endpoints, rate: WRITES_PER_SECOND };
+  const order = { mode, endpoints, rate: WRITES_PER_SECOND, replicas };
   return ObserverPod.start(here, `${name}-observer`, "observer-main.ts", order, { secret, key: PASSWORD_FILE });
 }
 

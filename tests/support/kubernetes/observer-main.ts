@@ -27,6 +27,8 @@ export interface ObserverOrder {
   readonly passwordFile?: string | undefined;
   /** Writes per second. */
   readonly rate: number;
+  /** Replicas that must have received a write before it counts as acknowledged (WAIT). @default 0 */
+  readonly replicas?: number | undefined;
   /** The file that ends the writes. */
   readonly until: string;
 }
@@ -47,8 +49,17 @@ export interface ObservedWrites {
 }
 
 const TIMEOUT_MS = 2000;
+const WAIT_MS = 1000;
 
-async function observe({ mode, endpoints, ca, passwordFile, rate, until }: ObserverOrder): Promise<ObservedWrites> {
+async function observe({
+  replicas = 0,
+  mode,
+  endpoints,
+  ca,
+  passwordFile,
+  rate,
+  until,
+}: ObserverOrder): Promise<ObservedWrites> {
   const tls = ca === undefined ? undefined : { ca, insecure: false };
   const refused: string[] = [];
   const dial: Dialer = async (endpoint) => {
@@ -70,7 +81,12 @@ async function observe({ mode, endpoints, ca, passwordFile, rate, until }: Obser
     machine: "",
   }));
   const shards = mode === "cluster" ? await slotsOfShards(dial, endpoints) : [[]];
-  const load = { rate, bytes: 64, timeoutMs: TIMEOUT_MS, acknowledgement: { replicas: 0, timeoutMs: 0 } };
+  const load = {
+    rate,
+    bytes: 64,
+    timeoutMs: TIMEOUT_MS,
+    acknowledgement: { replicas, timeoutMs: replicas > 0 ? WAIT_MS : 0 },
+  };
   const client = new WriteClient({ mode, shards, nodes: () => nodes, dial }, load, `observed:${Date.now()}:`);
   await client.start();
   while (!existsSync(until)) await sleep(50);
