@@ -3,33 +3,22 @@
  * each deployment as JSON. The probes of the controller's pod request the metrics, so they pass even if a verification
  * fails.
  */
-import { once } from "node:events";
-import type { Server } from "node:http";
-import { createServer } from "node:http";
-import { Failure, messageOf } from "../lib/errors";
+import { METRICS_PATH, TextServer } from "../lib/pod/text-server";
 import type { Endpoint } from "../valkey/node";
-import { formatEndpoint } from "../valkey/node";
 import type { Look } from "./look";
 import type { RepairOutcome } from "./metrics";
 import { LookMetrics } from "./metrics";
 
-/** Path of the metrics. */
-export const METRICS_PATH = "/metrics";
 /** Path of a JSON list with the last verification of each deployment. */
 export const LOOKS_PATH = "/looks";
 
 export class LookEndpoint {
   readonly #metrics = new LookMetrics();
   readonly #looks = new Map<string, Look>();
-  readonly #server: Server;
+  #server: TextServer | undefined;
 
   private constructor() {
-    this.#server = createServer((request, response) => {
-      this.#answer(request.url ?? "").then(
-        ({ status, type, text }) => response.writeHead(status, { "content-type": type }).end(text),
-        () => response.writeHead(500).end(),
-      );
-    });
+    // Made by `open`.
   }
 
   /**
@@ -38,14 +27,13 @@ export class LookEndpoint {
    */
   static async open(at: Pick<Endpoint, "port"> & Partial<Endpoint>): Promise<LookEndpoint> {
     const endpoint = new LookEndpoint();
-    try {
-      endpoint.#server.listen(at);
-      await once(endpoint.#server, "listening");
-    } catch (error) {
-      const { host, port } = at;
-      const where = host === undefined ? `port ${port}` : formatEndpoint({ host, port });
-      throw new Failure(`cannot listen on ${where}: ${messageOf(error)}`);
-    }
+    endpoint.#server = await TextServer.open(at, {
+      [METRICS_PATH]: async () => ({
+        type: endpoint.#metrics.contentType,
+        text: await endpoint.#metrics.text(),
+      }),
+      [LOOKS_PATH]: () => ({ type: "application/json", text: JSON.stringify([...endpoint.#looks.values()]) }),
+    });
     return endpoint;
   }
 
@@ -68,15 +56,6 @@ export class LookEndpoint {
   }
 
   close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
-  }
-
-  async #answer(path: string): Promise<{ readonly status: number; readonly type: string; readonly text: string }> {
-    if (path === METRICS_PATH)
-      return { status: 200, type: this.#metrics.contentType, text: await this.#metrics.text() };
-    if (path === LOOKS_PATH)
-      return { status: 200, type: "application/json", text: JSON.stringify([...this.#looks.values()]) };
-    return { status: 404, type: "text/plain", text: `not found; available paths: ${METRICS_PATH}, ${LOOKS_PATH}\n` };
+    this.#server?.close();
   }
 }

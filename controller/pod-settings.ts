@@ -1,7 +1,6 @@
 /** Settings of the controller's pod. `up` writes them to a ConfigMap. */
 import * as z from "zod";
-import { checksum } from "../lib/checksum";
-import { BadInput } from "../lib/errors";
+import { checkSettingsText } from "../lib/pod/settings-text";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 
 /** Port on which the controller serves its metrics and the last verification. */
@@ -13,8 +12,6 @@ export const CONTROLLER_PORT = 9_122;
 export const LOOK_SECONDS = { min: 5, max: 120, default: 30 } as const;
 /** Time for which a machine must have been gone or not Ready before the controller replaces its pods, seconds. */
 export const LOST_MACHINE_SECONDS = { min: 60, max: 86_400 } as const;
-/** Environment variable with the checksum of the settings' text. */
-export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";
 
 /** Reactions to shards that have lost their primary and cannot elect a replica. */
 export const ON_LOST_MAJORITY = ["report", "takeover"] as const;
@@ -40,10 +37,7 @@ export type ControllerSettings = z.infer<typeof schema>;
  * @throws BadInput when the text differs from the text that `up` wrote
  */
 export function readControllerSettings(text: string, expected: string | undefined): ControllerSettings {
-  if (checksum(text) !== expected) {
-    const advice = "run pulumi up --refresh, which writes them again";
-    throw new BadInput("the controller's settings", [`the ConfigMap was edited by hand; ${advice}`]);
-  }
+  checkSettingsText(text, expected, "the controller's settings");
   // The checksum shows that this package wrote the text, so `target` is not checked further.
   return schema.parse(JSON.parse(text));
 }

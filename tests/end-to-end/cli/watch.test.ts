@@ -1,7 +1,8 @@
 /** `watch` beside real servers: what it prints, the metrics that it serves, and how it ends. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Look } from "../../../controller/look";
-import { LOOKS_PATH, METRICS_PATH } from "../../../controller/endpoint";
+import { LOOKS_PATH } from "../../../controller/endpoint";
+import { METRICS_PATH } from "../../../lib/pod/text-server";
 import { findFreePorts } from "../../../platforms/host/ports";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";

@@ -1,0 +1,36 @@
+/** Runs the program of a pod until Kubernetes stops the pod. */
+import { readFile } from "node:fs/promises";
+import { messageOf } from "../errors";
+import { CHECKSUM_VARIABLE } from "./settings-text";
+
+/** Prints a line with the time. */
+export function logLine(line: string): void {
+  process.stdout.write(`${new Date().toISOString()} ${line}\n`);
+}
+
+/** Input of a program in a pod. */
+export interface ProgramStart {
+  /** Text of the file with the settings. */
+  readonly settings: string;
+  /** Checksum of the settings that `up` wrote. */
+  readonly checksum: string | undefined;
+  /** Aborted by SIGTERM and SIGINT. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs a program whose last argument is the file with its settings. A failure is printed and sets the exit status. */
+export function runProgram(program: (start: ProgramStart) => Promise<void>): void {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"])
+    process.once(signal, () => {
+      stop.abort();
+    });
+  const run = async (): Promise<void> => {
+    const settings = await readFile(process.argv.at(-1) ?? "", "utf8");
+    await program({ settings, checksum: process.env[CHECKSUM_VARIABLE], signal: stop.signal });
+  };
+  run().catch((error: unknown) => {
+    logLine(messageOf(error));
+    process.exitCode = 1;
+  });
+}
