@@ -249,6 +249,9 @@ export class ArchiveLog {
       case "written":
         this.#addFile(at, event);
         return;
+      case "safe":
+      case "spool":
+        return;
       case "waiting":
         this.say(`${at} waiting: ${event.why}`);
         return;

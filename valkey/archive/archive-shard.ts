@@ -27,6 +27,10 @@ export type ArchiveEvent =
   /** The stream goes on where the archive ended. */
   | { readonly kind: "continued"; readonly shard: string }
   | { readonly kind: "written"; readonly shard: string; readonly file: WrittenFile }
+  /** Everything that the server executed until this time is in the archive, milliseconds since the epoch. */
+  | { readonly kind: "safe"; readonly shard: string; readonly at: number }
+  /** A spool begins for what the store has not taken yet. `waiting`: number of bytes in it at the time of the call */
+  | { readonly kind: "spool"; readonly shard: string; readonly directory: string; readonly waiting: () => number }
   /** The deployment cannot be archived at this moment. */
   | { readonly kind: "waiting"; readonly why: string }
   /** A new base on schedule has failed. The present set goes on, and a later base replaces it. */
@@ -189,13 +193,20 @@ class SetFollower {
         onInstant: () => {
           this.#reportInstant();
         },
+        onSafe: (at) => {
+          onEvent({ kind: "safe", shard, at });
+        },
       },
       this.resume,
     );
     const own = join(spoolDirectory, shard, String(this.number));
     await mkdir(own, { recursive: true, mode: 0o700 });
     const resume = this.resume === undefined ? undefined : resumePoint(this.resume).position;
-    const following = { source: () => this.#source(), spoolDirectory: own, spoolLimit, signal, resume };
+    if (this.resume !== undefined) onEvent({ kind: "safe", shard, at: lastTime(this.resume) });
+    const onSpool = (waiting: () => number): void => {
+      onEvent({ kind: "spool", shard, directory: own, waiting });
+    };
+    const following = { source: () => this.#source(), spoolDirectory: own, spoolLimit, signal, resume, onSpool };
     try {
       this.#setLive(this.resume?.name);
       for await (const item of followStream(following)) {
@@ -248,6 +259,11 @@ async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise
   } catch {
     return undefined;
   }
+}
+
+/** Time of the last instant of a set, milliseconds since the epoch. */
+function lastTime({ base, increments }: ArchiveSet): number {
+  return increments.at(-1)?.instants.at(-1)?.[0] ?? base.startedAt;
 }
 
 /** The newest set. Undefined if there is none, or if it is damaged or lacks files: then a new set begins. */

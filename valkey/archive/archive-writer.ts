@@ -23,6 +23,10 @@ export interface ArchiveWriterOptions {
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
   /** Called when the store has an instant of the present set, without or with commands. */
   readonly onInstant?: (() => void) | undefined;
+  /**
+   * Called when everything that the server executed until a time is in the store. @param at milliseconds since the epoch
+   */
+  readonly onSafe?: ((at: number) => void) | undefined;
 }
 
 export interface WrittenFile {
@@ -182,6 +186,7 @@ export class ArchiveWriter {
     };
     await writeManifest(this.store, `${base.set}/${BASE_MANIFEST}`, manifest);
     this.options.onWritten?.({ bytes: manifest.size, keys, ageMs: 0, set: base.set, instants: 0 });
+    this.options.onSafe?.(manifest.startedAt);
     const { replid, offset, database } = manifest;
     this.#present = { set: base.set, point: { position: { replid, offset }, database } };
   }
@@ -228,9 +233,11 @@ export class ArchiveWriter {
     // The clock may have been set back since an earlier process.
     if (first !== undefined && at <= first[0]) return;
     this.#quiet = first === undefined ? [[at, offset]] : [first, [at, offset]];
-    if (performance.now() - this.#quietWritten < QUIET_MS) return;
-    this.#quietWritten = performance.now();
-    await this.#writeMark(present);
+    if (performance.now() - this.#quietWritten >= QUIET_MS) {
+      this.#quietWritten = performance.now();
+      await this.#writeMark(present);
+    }
+    this.options.onSafe?.(at);
   }
 
   async #writeMark(present: PresentSet): Promise<void> {
@@ -262,7 +269,10 @@ export class ArchiveWriter {
     await this.#replaceMark(present.set, undefined);
     const { set } = present;
     this.options.onWritten?.({ bytes: written.size, keys: undefined, ageMs, set, instants: instants.length });
-    if (instants.length > 0) this.options.onInstant?.();
+    const last = instants.at(-1);
+    if (last === undefined) return;
+    this.options.onInstant?.();
+    this.options.onSafe?.(last[0]);
   }
 
   /** Removes the present mark after a later one, or an increment, has its instants. */

@@ -59,6 +59,8 @@ export interface FollowOptions {
   readonly spoolDirectory: string;
   /** Highest number of bytes on disk that may wait for the consumer. */
   readonly spoolLimit: number;
+  /** Called with a function that returns the number of bytes that wait for the consumer. */
+  readonly onSpool?: ((waiting: () => number) => void) | undefined;
   /** Time without a sign of the server after which following ends with the last error, milliseconds. @default 60,000 */
   readonly patienceMs?: number | undefined;
   readonly signal: AbortSignal;
@@ -82,6 +84,7 @@ const NONE = Buffer.alloc(0);
  */
 export async function* followStream(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
   const spool = new Spool<StreamEvent>(options.spoolDirectory, options.spoolLimit);
+  options.onSpool?.(() => spool.waiting);
   const stop = new AbortController();
   const follower = new Follower(options, spool, AbortSignal.any([options.signal, stop.signal]));
   const receiving = follower.run().then(
