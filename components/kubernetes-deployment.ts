@@ -69,6 +69,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     this.formationMs = steps.form(running, scaleIn, compact([running.rollout, memory, outside]));
     const check = steps.verify(running, this.formationMs, [running.rollout, memory, retirement]);
     steps.control(running, check);
+    steps.archive(check);
 
     this.password = steps.password;
     this.survives = pulumi.output(survives);

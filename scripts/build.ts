@@ -7,6 +7,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { GENERATOR_BUNDLE } from "../benchmarks/load/open-loop/bundle";
+import { ARCHIVER_BUNDLE } from "../archiver/bundle";
 import { CONTROLLER_BUNDLE } from "../controller/bundle";
 import { ROOT } from "../lib/system/package";
 import FOLDERS from "./rooms.json";
@@ -37,7 +38,7 @@ function copyOtherFiles(): void {
 async function main(): Promise<void> {
   compile();
   copyOtherFiles();
-  for (const { file, text } of [GENERATOR_BUNDLE, CONTROLLER_BUNDLE])
+  for (const { file, text } of [GENERATOR_BUNDLE, CONTROLLER_BUNDLE, ARCHIVER_BUNDLE])
     writeFileSync(join(OUTPUT, relative(ROOT, file)), await text());
 }
 

@@ -7,6 +7,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { OnLostMajority } from "../../controller/pod-settings";
 import type { Engine } from "../../valkey/settings/engines";
+import type { BackupArgs } from "./backup-arguments";
 import type { ServerSettings } from "../../valkey/settings/settings";
 
 export interface ServerArgs {
@@ -61,6 +62,8 @@ export interface ServerArgs {
   readonly metrics?: Metrics | undefined;
   /** A pod that verifies the deployment between updates, and repairs it. @default none */
   readonly controller?: ControllerArgs | undefined;
+  /** Backup to an S3 bucket. @default none */
+  readonly backup?: BackupArgs | undefined;
   /** TLS for all connections, with a certificate from a Secret or from cert-manager. @default plain TCP */
   readonly tls?: Tls | undefined;
   /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */

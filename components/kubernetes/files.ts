@@ -42,16 +42,28 @@ export function createConfig(context: DeploymentContext, name: string, files: Fi
  * @returns the resource on which other resources depend. This resource is complete when the files exist
  */
 export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
-  const { names, args, options } = context;
-  const metadata = objectMetadata(context, names.secret);
+  const { names, args } = context;
   const credentials = pulumi.secret(pulumi.output({ password: args.password, users: args.users ?? {} }));
-  const object = new k8s.core.v1.Secret(names.secret, { metadata }, options);
+  const texts = Object.fromEntries(Object.entries(files).map(([name, text]) => [name, credentials.apply(text)]));
+  return createSecretFiles(context, names.secret, texts);
+}
+
+/**
+ * Creates a Secret of a deployment.
+ * @param files text of each file, by name, as secret outputs
+ * @returns the resource on which other resources depend. This resource is complete when the files exist
+ */
+export function createSecretFiles(
+  context: DeploymentContext,
+  name: string,
+  files: Readonly<Record<string, pulumi.Output<string>>>,
+): k8s.core.v1.SecretPatch {
+  const { options } = context;
+  const metadata = objectMetadata(context, name);
+  const object = new k8s.core.v1.Secret(name, { metadata }, options);
   return new k8s.core.v1.SecretPatch(
-    names.secret,
-    {
-      metadata: patched(metadata),
-      stringData: Object.fromEntries(Object.entries(files).map(([name, text]) => [name, credentials.apply(text)])),
-    },
+    name,
+    { metadata: patched(metadata), stringData: { ...files } },
     after(object, options),
   );
 }

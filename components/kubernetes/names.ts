@@ -38,6 +38,8 @@ export interface ObjectNames {
   readonly disruptionBudget: string;
   /** Deployment, Lease, service account and other objects of the controller. */
   readonly controller: string;
+  /** Deployment, service account and other objects of the pod that writes the backup. */
+  readonly archive: string;
   readonly networkPolicy: string;
 }
 
@@ -77,6 +79,7 @@ export function objectNames(deployment: string): ObjectNames {
     serviceAccount: deployment,
     disruptionBudget: deployment,
     controller: `${deployment}-controller`,
+    archive: `${deployment}-archive`,
     networkPolicy: deployment,
   };
 }
@@ -123,6 +126,11 @@ export function proxyLabels(deployment: string): Record<string, string> {
 /** Labels of a deployment's controller. */
 export function controllerLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-controller", "app.kubernetes.io/instance": deployment };
+}
+
+/** Labels of the pod that writes a deployment's backup. */
+export function archiveLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-archive", "app.kubernetes.io/instance": deployment };
 }
 
 export function objectLabels(deployment: string): Record<string, string> {

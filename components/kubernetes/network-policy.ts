@@ -9,7 +9,7 @@ import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import { controllerLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
+import { archiveLabels, controllerLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
@@ -54,7 +54,10 @@ export function createNetworkPolicy(
         podSelector: { matchLabels: selectorLabels(deployment) },
         policyTypes: ["Ingress", "Egress"],
         ingress: compact([
-          { from: unique([...own, ...watchers, ...controller, ...clients]), ports: [tcp(CLIENT_PORT)] },
+          {
+            from: unique([...own, ...watchers, ...controller, ...archivePeers(context), ...clients]),
+            ports: [tcp(CLIENT_PORT)],
+          },
           ...outside(context, CLIENT_PORT),
           { from: [...own], ports: between.map(tcp) },
           args.metrics === undefined
@@ -155,6 +158,38 @@ export function createControllerPolicy(context: DeploymentContext, port: number)
     },
     options,
   );
+}
+
+/**
+ * Creates the network policy of the archive's pod. Prometheus may connect to the pod. The pod may connect to servers.
+ * @param bucket rules for its connections to the bucket
+ */
+export function createArchivePolicy(
+  context: DeploymentContext,
+  port: number,
+  bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[],
+): void {
+  const { deployment, names, args, options } = context;
+  const name = names.archive;
+  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
+  new k8s.networking.v1.NetworkPolicy(
+    name,
+    {
+      metadata: objectMetadata(context, name),
+      spec: {
+        podSelector: { matchLabels: archiveLabels(deployment) },
+        policyTypes: ["Ingress", "Egress"],
+        ingress: [{ from: [...(args.access?.monitoring ?? [{ namespaceSelector: {} }])], ports: [tcp(port)] }],
+        egress: [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }, ...bucket, DNS],
+      },
+    },
+    options,
+  );
+}
+
+/** The archive's pod, if the deployment has a backup. It connects to servers like a replica, which it is not. */
+function archivePeers({ deployment, args }: DeploymentContext): Peer[] {
+  return args.backup === undefined ? [] : [{ podSelector: { matchLabels: archiveLabels(deployment) } }];
 }
 
 /**

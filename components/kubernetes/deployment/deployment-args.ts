@@ -34,6 +34,7 @@ export interface DeploymentArgs
       | "users"
       | "external"
       | "metrics"
+      | "backup"
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
@@ -122,7 +123,7 @@ export const DEFAULT_RESOURCES: Resources = {
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
-  const { external, metrics, tls, clusterDomain } = args;
+  const { external, metrics, backup, tls, clusterDomain } = args;
   return {
     namespace,
     image,
@@ -139,6 +140,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
     external,
     metrics,
     controller: controllerOf(args),
+    backup,
     tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,
   };

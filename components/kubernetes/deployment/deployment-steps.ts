@@ -35,6 +35,7 @@ import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
 import { checkExternal, externalServices } from "../servers/external-services";
+import { checkBackup, createArchive } from "../archive/archive";
 import type { ControlledKind } from "../controller/controller-problems";
 import { checkController, createController } from "../controller/controller";
 import { createConfig } from "../files";
@@ -68,6 +69,7 @@ export function checkArguments({ name, kind, args: given, parent }: Request): Re
   requireTag(image);
   const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });
   checkController(name, controllerOf(given), controlledKind(kind, { ...given, settings }));
+  checkBackup(name, given.backup);
   for (const each of derived) void pulumi.log.info(each, parent);
   return { name, kind, args: { ...given, settings }, parent };
 }
@@ -266,6 +268,15 @@ export class DeploymentSteps {
     const options = { parent, dependsOn: [verified] };
     const context = { deployment: name, names: objectNames(name), args: this.servers, options };
     createController(context, inputs.target, controller);
+  }
+
+  /** Declares the pod that writes the backup, if it is wanted, after the deployment has passed verification. */
+  archive(verified: pulumi.Resource): void {
+    const { name, kind, parent } = this.request;
+    const { backup } = this.servers;
+    if (backup === undefined) return;
+    const options = { parent, dependsOn: [verified] };
+    createArchive({ deployment: name, names: objectNames(name), args: this.servers, options }, kind, backup);
   }
 
   get #memoryLimit(): pulumi.Input<string> {

@@ -13,7 +13,7 @@ export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "sto
 }
 
 /** File mode of secrets: only the server's user and group can read them. */
-const SECRET_MODE = 0o440;
+export const SECRET_MODE = 0o440;
 
 export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
   return [

@@ -30,6 +30,17 @@ export const CONTROLLER_RESOURCES = {
   limits: { cpu: "500m", memory: "192Mi" },
 } as const satisfies Resources;
 
+/**
+ * Resources of the pod that writes the backup. Its memory grows with the number of shards, because parts of a base and
+ * of the commands of each shard are in memory until the bucket has them. It does not grow with the data.
+ */
+export function archiveResources(shards: number): Resources {
+  return {
+    requests: { cpu: "100m", memory: `${192 + 16 * shards}Mi` },
+    limits: { cpu: "1", memory: `${448 + 64 * shards}Mi` },
+  };
+}
+
 /** Number of proxies in front of a primary with Sentinels. */
 export const PROXY_COUNT = 2;
 

@@ -12,6 +12,7 @@ import {
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { LOOK_SECONDS, LOST_MACHINE_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
+import { backupSchema } from "./backup";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pod-options";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
@@ -120,6 +121,12 @@ const deploymentKeys = {
         "stacks that measure.",
       fallback: "no controller",
     }),
+  backup: backupSchema.optional().meta({
+    description:
+      "Backup to an S3 bucket by the pod `NAME-archive` (platforms `kubernetes` and `eks`, Valkey). A change restarts only this " +
+      "pod. Without the key there is no such pod; what is in the bucket stays.",
+    fallback: "no backup",
+  }),
   oversubscribed: z
     .boolean()
     .default(false)

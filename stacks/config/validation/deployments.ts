@@ -1,4 +1,5 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
+import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
 import type { ControlledKind } from "../../../components/kubernetes/controller/controller-problems";
 import { controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
 import { externalProblems } from "../../../components/kubernetes/external-problems";
@@ -31,6 +32,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : podControllerProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : podBackupProblems(name, deployment, platform, label)),
     ...directiveProblems(name, deployment, platform, label),
     ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
   ]);
@@ -186,6 +188,25 @@ function podControllerProblems(
     ...(isPodPlatform(platform) ? controllerProblems(controller, controlledKind(deployment, platform)) : []).map(
       ({ field, reason }) => `${label(["deployments", name, "controller", field])}: ${reason}`,
     ),
+  ]);
+}
+
+function podBackupProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  const { backup, engine } = deployment;
+  if (backup === undefined) return [];
+  const path = label(["deployments", name, "backup"]);
+  return compact([
+    isPodPlatform(platform)
+      ? undefined
+      : `${path}: the platform ${platform.type} has no pods; npm start -- archive writes backups of its deployments`,
+    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
+    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
+    ...backupProblems(backup).map(({ field, reason }) => `${label(["deployments", name, "backup", field])}: ${reason}`),
   ]);
 }
 

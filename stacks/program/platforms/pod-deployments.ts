@@ -105,6 +105,7 @@ function deployPods(
     users,
     external: deployment.external,
     controller: deployment.controller ?? false,
+    backup: deployment.backup,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.name,

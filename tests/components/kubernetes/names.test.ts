@@ -23,6 +23,7 @@ describe("names", () => {
       "shop",
       "shop",
       "shop-controller",
+      "shop-archive",
       "shop",
     ]);
   });

@@ -142,6 +142,30 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.controller\.repairSettings: needs repair: true/,
     ],
     [
+      "a backup of servers on this machine",
+      { type: "host", zones: ["a", "b", "c"] },
+      cluster({ backup: { bucket: "backups", region: "eu-central-1" } }),
+      /^valkey:deployments\.d\.backup: the platform host has no pods; npm start -- archive writes backups/,
+    ],
+    [
+      "a backup of the upstream chart",
+      kubernetes,
+      single({ replicas: 2, chart: {}, backup: { bucket: "backups", region: "eu-central-1" } }),
+      /^valkey:deployments\.d\.backup: cannot be set together with chart/,
+    ],
+    [
+      "a backup into a bucket with a wrong name",
+      kubernetes,
+      cluster({ backup: { bucket: "My_Bucket", region: "eu-central-1" } }),
+      /^valkey:deployments\.d\.backup\.bucket: it is "My_Bucket"; expected the name of a bucket/,
+    ],
+    [
+      "a backup that is kept for a shorter time than between two bases",
+      kubernetes,
+      cluster({ backup: { bucket: "backups", region: "eu-central-1", keepSeconds: 3600 } }),
+      /^valkey:deployments\.d\.backup\.keepSeconds: it is 3600; expected at least baseEverySeconds, which is 86400/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),

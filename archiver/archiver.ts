@@ -1,0 +1,230 @@
+/** Archives one deployment until a signal, and goes on after every interruption. */
+import { mkdir, rm } from "node:fs/promises";
+import { BadInput, Failure, isCausedBy, messageOf } from "../lib/errors";
+import { pause } from "../lib/polling";
+import { counted, formatBytes } from "../lib/units";
+import { archiveDeployment } from "../valkey/archive/archive-deployment";
+import type { ArchiveEvent } from "../valkey/archive/archive-shard";
+import { readLastProof } from "../valkey/archive/keeping/proofs";
+import { deleteObsoleteSets } from "../valkey/archive/keeping/retention";
+import type { Place } from "../valkey/archive/store";
+import { SpoolFailed, SpoolFull } from "../valkey/replication-stream/spool";
+import type { Deployment } from "../valkey/deployment";
+import type { ErrorKind } from "./metrics";
+import { ArchiveMetrics } from "./metrics";
+
+/** Interval at which the list of servers and the password are read, milliseconds. */
+const REFRESH_MS = 5_000;
+/** Interval at which old sets are deleted, milliseconds. */
+const TIDY_MS = 3_600_000;
+/** Shortest and longest wait after an interruption, milliseconds. */
+const RETRY_MS = { min: 1_000, max: 30_000 };
+/** Time without an interruption after which the next wait is short again, milliseconds. */
+const CALM_MS = 60_000;
+/** Highest number of bytes of one shard in the spool. */
+const SHARD_SPOOL_BYTES = 1024 ** 3;
+
+/** A deployment whose list of nodes can be read again. */
+export interface RefreshedDeployment extends Deployment {
+  readonly refresh: () => Promise<void>;
+}
+
+/** An open archive that only this process writes to. */
+export interface OpenArchive {
+  readonly place: Place;
+  /** Aborted when a different process has taken over. */
+  readonly lost: AbortSignal;
+  /** Number of sets. */
+  readonly countSets: () => Promise<number>;
+  readonly close: () => Promise<void>;
+}
+
+export interface ArchiverOptions {
+  readonly deployment: RefreshedDeployment;
+  /** Opens the archive. @throws BadInput if it cannot be used, Failure if it does not answer */
+  readonly open: (signal: AbortSignal) => Promise<OpenArchive>;
+  readonly spoolDirectory: string;
+  /** Highest number of bytes of all shards in the spool. */
+  readonly spoolBytes: number;
+  /** Time between two bases of a shard, milliseconds. */
+  readonly baseEveryMs: number;
+  /** Time for which every instant can be restored, milliseconds. */
+  readonly keepMs: number;
+  /** Prints a line. */
+  readonly log: (line: string) => void;
+}
+
+export class Archiver {
+  readonly metrics: ArchiveMetrics;
+  /** Whether the archive was open at least once. */
+  #wasOpen = false;
+  readonly #safeAt = new Map<string, number>();
+  /** Shards of which it is not known yet until when their data are in the archive. */
+  readonly #unknown = new Set<string>();
+  readonly #spools = new Map<string, () => number>();
+  #openedAt = performance.now();
+  /** Sets that are being written, as PERIOD/SHARD/SET. */
+  readonly #liveSets = new Set<string>();
+  /** Number of shards of the present period. */
+  #shards = 1;
+
+  constructor(private readonly options: ArchiverOptions) {
+    this.metrics = new ArchiveMetrics(options.deployment.name, () => ({
+      safeAt: this.#safeAt,
+      spooledBytes: [...this.#spools.values()].reduce((sum, waiting) => sum + waiting(), 0),
+    }));
+  }
+
+  /** Whether the archive could be opened and the servers answered. */
+  get isReady(): boolean {
+    return this.#wasOpen;
+  }
+
+  /** Archives until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log } = this.options;
+    const isOver = (): boolean => signal.aborted;
+    let waitMs = RETRY_MS.min;
+    let last = "";
+    while (!isOver()) {
+      this.#openedAt = performance.now();
+      try {
+        await this.#archive(signal);
+        last = "";
+        if (isOver()) log("stopped; all commands that arrived are in the archive");
+      } catch (error) {
+        const message = messageOf(error);
+        if (isOver()) {
+          log(`stopped with an error: ${message}`);
+          return;
+        }
+        this.metrics.recordError(kindOf(error));
+        // The same error comes again as long as its cause is there.
+        if (message !== last) log(`interrupted: ${message}`);
+        last = message;
+      }
+      if (performance.now() - this.#openedAt > CALM_MS) waitMs = RETRY_MS.min;
+      await pause(waitMs, signal).catch(() => undefined);
+      waitMs = Math.min(waitMs * 2, RETRY_MS.max);
+    }
+  }
+
+  /** Archives until the signal, or until an error. */
+  async #archive(signal: AbortSignal): Promise<void> {
+    const { deployment, open, spoolDirectory, spoolBytes, baseEveryMs } = this.options;
+    await deployment.refresh();
+    const archive = await open(signal);
+    const shards = (): number => this.#shards;
+    let tidying = Promise.resolve();
+    const tidy = (): void => {
+      tidying = tidying.then(() => this.#tidy(archive));
+    };
+    const timers = [
+      setInterval(() => {
+        // The former list stays until DNS answers.
+        deployment.refresh().catch(() => undefined);
+      }, REFRESH_MS),
+      setInterval(tidy, TIDY_MS),
+    ];
+    try {
+      this.#wasOpen = true;
+      await rm(spoolDirectory, { recursive: true, force: true });
+      await mkdir(spoolDirectory, { recursive: true, mode: 0o700 });
+      tidy();
+      await archiveDeployment({
+        ...{ store: archive.place, deployment, spoolDirectory, baseEveryMs, liveSets: this.#liveSets },
+        // Read at the beginning of each period.
+        get spoolLimit() {
+          return Math.min(SHARD_SPOOL_BYTES, Math.floor(spoolBytes / shards()));
+        },
+        signal: AbortSignal.any([signal, archive.lost]),
+        onEvent: (event) => {
+          this.#onEvent(event);
+          if (event.kind === "written" && event.file.keys !== undefined) tidy();
+        },
+      });
+      if (archive.lost.aborted) throw archive.lost.reason;
+    } finally {
+      for (const timer of timers) clearInterval(timer);
+      this.#spools.clear();
+      // Only the process with the lease may delete.
+      await tidying;
+      await archive.close();
+    }
+  }
+
+  /** Deletes sets that are not needed any more, counts the others, and reads the last proof. Never throws. */
+  async #tidy({ place, countSets, lost }: OpenArchive): Promise<void> {
+    if (lost.aborted) return;
+    const from = Date.now() - this.options.keepMs;
+    try {
+      for (const { period, shard, set } of await deleteObsoleteSets(place, from, this.#liveSets))
+        this.options.log(`deleted set ${period}/${shard}/${set}`);
+      const proof = await readLastProof(place);
+      if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
+      this.metrics.recordSets(await countSets());
+    } catch (error) {
+      this.metrics.recordError("place");
+      this.options.log(`old sets were not deleted: ${messageOf(error)}`);
+    }
+  }
+
+  #onEvent(event: ArchiveEvent): void {
+    const { log } = this.options;
+    switch (event.kind) {
+      case "period": {
+        const { shards, name } = event.period;
+        this.#shards = shards.length;
+        this.#spools.clear();
+        const names = new Set(shards.map((shard) => shard.name));
+        for (const shard of this.#safeAt.keys()) if (!names.has(shard)) this.#safeAt.delete(shard);
+        // A shard without data in the archive is as old as the attempt to archive it.
+        for (const shard of names)
+          if (!this.#safeAt.has(shard)) {
+            this.#safeAt.set(shard, Date.now());
+            this.#unknown.add(shard);
+          }
+        this.metrics.keepShards();
+        log(`${event.isNew ? "new" : "continued"} period ${name} with ${counted(shards.length, "shard")}`);
+        return;
+      }
+      case "connect":
+        log(`${event.shard}: following ${event.node}`);
+        return;
+      case "continued":
+        log(`${event.shard}: the stream goes on where the archive ended`);
+        return;
+      case "written":
+        this.metrics.recordBytes(event.shard, event.file.bytes);
+        if (event.file.keys === undefined) return;
+        this.metrics.recordBase(event.shard, Date.now());
+        log(`${event.shard}: base with ${counted(event.file.keys, "key")}, ${formatBytes(event.file.bytes)}`);
+        return;
+      case "safe":
+        if (!this.#unknown.delete(event.shard) && event.at < (this.#safeAt.get(event.shard) ?? 0)) return;
+        this.#safeAt.set(event.shard, event.at);
+        return;
+      case "spool":
+        this.#spools.set(event.directory, event.waiting);
+        return;
+      case "postponed":
+        this.metrics.recordError("servers");
+        log(`${event.shard}: the new base failed and will be tried again: ${event.why}`);
+        return;
+      case "waiting":
+        log(`waiting: ${event.why}`);
+        return;
+      case "moved":
+        log("slots have moved, so the period ends and every shard gets a new base");
+    }
+  }
+}
+
+function kindOf(error: unknown): ErrorKind {
+  if (isCausedBy(error, BadInput)) return "input";
+  if (isCausedBy(error, SpoolFull) || isCausedBy(error, SpoolFailed)) return "spool";
+  // Errors of servers are Failures; a store throws the errors of its library.
+  return error instanceof Failure && !(error.cause instanceof Error && !(error.cause instanceof Failure))
+    ? "servers"
+    : "place";
+}

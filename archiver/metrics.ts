@@ -1,0 +1,119 @@
+/** Metrics of an archive for Prometheus. */
+import { Counter, Gauge, Registry } from "prom-client";
+
+/** Cause of an error: the bucket, the servers, the spool, or the settings. */
+export type ErrorKind = "place" | "servers" | "spool" | "input";
+
+/** Values that are computed at the time of each request. */
+export interface ArchiveReadings {
+  /** Time until which the commands of a shard are in the archive, by shard, milliseconds since the epoch. */
+  readonly safeAt: ReadonlyMap<string, number>;
+  /** Bytes that wait in the spool. */
+  readonly spooledBytes: number;
+}
+
+export class ArchiveMetrics {
+  readonly #registry = new Registry();
+  readonly #rpo: Gauge<"deployment" | "shard">;
+  readonly #spooled: Gauge<"deployment">;
+  readonly #base: Gauge<"deployment" | "shard">;
+  readonly #sets: Gauge<"deployment">;
+  readonly #proof: Gauge<"deployment">;
+  readonly #errors: Counter<"deployment" | "kind">;
+  readonly #bytes: Counter<"deployment" | "shard">;
+
+  /** @param read the present values */
+  constructor(
+    private readonly deployment: string,
+    read: () => ArchiveReadings,
+  ) {
+    const registers = [this.#registry];
+    this.#rpo = new Gauge({
+      name: "valkey_archive_rpo_seconds",
+      help: "Age of the newest data of the shard that are in the archive",
+      labelNames: ["deployment", "shard"],
+      registers,
+      collect: () => {
+        this.#rpo.reset();
+        for (const [shard, at] of read().safeAt)
+          this.#rpo.set({ deployment, shard }, Math.max(0, Date.now() - at) / 1000);
+      },
+    });
+    this.#spooled = new Gauge({
+      name: "valkey_archive_spooled_bytes",
+      help: "Bytes that servers have sent and the archive has not taken yet",
+      labelNames: ["deployment"],
+      registers,
+      collect: () => {
+        this.#spooled.set({ deployment }, read().spooledBytes);
+      },
+    });
+    this.#base = new Gauge({
+      name: "valkey_archive_last_base_timestamp_seconds",
+      help: "Time at which the last base of the shard was complete in the archive",
+      labelNames: ["deployment", "shard"],
+      registers,
+    });
+    this.#sets = new Gauge({
+      name: "valkey_archive_sets",
+      help: "Number of sets in the archive",
+      labelNames: ["deployment"],
+      registers,
+    });
+    this.#proof = new Gauge({
+      name: "valkey_archive_proven_timestamp_seconds",
+      help: "Time of the last restore whose comparison passed",
+      labelNames: ["deployment"],
+      registers,
+    });
+    this.#bytes = new Counter({
+      name: "valkey_archive_written_bytes_total",
+      help: "Bytes of bases and commands written to the archive",
+      labelNames: ["deployment", "shard"],
+      registers,
+    });
+    this.#errors = new Counter({
+      name: "valkey_archive_errors_total",
+      help: "Interruptions of the archive; kind is place, servers, spool or input",
+      labelNames: ["deployment", "kind"],
+      registers,
+    });
+    for (const kind of ["place", "servers", "spool", "input"]) this.#errors.inc({ deployment, kind }, 0);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  recordBytes(shard: string, bytes: number): void {
+    this.#bytes.inc({ deployment: this.deployment, shard }, bytes);
+  }
+
+  /** @param at milliseconds since the epoch */
+  recordBase(shard: string, at: number): void {
+    this.#base.set({ deployment: this.deployment, shard }, at / 1000);
+  }
+
+  /** Removes the values of shards that are not in the list. */
+  keepShards(): void {
+    this.#base.reset();
+  }
+
+  recordSets(count: number): void {
+    this.#sets.set({ deployment: this.deployment }, count);
+  }
+
+  /** @param at milliseconds since the epoch */
+  recordProof(at: number): void {
+    this.#proof.set({ deployment: this.deployment }, at / 1000);
+  }
+
+  recordError(kind: ErrorKind): void {
+    this.#errors.inc({ deployment: this.deployment, kind });
+  }
+
+  /** The metrics in Prometheus' text format. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}

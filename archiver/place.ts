@@ -1,0 +1,79 @@
+/** Opens the archive of a pod. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { BadInput } from "../lib/errors";
+import { BucketStore } from "../valkey/archive/bucket/bucket-store";
+import { parseBucket } from "../valkey/archive/bucket/location";
+import { claimArchive, listPeriods, readOwner, shardStore } from "../valkey/archive/periods";
+import { listSets } from "../valkey/archive/sets";
+import type { ArchiveStore, Place } from "../valkey/archive/store";
+import type { Deployment } from "../valkey/deployment";
+import { formatEndpoint } from "../valkey/node";
+import type { OpenArchive } from "./archiver";
+import type { ArchiverSettings } from "./pod-settings";
+
+/** Number of names that tell whether a place is empty. It begins with names that do not count. */
+const FIRST_NAMES = 20;
+
+/**
+ * Opens the bucket of the settings.
+ * @throws BadInput if the bucket does not exist, refuses the request or does not answer
+ */
+export async function openBucket(
+  { place: { bucket, prefix, ...options }, credentialsDirectory }: ArchiverSettings,
+  signal: AbortSignal,
+): Promise<Place> {
+  if (credentialsDirectory !== undefined) await readCredentials(credentialsDirectory);
+  const problems: string[] = [];
+  const location = parseBucket(`s3://${bucket}/${prefix}`, options, problems);
+  if (problems.length > 0) throw new BadInput("backup", problems);
+  return BucketStore.open(location, signal);
+}
+
+/**
+ * Gives the keys to the library for S3, which reads environment variables. The kubelet updates the files, so each
+ * opening uses the present keys.
+ */
+async function readCredentials(directory: string): Promise<void> {
+  const read = async (file: string): Promise<string> => (await readFile(join(directory, file), "utf8")).trim();
+  process.env["AWS_ACCESS_KEY_ID"] = await read("accessKeyId");
+  process.env["AWS_SECRET_ACCESS_KEY"] = await read("secretAccessKey");
+}
+
+/**
+ * Opens a place as the archive of a deployment.
+ * @throws BadInput if it belongs to a different deployment, or if a different process writes to it
+ */
+export async function openArchive(
+  place: Place,
+  { name, mode, nodes }: Deployment,
+  signal: AbortSignal,
+): Promise<OpenArchive> {
+  const lease = await place.lease(signal);
+  if (lease === undefined) throw new BadInput(place.label, ["a different process writes to this archive"]);
+  try {
+    const owner = { deployment: name, mode, nodes: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) };
+    const others = (await readOwner(place)) === undefined ? await otherFiles(place) : [];
+    if (others.length > 0)
+      throw new BadInput(place.label, [`there are other objects and no archive (${others[0]}); use a new prefix`]);
+    await claimArchive(place, owner, place.label);
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+  return { place, lost: lease.lost, countSets: () => countSets(place), close: () => lease.release() };
+}
+
+/** Names of what is in a place, without the objects of an archive that never began. */
+async function otherFiles(place: Place): Promise<string[]> {
+  return (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
+}
+
+/** Number of sets of all periods and shards. */
+async function countSets(store: ArchiveStore): Promise<number> {
+  const periods = await listPeriods(store);
+  const counts = periods.flatMap((period) =>
+    period.shards.map(async ({ name }) => (await listSets(shardStore(store, period, name))).length),
+  );
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,50 @@
+/** Settings of the pod `NAME-archive`. `up` writes them to a ConfigMap. */
+import * as z from "zod";
+import { checkSettingsText } from "../lib/pod/settings-text";
+
+/** Port of the metrics. */
+export const ARCHIVER_PORT = 9_123;
+/** Path that answers with the status 200 when the archive could be opened once. */
+export const READY_PATH = "/ready";
+/** Seconds between two bases of a shard. */
+export const BASE_SECONDS = { min: 600, max: 2_592_000, default: 86_400 } as const;
+/** Seconds for which every time can be restored. */
+export const KEEP_SECONDS = { min: 3_600, max: 31_536_000, default: 604_800 } as const;
+
+const schema = z.strictObject({
+  deployment: z.string().min(1),
+  mode: z.enum(["replication", "cluster"]),
+  /** DNS name of a service record that has the host name and the port of each server. */
+  servers: z.string().min(1),
+  place: z.strictObject({
+    bucket: z.string().min(1),
+    prefix: z.string(),
+    endpoint: z.string().optional(),
+    region: z.string().optional(),
+    encryption: z.string().optional(),
+  }),
+  /** Directory with the files `accessKeyId` and `secretAccessKey`. @default the credentials of the pod's role */
+  credentialsDirectory: z.string().optional(),
+  baseEverySeconds: z.number().min(1),
+  keepSeconds: z.number().min(1),
+  /** Directory for what the bucket has not taken yet. */
+  spoolDirectory: z.string().min(1),
+  /** Highest number of bytes of all shards in the spool. */
+  spoolBytes: z.number().min(1),
+  passwordFile: z.string().min(1),
+  /** Certificate of the authority that signed the servers' certificates. @default no TLS */
+  caFile: z.string().optional(),
+});
+
+export type ArchiverSettings = z.infer<typeof schema>;
+
+/**
+ * Reads the settings.
+ * @param expected checksum of the text that `up` wrote
+ * @throws BadInput when the text differs from the text that `up` wrote
+ */
+export function readArchiverSettings(text: string, expected: string | undefined): ArchiverSettings {
+  checkSettingsText(text, expected, "the settings of the archive's pod");
+  // The checksum says that this package wrote the text.
+  return schema.parse(JSON.parse(text));
+}

@@ -1,0 +1,56 @@
+/** Arguments of a deployment's backup to an S3 bucket. */
+import type * as pulumi from "@pulumi/pulumi";
+
+/**
+ * Backup to an S3 bucket by the pod `NAME-archive` (docs/backup.md). A change of these arguments restarts only this pod.
+ * Without the argument there is no such pod; the bucket and what is in it stay as they are.
+ */
+export interface BackupArgs {
+  /** Name of an existing S3 bucket. */
+  readonly bucket: pulumi.Input<string>;
+  /**
+   * Beginning of the names of all objects. Each deployment needs its own prefix.
+   * @default "NAMESPACE/NAME"
+   */
+  readonly prefix?: pulumi.Input<string> | undefined;
+  /** URL of an S3 server, such as `https://minio.example.com:9000`. @default AWS */
+  readonly endpoint?: string | undefined;
+  /** Region of the bucket. @default with `role`, the region of the EKS cluster; with `endpoint`, "us-east-1" */
+  readonly region?: pulumi.Input<string> | undefined;
+  /** Keys for the bucket. Cannot be set together with `role`. @default `role`, or EKS Pod Identity */
+  readonly credentials?: BackupCredentials | undefined;
+  /**
+   * ARN of an IAM role that the pod takes (IAM roles for service accounts, IRSA). Its trust policy must allow the service
+   * account `NAME-archive`.
+   * @default `credentials`, or EKS Pod Identity
+   */
+  readonly role?: pulumi.Input<string> | undefined;
+  /** Seconds between two bases of a shard, 600 to 2592000. A base is a copy of all data. @default 86400, a day */
+  readonly baseEverySeconds?: number | undefined;
+  /** Seconds for which every time can be restored, 3600 to 31536000. @default 604800, seven days */
+  readonly keepSeconds?: number | undefined;
+  /**
+   * Encryption by the S3 server: `none`, `AES256`, `aws:kms`, or `aws:kms:KEY` with a key's ID, ARN or alias. `none`
+   * means the bucket's own default.
+   * @default "none"
+   */
+  readonly encryption?: string | undefined;
+  /**
+   * Disk space of the pod for what the bucket has not taken yet, as a Kubernetes quantity. If the bucket is away for so
+   * long that this space is used up, shards get new bases.
+   * @default "4Gi"
+   */
+  readonly spoolSize?: string | undefined;
+  /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
+  readonly image?: string | undefined;
+}
+
+/** Keys for a bucket: the name of an existing Secret, or both keys. */
+export interface BackupCredentials {
+  /** Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`. */
+  readonly secretName?: pulumi.Input<string> | undefined;
+  /** ID of an access key. Needs `secretAccessKey`. */
+  readonly accessKeyId?: pulumi.Input<string> | undefined;
+  /** Secret access key. Secret: it is in the Kubernetes Secret `NAME-archive`, and encrypted in Pulumi's state. */
+  readonly secretAccessKey?: pulumi.Input<string> | undefined;
+}

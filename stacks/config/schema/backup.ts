@@ -1,0 +1,53 @@
+/** The key `backup` of a deployment. */
+import { z } from "zod";
+import { BASE_SECONDS, KEEP_SECONDS } from "../../../archiver/pod-settings";
+import { wholeNumber } from "../../../lib/schema/fields";
+import { objectName, quantity } from "./pod-options";
+
+/** Backup of a deployment. `components/kubernetes/archive/backup-problems.ts` checks the texts. */
+export const backupSchema = z.strictObject({
+  bucket: z.string().min(1).meta({ description: "Name of an existing S3 bucket." }),
+  prefix: z.string().optional().meta({
+    description: "Beginning of the names of all objects. Each deployment needs its own prefix.",
+    fallback: "`NAMESPACE/NAME`",
+  }),
+  endpoint: z.string().optional().meta({
+    description: "URL of an S3 server, such as `https://minio.example.com:9000`.",
+    fallback: "AWS",
+  }),
+  region: z.string().optional().meta({
+    description: "Region of the bucket.",
+    fallback: "with `role`, the region of the EKS cluster; with `endpoint`, `us-east-1`",
+  }),
+  credentials: z
+    .strictObject({
+      secretName: objectName.meta({
+        description: "Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`.",
+      }),
+    })
+    .optional()
+    .meta({
+      description: "Keys for the bucket. Cannot be set together with `role`.",
+      fallback: "`role`, or EKS Pod Identity",
+    }),
+  role: z.string().optional().meta({
+    description:
+      "ARN of an IAM role that the pod takes (IRSA). Its trust policy must allow the service account `NAME-archive`.",
+    fallback: "`credentials`, or EKS Pod Identity",
+  }),
+  baseEverySeconds: wholeNumber(BASE_SECONDS.min, BASE_SECONDS.max).default(BASE_SECONDS.default).meta({
+    description: "Time between two bases of a shard. A base is a copy of all data.",
+    unit: "seconds",
+  }),
+  keepSeconds: z.int().min(KEEP_SECONDS.min).max(KEEP_SECONDS.max).default(KEEP_SECONDS.default).meta({
+    description: "Time for which every instant can be restored. At least `baseEverySeconds`.",
+    unit: "seconds",
+  }),
+  encryption: z.string().default("none").meta({
+    description:
+      "Encryption by the S3 server: `none` (the bucket's own default), `AES256`, `aws:kms`, or `aws:kms:KEY` with a key's ID, ARN or alias.",
+  }),
+  spoolSize: quantity.default("4Gi").meta({
+    description: "Disk space of the pod for what the bucket has not taken yet.",
+  }),
+});

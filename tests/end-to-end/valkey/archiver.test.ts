@@ -1,0 +1,103 @@
+/** The archiver of a pod, with real servers. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Archiver } from "../../../archiver/archiver";
+import { openArchive } from "../../../archiver/place";
+import { readCatalog } from "../../../valkey/archive/catalog";
+import { DirectoryStore } from "../../../valkey/archive/store";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import { fillingStore } from "../../support/valkey/filling-store";
+import { eventually, never, Sandbox, withNode } from "../../support/valkey/real";
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+});
+afterAll(() => sandbox.close());
+
+interface Archived {
+  readonly archiver: Archiver;
+  readonly store: DirectoryStore;
+  readonly lines: string[];
+  readonly stop: () => Promise<void>;
+}
+
+/** Archives a deployment into a fresh folder. @param refresh called before each attempt */
+function archive(name: string, deployment: Deployment, refresh: () => Promise<void>, isFull: () => boolean): Archived {
+  const directory = join(sandbox.host.run.path, name);
+  mkdirSync(directory);
+  const path = join(directory, "archive");
+  const lines: string[] = [];
+  const stop = new AbortController();
+  const archiver = new Archiver({
+    // The list of nodes is read each time, so it must not be copied.
+    deployment: Object.defineProperties({ ...deployment, refresh }, Object.getOwnPropertyDescriptors(deployment)),
+    open: () => openArchive(fillingStore(path, isFull), deployment, never),
+    spoolDirectory: join(directory, "spool"),
+    spoolBytes: 10 ** 8,
+    ...{ baseEveryMs: 3_600_000, keepMs: 3_600_000 },
+    log: (line) => lines.push(line),
+  });
+  const running = archiver.run(stop.signal);
+  return {
+    ...{ archiver, lines, store: new DirectoryStore(path) },
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+const value = async ({ metrics }: Archiver, name: string): Promise<number> =>
+  Number(new RegExp(`^${name}\\{[^}]*\\} (\\S+)`, "m").exec(await metrics.text())?.[1]);
+
+it("goes on after interruptions, and says how old the archive is meanwhile", async () => {
+  const deployment = await sandbox.replication("interrupted", 0, { "repl-diskless-sync-delay": 0 });
+  let attempts = 0;
+  const refresh = (): Promise<void> =>
+    ++attempts <= 2 ? Promise.reject(new Error("no answer by DNS")) : Promise.resolve();
+  let isFull = false;
+  const { archiver, store, lines, stop } = archive("interrupted-archive", deployment, refresh, () => isFull);
+  expect(archiver.isReady).toBe(false);
+  await eventually("the base is written", () => lines.some((line) => line.includes("base with")));
+  expect(archiver.isReady).toBe(true);
+  expect(lines.filter((line) => line.startsWith("interrupted: "))).toEqual(["interrupted: no answer by DNS"]);
+  isFull = true;
+  await withNode(deployment, 0, (connection) => connection.set("key", "value"));
+  await sleep(3_000);
+  expect(await value(archiver, "valkey_archive_rpo_seconds")).toBeGreaterThan(2);
+  expect(await archiver.metrics.text()).toMatch(/errors_total\{deployment="interrupted",kind="place"\} [1-9]/);
+  isFull = false;
+  await eventually(
+    "the archive goes on",
+    async () => (await value(archiver, "valkey_archive_rpo_seconds")) < 1,
+    30_000,
+  );
+  await stop();
+  const { periods } = await readCatalog(store, "archive");
+  expect(periods).toHaveLength(1);
+  expect(periods[0]?.shards[0]?.sets).toHaveLength(1);
+});
+
+it("goes on with the new list when slots are on a node that it does not know", async () => {
+  const cluster = await sandbox.cluster("grown", 3, 0, { "repl-diskless-sync-delay": 0 });
+  await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+  let known = cluster.nodes.slice(0, 2);
+  const deployment: Deployment = {
+    ...cluster,
+    get nodes() {
+      return known;
+    },
+  };
+  const isFull = (): boolean => false;
+  const { archiver, lines, stop } = archive("grown-archive", deployment, () => Promise.resolve(), isFull);
+  await eventually("a node is missing", () => lines.some((line) => line.includes("not in the list of nodes")));
+  known = [...cluster.nodes];
+  await eventually("every shard has a base", () => lines.filter((line) => line.includes("base with")).length === 3);
+  await stop();
+  expect(lines.at(-1)).toBe("stopped; all commands that arrived are in the archive");
+  expect(await archiver.metrics.text()).toContain('errors_total{deployment="grown",kind="servers"} 1');
+});
