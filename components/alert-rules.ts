@@ -27,10 +27,12 @@ const CERTIFICATE_DAYS = 14;
  * 120 s.
  */
 const STALE_LOOK_SECONDS = 300;
+/** Alert threshold for the age of the newest data in an archive, seconds. It is below one second in a healthy archive. */
+const ARCHIVE_AGE_SECONDS = 60;
 
 /**
  * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
- * engine. The controller publishes metrics whose names begin with valkey_, and kube-state-metrics publishes metrics
+ * engine. Controllers and archives publish metrics whose names begin with valkey_, and kube-state-metrics publishes metrics
  * whose names begin with kube_.
  * @param namespace value of the label `namespace` of the metrics
  */
@@ -126,6 +128,15 @@ export function alertRules(namespace: string): AlertRule[] {
         `kube_deployment_status_replicas_unavailable{namespace="${namespace}",deployment=~".+-controller"} > 0`,
       "The controller of {{ $labels.deployment }} does not verify the deployment",
       "The deployment is neither verified nor repaired, but its servers keep running. Inspect the Deployment NAME-controller and the log of its pod. Without kube-state-metrics, this alert does not fire when the controller's pod is missing.",
+    ),
+    rule(
+      "ValkeyNotArchived",
+      "warning",
+      "5m",
+      `${here("valkey_archive_rpo_seconds")} > ${ARCHIVE_AGE_SECONDS} or ` +
+        `kube_deployment_status_replicas_unavailable{namespace="${namespace}",deployment=~".+-archive"} > 0`,
+      "{{ $labels.deployment }}: new data do not reach the backup",
+      "The newest data of a shard in the bucket are more than a minute old, or the pod NAME-archive is not ready. The servers go on. Look at the log of the pod. A first base of much data is also late. Without kube-state-metrics this alert does not see that the pod is missing.",
     ),
   ];
 }

@@ -158,6 +158,42 @@ function verifiedGraphs(namespace: string): Graph[] {
   ];
 }
 
+/** Graphs of the archives. Without backups, these graphs are empty. */
+function archivedGraphs(namespace: string): Graph[] {
+  const only = `{namespace="${namespace}"}`;
+  return [
+    {
+      title: "Age of the newest data in the backup",
+      description:
+        "Writes of this time would be lost with the whole deployment. Below one second in a healthy archive.",
+      unit: "s",
+      queries: [[`valkey_archive_rpo_seconds${only}`, "{{deployment}} {{shard}}"]],
+    },
+    {
+      title: "Backup: bytes written and waiting",
+      description: "Bytes that the bucket takes per second, and bytes that wait for it in the spool.",
+      unit: "bytes",
+      queries: [
+        [
+          `sum by (deployment) (rate(valkey_archive_written_bytes_total${only}[$__rate_interval]))`,
+          "{{deployment}} written",
+        ],
+        [`valkey_archive_spooled_bytes${only}`, "{{deployment}} waiting"],
+      ],
+    },
+    {
+      title: "Backup: sets and interruptions",
+      description: "Number of sets in the bucket, hours since the last base, and interruptions per hour by kind.",
+      unit: "short",
+      queries: [
+        [`valkey_archive_sets${only}`, "{{deployment}} sets"],
+        [`(time() - valkey_archive_last_base_timestamp_seconds${only}) / 3600`, "{{deployment}} {{shard}} base, h"],
+        [`increase(valkey_archive_errors_total${only}[1h])`, "{{deployment}} {{kind}}"],
+      ],
+    },
+  ];
+}
+
 /** Graphs of the metrics in results.om. Each graph shows the last run before the end of the dashboard's time range. */
 function measuredGraphs(): Graph[] {
   const last = (metric: string): string => `last_over_time(valkey_measured_${metric}[90d])`;
@@ -230,6 +266,8 @@ export function grafanaDashboard(namespace: string, title = `Valkey: ${namespace
   for (const graph of liveGraphs(namespace)) builder.withPanel(panelOf(graph));
   builder.withRow(new RowBuilder("Verified"));
   for (const graph of verifiedGraphs(namespace)) builder.withPanel(panelOf(graph));
+  builder.withRow(new RowBuilder("Backup"));
+  for (const graph of archivedGraphs(namespace)) builder.withPanel(panelOf(graph));
   builder.withRow(new RowBuilder("Measured"));
   for (const graph of measuredGraphs()) builder.withPanel(panelOf(graph));
   return builder.build();

@@ -19,7 +19,8 @@ export interface ValkeyAlertsArgs {
  * A PrometheusRule with the name of the component, in the servers' namespace. It alerts on a node that is down, a
  * replica that has no link to its primary or lags behind, slots that no node serves, memory near its limit, evictions,
  * and a save that failed. If deployments have controllers, it also alerts on a deployment that fails verification or is
- * no longer verified, and on a certificate that expires soon. The Kubernetes cluster must have the Prometheus
+ * no longer verified, and on a certificate that expires soon. If deployments have a backup, it alerts when new data do
+ * not reach the bucket. The Kubernetes cluster must have the Prometheus
  * operator's PrometheusRule CRD.
  *
  * @example

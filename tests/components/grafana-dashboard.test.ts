@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics";
+import { ArchiveMetrics } from "../../archiver/metrics";
 import { LookMetrics } from "../../controller/metrics";
 import { grafanaDashboard } from "../../components/grafana-dashboard";
 import { recordAt, results } from "../support/benchmarks/records";
@@ -41,9 +42,18 @@ describe("the Grafana dashboard", () => {
     metrics.record({ ...look, assertions: [], primaries: {} }, undefined);
     const text = await metrics.text();
     const asked = graphs.flatMap(({ targets = [] }) =>
-      targets.flatMap(({ expr }) => expr.match(/valkey_(?!measured)\w+/g) ?? []),
+      targets.flatMap(({ expr }) => expr.match(/valkey_(?!measured|archive)\w+/g) ?? []),
     );
     expect(asked).toHaveLength(4);
+    for (const name of asked) expect(text).toContain(`# TYPE ${name} `);
+  });
+
+  it("asks for archives by the names that they publish", async () => {
+    const text = await new ArchiveMetrics("d", () => ({ safeAt: new Map(), spooledBytes: 0 })).text();
+    const asked = graphs.flatMap(({ targets = [] }) =>
+      targets.flatMap(({ expr }) => expr.match(/valkey_archive\w+/g) ?? []),
+    );
+    expect(asked).toHaveLength(6);
     for (const name of asked) expect(text).toContain(`# TYPE ${name} `);
   });
 

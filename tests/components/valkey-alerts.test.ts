@@ -12,31 +12,44 @@ const SKIPPED = HAS_PROMTOOL ? "" : " (skipped: needs promtool)";
 const RULES = alertRules("shop");
 
 /** Values every 30 s, in promtool's notation: what fires the alert after its time, and what does not. */
-const SERIES: Readonly<Record<string, { readonly metric: string; readonly fires: string; readonly holds: string }[]>> =
-  {
-    ValkeyNodeDown: [{ metric: "redis_up", fires: "0x40", holds: "1x40" }],
-    ValkeyReplicaLinkDown: [{ metric: "redis_master_link_up", fires: "0x40", holds: "0x3 1x36" }],
-    ValkeyReplicationLag: [{ metric: "redis_connected_slave_lag_seconds", fires: "11x40", holds: "10x40" }],
-    ValkeySlotsUncovered: [
-      { metric: "redis_cluster_slots_ok", fires: "16383x40", holds: "16384x40" },
-      { metric: "redis_cluster_state", fires: "0x40", holds: "1x40" },
-    ],
-    ValkeyMemoryNearLimit: [{ metric: "redis_memory_used_bytes", fires: "91x40", holds: "90x40" }],
-    ValkeyEvictions: [{ metric: "redis_evicted_keys_total", fires: "0+1x40", holds: "7x40" }],
-    ValkeySaveFailed: [
-      { metric: "redis_rdb_last_bgsave_status", fires: "0x40", holds: "1x40" },
-      { metric: "redis_aof_last_write_status", fires: "0x40", holds: "1x40" },
-      { metric: "redis_aof_last_bgrewrite_status", fires: "0x40", holds: "1x40" },
-    ],
-    ValkeyNotVerified: [{ metric: "valkey_verified", fires: "0x40", holds: "0x3 1x36" }],
-    ValkeyCertificateEnds: [
-      { metric: "valkey_certificate_expires_timestamp_seconds", fires: "1209600x40", holds: "1300000x40" },
-    ],
-    ValkeyNotWatched: [
-      { metric: "valkey_last_look_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
-      { metric: "kube_deployment_status_replicas_unavailable", fires: "1x40", holds: "0x40" },
-    ],
-  };
+interface Series {
+  readonly metric: string;
+  /** Value of the label `deployment`. @default "orders-controller" */
+  readonly of?: string;
+  readonly fires: string;
+  readonly holds: string;
+}
+const SERIES: Readonly<Record<string, Series[]>> = {
+  ValkeyNodeDown: [{ metric: "redis_up", fires: "0x40", holds: "1x40" }],
+  ValkeyReplicaLinkDown: [{ metric: "redis_master_link_up", fires: "0x40", holds: "0x3 1x36" }],
+  ValkeyReplicationLag: [{ metric: "redis_connected_slave_lag_seconds", fires: "11x40", holds: "10x40" }],
+  ValkeySlotsUncovered: [
+    { metric: "redis_cluster_slots_ok", fires: "16383x40", holds: "16384x40" },
+    { metric: "redis_cluster_state", fires: "0x40", holds: "1x40" },
+  ],
+  ValkeyMemoryNearLimit: [{ metric: "redis_memory_used_bytes", fires: "91x40", holds: "90x40" }],
+  ValkeyEvictions: [{ metric: "redis_evicted_keys_total", fires: "0+1x40", holds: "7x40" }],
+  ValkeySaveFailed: [
+    { metric: "redis_rdb_last_bgsave_status", fires: "0x40", holds: "1x40" },
+    { metric: "redis_aof_last_write_status", fires: "0x40", holds: "1x40" },
+    { metric: "redis_aof_last_bgrewrite_status", fires: "0x40", holds: "1x40" },
+  ],
+  ValkeyNotVerified: [{ metric: "valkey_verified", fires: "0x40", holds: "0x3 1x36" }],
+  ValkeyCertificateEnds: [
+    { metric: "valkey_certificate_expires_timestamp_seconds", fires: "1209600x40", holds: "1300000x40" },
+  ],
+  ValkeyNotWatched: [
+    { metric: "valkey_last_look_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
+    { metric: "kube_deployment_status_replicas_unavailable", fires: "1x40", holds: "0x40" },
+  ],
+  ValkeyNotArchived: [
+    { metric: "valkey_archive_rpo_seconds", fires: "61x40", holds: "60x40" },
+    {
+      ...{ metric: "kube_deployment_status_replicas_unavailable", of: "orders-archive" },
+      ...{ fires: "1x40", holds: "0x40" },
+    },
+  ],
+};
 const CASES = Object.entries(SERIES).flatMap(([alert, series]) => series.map((each) => ({ alert, ...each })));
 
 /** @returns promtool's judgement of one series: empty where the alert is as expected after 18 minutes */
@@ -45,13 +58,17 @@ function judge(
   metric: string,
   values: string,
   fires: boolean,
-  { namespace = "shop", limit = 100 }: { readonly namespace?: string; readonly limit?: number } = {},
+  {
+    namespace = "shop",
+    limit = 100,
+    of = "orders-controller",
+  }: { readonly namespace?: string; readonly limit?: number; readonly of?: string | undefined } = {},
 ): string {
   const directory = mkdtempSync(join(tmpdir(), "promtool-"));
   onTestFinished(() => {
     rmSync(directory, { recursive: true });
   });
-  const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2",deployment="orders-controller"}`;
+  const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2",deployment="${of}"}`;
   const rule = RULES.find((each) => each.alert === alert);
   writeFileSync(join(directory, "rules.json"), JSON.stringify({ groups: [{ name: "valkey", rules: RULES }] }));
   const input_series = [
@@ -86,10 +103,10 @@ describe.skipIf(!HAS_PROMTOOL)(`alerts, as promtool judges them${SKIPPED}`, () =
     );
   });
 
-  it.each(CASES)("$alert fires for $metric $fires, and not for $holds", ({ alert, metric, fires, holds }) => {
-    expect(judge(alert, metric, fires, true)).toBe("");
-    expect(judge(alert, metric, holds, false)).toBe("");
-    expect(judge(alert, metric, fires, false, { namespace: "another" })).toBe("");
+  it.each(CASES)("$alert fires for $metric $fires, and not for $holds", ({ alert, metric, of, fires, holds }) => {
+    expect(judge(alert, metric, fires, true, { of })).toBe("");
+    expect(judge(alert, metric, holds, false, { of })).toBe("");
+    expect(judge(alert, metric, fires, false, { of, namespace: "another" })).toBe("");
   });
 
   it("are not judged to hold where they do not", () => {
