@@ -81,6 +81,7 @@ export class ValkeyProvider implements provider.Provider {
     const handler = await this.#handler(urn);
     const { values, secrets } = plainValues(inputs);
     const context = this.#context(urn);
+    // A new deployment has no controller, so there is no Lease to hold.
     const work = this.#leases.hold(values, values, context).then(() => handler.create(values, context));
     const { id, outputs } = await this.#untilCancelled(work);
     return { id, outs: withSecrets(handler, { ...values, ...outputs }, secrets) };

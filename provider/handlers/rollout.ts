@@ -64,6 +64,7 @@ async function rollOut(
     template: storage.template,
     formerZones: [...new Set(former.flatMap(({ zones }) => zones))],
   };
+  // In a new deployment, no node can have lost its data.
   const { step: repair } = new EmptyNodeRepair(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });

@@ -1,6 +1,7 @@
 /**
  * Checks the settings of a component in the same way as the settings of a stack file. Both are checked against the same
- * schema, lists of directives and memory limit. Afterwards, the derived settings are added. Pure.
+ * schema, lists of directives and memory limit. Afterwards, `maxmemory` and the
+ * limit of replication buffers are added, which depend on the memory limit. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { BadInput } from "../../../lib/errors";

@@ -149,6 +149,7 @@ export function createStatefulSet(
   new k8s.apps.v1.StatefulSet(
     names.statefulSet,
     {
+      // Pulumi only waits until the object exists. `Rollout` waits for the pods.
       metadata: { ...objectMetadata(context, names.statefulSet), annotations: ENGINE_ANNOTATIONS },
       spec: {
         serviceName: names.headless,

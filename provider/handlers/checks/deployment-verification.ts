@@ -59,10 +59,11 @@ export interface DeploymentVerificationOutputs {
 const SETTLING_MS = 30_000;
 
 /**
- * Verifies the deployment. The handler changes no server. After a failure, the state keeps the last verification that
- * passed. If nodes of a cluster had moved to other shards, Kubernetes evicts only one pod at a time until a
- * verification passes. The next update always verifies again. If data is gone, the update fails once. The state then
- * describes the data that still exists, and the next update compares with this data.
+ * Verifies the deployment. The handler only tells each server its zone, and adapts the disruption budgets. After a
+ * failure, the state keeps the last verification that passed. If nodes of a cluster had moved to other shards,
+ * Kubernetes evicts only one pod at a time until a verification passes. The next update always verifies again. If data
+ * is gone, the update fails once. The state then describes the data that still exists, and the next update compares
+ * with this data.
  */
 export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,
