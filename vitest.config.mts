@@ -46,7 +46,14 @@ const LONGEST = [
     "failure",
   ],
   ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
-  ...["kubernetes/controller", "kubernetes/replication", "valkey-cluster", "sentinels-switched", "primary-moves"],
+  ...[
+    "kubernetes/controller",
+    "kubernetes/replication",
+    "kubernetes/archive",
+    "valkey-cluster",
+    "sentinels-switched",
+    "primary-moves",
+  ],
   ...["troubles", "scaling", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
