@@ -332,7 +332,10 @@ function baseWalker(): Pick<OpenBase, "walker" | "database"> {
   return {
     walker: new RdbWalker({ aux }),
     database: () => {
-      if (!/^\d{1,9}$/.test(text)) throw new Failure(`the base does not say which database is selected (${text})`);
+      if (!/^\d{1,9}$/.test(text))
+        throw new Failure(
+          `the RDB file has no valid field ${STREAM_DATABASE}, so the selected database is unknown (${text})`,
+        );
       return Number(text);
     },
   };
