@@ -5,7 +5,6 @@ import { pause } from "../lib/polling";
 import { counted, formatBytes } from "../lib/units";
 import { archiveDeployment } from "../valkey/archive/archive-deployment";
 import type { ArchiveEvent } from "../valkey/archive/archive-shard";
-import { readLastProof } from "../valkey/archive/keeping/proofs";
 import { deleteObsoleteSets } from "../valkey/archive/keeping/retention";
 import type { Place } from "../valkey/archive/store";
 import { SpoolFailed, SpoolFull } from "../valkey/replication-stream/spool";
@@ -156,11 +155,9 @@ export class Archiver {
   /** Deletes sets that are not needed any more, counts the others, and reads the last proof. Never throws. */
   async #tidy({ place, countSets, lost }: OpenArchive): Promise<void> {
     if (lost.aborted) return;
-    const from = Date.now() - this.options.keepMs;
     try {
-      for (const { period, shard, set } of await deleteObsoleteSets(place, from, this.#liveSets))
-        this.options.log(`deleted set ${period}/${shard}/${set}`);
-      const proof = await readLastProof(place);
+      const { deleted, proof } = await deleteObsoleteSets(place, this.options.keepMs, this.#liveSets, lost);
+      for (const { period, shard, set } of deleted) this.options.log(`deleted set ${period}/${shard}/${set}`);
       if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
       this.metrics.recordSets(await countSets());
     } catch (error) {

@@ -1,5 +1,6 @@
 /** Repairs one deployment after a verification, if a repair is safe. */
 import { messageOf } from "../lib/errors";
+import { withTimeLimit } from "../lib/polling";
 import type { ReportProgress } from "../lib/progress";
 import type { RepairOrder } from "../provider/updates/repair";
 import type { HealingDecision, HealingMemory } from "./healing";
@@ -168,7 +169,7 @@ export class Healer {
         return false;
       }
       this.#memory = memory;
-      await lock.during(AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]), work);
+      await withTimeLimit(signal, REPAIR_MS, (limited) => lock.during(limited, work));
       return true;
     } catch (error) {
       await this.#wait(messageOf(error));

@@ -34,6 +34,35 @@ export async function poll<T>(
   }
 }
 
+/** Longest delay of a timer, milliseconds. A longer one would end at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Does the work with a signal that is aborted when the given signal is, or after a time. `AbortSignal.any` does not keep
+ * an `AbortSignal.timeout` alive: without further references, such a timeout can be lost.
+ * @param ms time limit, milliseconds
+ */
+export async function withTimeLimit<T>(
+  signal: AbortSignal,
+  ms: number,
+  work: (limited: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const end = performance.now() + ms;
+  let timer: NodeJS.Timeout | undefined;
+  const arm = (): void => {
+    const left = end - performance.now();
+    if (left <= 0) limit.abort(new DOMException("the time limit has passed", "TimeoutError"));
+    else timer = setTimeout(arm, Math.min(left, LONGEST_TIMER_MS));
+  };
+  arm();
+  try {
+    return await work(AbortSignal.any([signal, limit.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** A function that checks a condition. Some checks send a request to a server. */
 export type Condition = () => boolean | Promise<boolean>;
 

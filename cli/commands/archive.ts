@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { withTimeLimit } from "../../lib/polling";
 import { cacheDirectory } from "../../lib/system/paths";
 import { counted, formatBytes, parseDuration } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
@@ -67,11 +68,11 @@ export async function archive(
   if (stack !== undefined) refuseServerOptions("archive", servers, problems);
   if (openPlace === undefined || problems.length > 0) throw new BadInput("archive", problems);
   const deployment = open ?? (await stackDeployment(stack ?? "", name));
-  const stop =
-    seconds === undefined ? interruption : AbortSignal.any([interruption, AbortSignal.timeout(seconds * 1000)]);
   const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
   const schedule = { baseEveryMs: milliseconds(baseEverySeconds), keepMs: milliseconds(keepSeconds) };
-  return archiveInto(await openPlace(stop), deployment, spoolFolder, schedule, stop);
+  const run = async (stop: AbortSignal): Promise<number> =>
+    archiveInto(await openPlace(stop), deployment, spoolFolder, schedule, stop);
+  return seconds === undefined ? run(interruption) : withTimeLimit(interruption, seconds * 1000, run);
 }
 
 interface Schedule {
@@ -134,7 +135,7 @@ async function archiveInto(
   const liveSets = new Set<string>();
   let cleaning = Promise.resolve();
   const clean = (): void => {
-    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs, liveSets));
+    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs, liveSets, signal));
   };
   const timer = setInterval(() => {
     log.report();
@@ -167,11 +168,13 @@ async function archiveInto(
 }
 
 /** Deletes old sets. A failure does not end the archive, because the next call tries again. */
-async function deleteOld(place: Place, keepMs: number, live: ReadonlySet<string>): Promise<void> {
+async function deleteOld(place: Place, keepMs: number, live: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
   try {
-    for (const { period, shard, set } of await deleteObsoleteSets(place, Date.now() - keepMs, live))
+    const { deleted } = await deleteObsoleteSets(place, keepMs, live, signal);
+    for (const { period, shard, set } of deleted)
       print(`${formatTime(Date.now())} ${shard}: deleted set ${period}/${shard}/${set}`);
   } catch (error) {
+    if (signal.aborted) return;
     print(`${formatTime(Date.now())} old sets were not deleted: ${messageOf(error)}`);
   }
 }

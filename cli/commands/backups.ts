@@ -2,7 +2,7 @@
 import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
 import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
-import { formatTime, readCatalog } from "../../valkey/archive/catalog";
+import { formatTime, readCatalog, setsOf } from "../../valkey/archive/catalog";
 import type { Proof } from "../../valkey/archive/keeping/proofs";
 import { readLastProof } from "../../valkey/archive/keeping/proofs";
 import { openPlace } from "../targets/archive-place";
@@ -21,7 +21,7 @@ export async function printBackups(
 ): Promise<number> {
   const place = await openPlace("backups", location, values, signal);
   const catalog = await readCatalog(place, place.label);
-  const proof = await readLastProof(place);
+  const proof = await readLastProof(place, setsOf(catalog));
   if (values["json"] === true) print(JSON.stringify({ ...recordOf(catalog), lastProof: proofRecord(proof) }, null, 1));
   else print(...formatCatalog(catalog), formatProof(proof));
   const hasTime = catalog.periods.some(({ spans }) => spans.length > 0);

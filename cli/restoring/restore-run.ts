@@ -177,10 +177,19 @@ export class RestoreRun {
     ];
   }
 
-  /** Records in the archive that its sets were restored and compared. A place that cannot be written stays as it is. */
+  /**
+   * Records in the archive that its sets were restored and every key was compared. A place that cannot be written stays
+   * as it is.
+   */
   async recordProof(): Promise<void> {
     const { place, restored } = this.order;
     const first = new Map(this.#comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison]));
+    if ([...first.values()].some(({ expired }) => expired > 0)) {
+      print(
+        "No proof is recorded, because keys that have expired were not compared; --ttl remaining compares them too.",
+      );
+      return;
+    }
     try {
       await recordProof(place, {
         provenAt: Date.now(),

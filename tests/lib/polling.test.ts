@@ -1,6 +1,8 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../lib/errors";
-import { awaitCondition, holdsInTime, pause, poll } from "../../lib/polling";
+import { awaitCondition, holdsInTime, pause, poll, withTimeLimit } from "../../lib/polling";
 
 describe("polling", () => {
   it("returns the first value that is found", async () => {
@@ -45,5 +47,38 @@ describe("polling", () => {
     await expect(waiting).rejects.toThrow("stopped by the test");
     await expect(pause(60_000, stop.signal)).rejects.toThrow("stopped by the test");
     await expect(poll(() => Promise.reject(new Error("unreachable")))).rejects.toThrow("unreachable");
+  });
+});
+
+describe("a time limit", () => {
+  const { signal } = new AbortController();
+
+  it("aborts the work, even if memory was collected meanwhile", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const work = withTimeLimit(signal, 200, async (limited) => {
+      for (let left = 5; left > 0; left--) {
+        collect();
+        await pause(1);
+      }
+      await pause(10_000, limited);
+    });
+    await expect(work).rejects.toThrow("the time limit has passed");
+  });
+
+  it("returns the result of the work, and passes on the reason of the signal", async () => {
+    expect(await withTimeLimit(signal, 10_000, () => Promise.resolve("value"))).toBe("value");
+    const stop = new AbortController();
+    const work = withTimeLimit(stop.signal, 10_000, (limited) => pause(10_000, limited));
+    stop.abort(new Failure("stopped"));
+    await expect(work).rejects.toThrow("stopped");
+  });
+
+  it("does not end at once if it is longer than a timer can be", async () => {
+    const work = withTimeLimit(signal, 2 ** 33, async (limited) => {
+      await pause(20);
+      return limited.aborted;
+    });
+    expect(await work).toBe(false);
   });
 });

@@ -80,10 +80,15 @@ export async function archiveShard(
   let number = 0;
   const begin = (from?: ArchiveSet): SetFollower => new SetFollower(options, period, shard, sets, number++, from);
   let current = begin(resume);
+  let isOver = false;
   try {
     for (;;) {
       await Promise.race([current.done, awaitDue(current, options)]);
-      const next = await bases.run(() => succeed(current, begin, options, shard));
+      // The base of a different shard may take long. Meanwhile, the present set of this shard may fail.
+      const next = await Promise.race([
+        bases.run(async () => (isOver ? undefined : succeed(current, begin, options, shard))),
+        failureOf(current.done),
+      ]);
       if (next === undefined) continue;
       const old = current;
       current = next;
@@ -96,8 +101,15 @@ export async function archiveShard(
     if (isStopped && (last === undefined || last === error)) throw error;
     throw new Failure(`${shard.name}: ${messageOf(last)}`, { cause: last });
   } finally {
+    isOver = true;
     await current.end().catch(() => undefined);
   }
+}
+
+/** Rejects when the work fails, and never settles otherwise. */
+async function failureOf(work: Promise<void>): Promise<never> {
+  await work;
+  return new Promise<never>(() => undefined);
 }
 
 /** Waits until a set is so old that a new one is due. @throws the signal's reason */

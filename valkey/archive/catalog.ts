@@ -50,6 +50,14 @@ export interface Catalog {
   readonly damaged: readonly Damage[];
 }
 
+/** Names of all sets, as PERIOD/SHARD/SET. Pure. */
+export function setsOf({ periods }: Pick<Catalog, "periods">): Set<string> {
+  const names = periods.flatMap(({ period, shards }) =>
+    shards.flatMap(({ name, sets }) => sets.map(({ set }) => `${period.name}/${name}/${set.name}`)),
+  );
+  return new Set(names);
+}
+
 /** The sets from which a deployment is restored, in the order of the shards. */
 export interface Restore {
   readonly owner: ArchiveOwner;

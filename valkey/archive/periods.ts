@@ -1,6 +1,6 @@
 /**
- * The folder of an archive. It belongs to one deployment. A period is a time in which each shard kept its slots. No code
- * deletes a period or a set: the user deletes them.
+ * The folder of an archive. It belongs to one deployment. A period is a time in which each shard kept its slots. Sets
+ * are deleted only by `keeping/`, and periods by nobody.
  *
  *   archive.json                  the deployment
  *   PERIOD/period.json            the shards with their slots

@@ -44,16 +44,16 @@ const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || 
  * Deletes a set. From the first moment on, nobody sees a part of it.
  * @param name name of the set
  */
-export async function deleteSet(store: ArchiveStore, name: string): Promise<void> {
+export async function deleteSet(store: ArchiveStore, name: string, signal: AbortSignal): Promise<void> {
   await writeManifest(store, `${name}/${DELETED}`, { version: MANIFEST_VERSION });
   await store.remove(`${name}/${BASE_MANIFEST}`);
-  await store.removeFolder(name, DELETED);
+  await store.removeFolder(name, DELETED, signal);
 }
 
 /** Goes on with deletions that were interrupted. */
-export async function finishDeletions(store: ArchiveStore): Promise<void> {
+export async function finishDeletions(store: ArchiveStore, signal: AbortSignal): Promise<void> {
   for (const name of await store.list(""))
-    if ((await store.list(name, FIRST_FILES)).includes(DELETED)) await deleteSet(store, name);
+    if ((await store.list(name, FIRST_FILES)).includes(DELETED)) await deleteSet(store, name, signal);
 }
 
 /**

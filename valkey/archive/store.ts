@@ -40,8 +40,9 @@ export interface ArchiveStore {
   /**
    * Removes a folder with everything in it. Does nothing if there is none.
    * @param last name of a file in the folder that is removed after all others
+   * @throws the signal's reason. Then the last file is still there
    */
-  removeFolder(name: string, last: string): Promise<void>;
+  removeFolder(name: string, last: string, signal: AbortSignal): Promise<void>;
 }
 
 /** The right to write to a place. Only one process at a time has it. */
@@ -72,7 +73,7 @@ export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
     removePending: (name) => store.removePending(inside(name)),
     read: (name) => store.read(inside(name)),
     remove: (name) => store.remove(inside(name)),
-    removeFolder: (name, last) => store.removeFolder(inside(name), last),
+    removeFolder: (name, last, signal) => store.removeFolder(inside(name), last, signal),
   };
 }
 
@@ -134,9 +135,11 @@ export class DirectoryStore implements Place {
     await rm(join(this.path, name), { force: true });
   }
 
-  async removeFolder(name: string, last: string): Promise<void> {
-    for (const each of await this.list(name))
+  async removeFolder(name: string, last: string, signal: AbortSignal): Promise<void> {
+    for (const each of await this.list(name)) {
+      signal.throwIfAborted();
       if (each !== last) await rm(join(this.path, name, each), { recursive: true, force: true });
+    }
     await rm(join(this.path, name), { recursive: true, force: true });
   }
 

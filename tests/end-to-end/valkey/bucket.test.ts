@@ -14,6 +14,7 @@ import { deleteSet, listSets, readSet } from "../../../valkey/archive/sets";
 import { folderOf } from "../../../valkey/archive/store";
 import { commands, writeBase } from "../../support/valkey/archived-items";
 import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
+import { never } from "../../support/valkey/real";
 
 let directory: string;
 let server: S3Server;
@@ -64,7 +65,7 @@ it("has small files, files in parts and folders, and removes the last file last"
   await store.put("p/set/zz", []);
   await store.removePending("p");
   server.requests.length = 0;
-  await store.removeFolder("p/set", "base.rdb");
+  await store.removeFolder("p/set", "base.rdb", never);
   const removed = server.requests.filter((each) => each.startsWith("DELETE")).map((each) => each.split("?")[0]);
   expect(removed.slice(0, 2).map((each) => each?.split("/").at(-1))).toEqual(["zz", "base.rdb"]);
   expect(await store.list("p")).toEqual(["a.json"]);
@@ -110,7 +111,7 @@ it("keeps an increment and its manifest as one object, and hides a set that is d
   expect((await readAll(store.read(`${name}/${second?.file ?? ""}`))).toString()).toBe("x");
   await store.remove(`${name}/${second?.file ?? ""}`);
   expect((await readSet(store, name)).damage).toBe("the increment after offset 101 is missing");
-  await deleteSet(store, name);
+  await deleteSet(store, name, never);
   expect(await listSets(store)).toEqual([]);
   expect(await store.list("")).toEqual([]);
 });

@@ -2,6 +2,7 @@
 import { totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../../lib/errors";
+import { withTimeLimit } from "../../../lib/polling";
 import { form } from "../../../valkey/formation/form";
 import { availableCores, sampleCpu } from "../../../platforms/host/cpu";
 import { verdictLine } from "../../../valkey/verification/format";
@@ -70,8 +71,9 @@ async function runCluster(nodes: number, { workbench, report }: BenchmarkContext
     ],
     async ({ host, deployments: [deployment], signal }) => {
       if (deployment === undefined) throw new Error("no deployment was started");
-      const timeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_SECONDS * 1000)]);
-      const { milliseconds } = await form(deployment, shape, { signal: timeout });
+      const { milliseconds } = await withTimeLimit(signal, TIMEOUT_SECONDS * 1000, (limited) =>
+        form(deployment, shape, { signal: limited }),
+      );
       const pids = host.servers(deployment.name).map(({ process }) => process.pid);
       const cpu = (): number => pids.reduce((sum, pid) => sum + (sampleCpu(pid, 0).processSeconds ?? NaN), 0);
       const [before, since] = [cpu(), performance.now()];

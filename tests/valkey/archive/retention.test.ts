@@ -1,9 +1,13 @@
 /** Which sets an archive may delete. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Catalog, CatalogPeriod, CatalogSet } from "../../../valkey/archive/catalog";
 import { commonSpans, spansOf } from "../../../valkey/archive/catalog";
 import type { Proof } from "../../../valkey/archive/keeping/proofs";
-import { obsoleteSets } from "../../../valkey/archive/keeping/retention";
+import { readLastProof, recordProof } from "../../../valkey/archive/keeping/proofs";
+import { keptFrom, obsoleteSets } from "../../../valkey/archive/keeping/retention";
 import { DirectoryStore } from "../../../valkey/archive/store";
 
 /** A set with instants every second from a time until a time, seconds. */
@@ -44,6 +48,31 @@ it("deletes whole sets that no instant of the kept time needs, oldest first", ()
   expect(obsolete(11, [THREE])).toEqual([]);
   expect(obsolete(12, [THREE])).toEqual(["p/set-0"]);
   expect(obsolete(22, [THREE])).toEqual(["p/set-0", "p/set-10"]);
+});
+
+it("counts the kept time from the last instant, whatever the clock says and however long nothing was archived", () => {
+  expect(keptFrom({ periods: [THREE] }, 10_000, 10 ** 12)).toBe(20_000);
+  expect(keptFrom({ periods: [THREE] }, 10_000, 25_000)).toBe(15_000);
+  expect(keptFrom({ periods: [] }, 10_000, 25_000)).toBe(15_000);
+});
+
+it("takes the last proof whose sets exist, and none of a damaged record", async () => {
+  const store = new DirectoryStore(mkdtempSync(join(tmpdir(), "proofs-")));
+  try {
+    const proof = (provenAt: number, name: string): Proof => ({
+      provenAt,
+      period: "p",
+      keys: 1,
+      shards: [{ shard: "shard-0", set: name, instant: 0 }],
+    });
+    await recordProof(store, proof(1000, "set-0"));
+    await recordProof(store, proof(2000, "gone"));
+    await store.put("proofs/19700101T000003000Z.json", [Buffer.from("{")]);
+    expect(await readLastProof(store, new Set(["p/shard-0/set-0"]))).toMatchObject({ provenAt: 1000 });
+    expect(await readLastProof(store, new Set())).toBeUndefined();
+  } finally {
+    rmSync(store.path, { recursive: true });
+  }
 });
 
 it("keeps the sets of the last proof, and the last whole set however old it is", () => {

@@ -120,12 +120,21 @@ export class BucketStore implements Place {
     await this.#delete(this.#key(name));
   }
 
-  async removeFolder(name: string, last: string): Promise<void> {
+  async removeFolder(name: string, last: string, signal: AbortSignal): Promise<void> {
     const folder = this.#key(`${name}/`);
     const final = folder + last;
     const limit = new Semaphore(REMOVALS);
     for await (const { keys } of this.#pages(folder, "", Infinity))
-      await Promise.all(keys.filter((key) => key !== final).map((key) => limit.run(() => this.#delete(key))));
+      await Promise.all(
+        keys
+          .filter((key) => key !== final)
+          .map((key) =>
+            limit.run(() => {
+              signal.throwIfAborted();
+              return this.#delete(key);
+            }),
+          ),
+      );
     await this.#delete(final);
   }
 

@@ -49,13 +49,11 @@ export function parseBucket(
   const [bucket = "", ...rest] = location.slice(SCHEME.length).split("/");
   const prefix = rest.join("/").replace(/\/$/, "");
   if (!BUCKET.test(bucket))
-    problems.push(
-      `${JSON.stringify(location)}: ${JSON.stringify(bucket)} is not the name of a bucket; expected s3://BUCKET/PREFIX`,
-    );
+    problems.push(`${shown(location)}: ${shown(bucket)} is not the name of a bucket; expected s3://BUCKET/PREFIX`);
   const isClean = prefix === "" || prefix.split("/").every((part) => /^[\w!*'() +=@,-][\w!.*'() +=@,-]*$/.test(part));
   if (!isClean || Buffer.byteLength(prefix) > MOST_PREFIX_BYTES)
     problems.push(
-      `${JSON.stringify(location)}: the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, ` +
+      `${shown(location)}: the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, ` +
         `at most ${MOST_PREFIX_BYTES} bytes`,
     );
   const url = typeof endpoint === "string" ? parseEndpoint(endpoint, problems) : undefined;
@@ -69,6 +67,9 @@ export function parseBucket(
   };
 }
 
+/** A text for messages. What may have credentials, as in `USER:SECRET@HOST` or `?signature=`, is left out. */
+const shown = (text: string): string => (/[@?]/.test(text) ? "a text with @ or ?" : JSON.stringify(text));
+
 /** Says which options of a bucket were given for a folder. */
 export function refuseBucketOptions(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   for (const name of BUCKET_OPTIONS)
@@ -78,7 +79,7 @@ export function refuseBucketOptions(values: Readonly<Record<string, unknown>>, p
 function parseEndpoint(text: string, problems: string[]): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "") {
-    problems.push(`--endpoint is ${JSON.stringify(text)}: expected a URL such as https://s3.example.com`);
+    problems.push(`--endpoint is ${shown(text)}: expected a URL such as https://s3.example.com`);
     return undefined;
   }
   if (url.username !== "" || url.password !== "") {

@@ -1,5 +1,6 @@
 /** Proofs that sets of an archive could be restored: a restore whose comparison passed. */
 import { z } from "zod";
+import { BadInput } from "../../../lib/errors";
 import { writeManifest } from "../checked-file";
 import { MANIFEST_VERSION, readManifest } from "../manifests";
 import type { ArchiveStore } from "../store";
@@ -25,8 +26,24 @@ export async function recordProof(store: ArchiveStore, proof: Proof): Promise<vo
   await writeManifest(store, `${FOLDER}/${name}.json`, { version: MANIFEST_VERSION, ...proof });
 }
 
-/** The last proof. Undefined if there is none. @throws BadInput for a damaged record */
-export async function readLastProof(store: ArchiveStore): Promise<Proof | undefined> {
-  const last = (await store.list(FOLDER)).findLast((name) => NAME.test(name));
-  return last === undefined ? undefined : readManifest(store, `${FOLDER}/${last}`, proofSchema);
+/**
+ * The last proof of sets that still exist. A damaged record proves nothing. Undefined if there is no such proof.
+ * @param sets the sets of the archive, as PERIOD/SHARD/SET
+ */
+export async function readLastProof(store: ArchiveStore, sets: ReadonlySet<string>): Promise<Proof | undefined> {
+  for (const name of (await store.list(FOLDER)).toReversed()) {
+    if (!NAME.test(name)) continue;
+    const proof = await readProof(store, name);
+    if (proof?.shards.every(({ shard, set }) => sets.has(`${proof.period}/${shard}/${set}`)) === true) return proof;
+  }
+  return undefined;
+}
+
+async function readProof(store: ArchiveStore, name: string): Promise<Proof | undefined> {
+  try {
+    return await readManifest(store, `${FOLDER}/${name}`, proofSchema);
+  } catch (error) {
+    if (error instanceof BadInput) return undefined;
+    throw error;
+  }
 }

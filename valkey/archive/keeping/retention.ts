@@ -1,6 +1,6 @@
 /** Deletes old sets of an archive. */
 import type { Catalog, CatalogSet } from "../catalog";
-import { chooseRestore, readCatalog } from "../catalog";
+import { chooseRestore, readCatalog, setsOf } from "../catalog";
 import { deleteSet, finishDeletions } from "../sets";
 import type { Place } from "../store";
 import type { Proof } from "./proofs";
@@ -47,6 +47,15 @@ export function obsoleteSets(
   return found.toSorted((a, b) => a.end - b.end).map(({ period, shard, set }) => ({ period, shard, set }));
 }
 
+/**
+ * Beginning of the kept time, milliseconds since the epoch. The time counts back from the last instant of the archive,
+ * so that neither a wrong clock nor a long pause of the archive makes its sets old. Pure.
+ */
+export function keptFrom({ periods }: Pick<Catalog, "periods">, keepMs: number, now: number): number {
+  const last = Math.max(...periods.flatMap(({ spans }) => spans.map(({ to }) => to)));
+  return Math.min(now, Number.isFinite(last) ? last : now) - keepMs;
+}
+
 /** Last time that a set can restore. For a set without instants, the time of its base. */
 function endOf({ set, spans }: CatalogSet): number {
   const instants = set.increments.flatMap((each) => each.instants.map(([time]) => time));
@@ -55,14 +64,21 @@ function endOf({ set, spans }: CatalogSet): number {
 
 /**
  * Deletes the sets that no instant of the kept time needs. Only the process with the lease may call it.
- * @param from beginning of the kept time, milliseconds since the epoch
+ * @param keepMs time that is kept, milliseconds
  * @param live sets that are being written, as PERIOD/SHARD/SET. They stay
- * @returns the deleted sets
+ * @returns the deleted sets, and the last proof of sets that exist
+ * @throws the signal's reason. The next call goes on with a deletion that was interrupted
  */
-export async function deleteObsoleteSets(place: Place, from: number, live: ReadonlySet<string>): Promise<NamedSet[]> {
+export async function deleteObsoleteSets(
+  place: Place,
+  keepMs: number,
+  live: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<{ readonly deleted: NamedSet[]; readonly proof: Proof | undefined }> {
   const catalog = await readCatalog(place, place.label);
-  for (const { shards } of catalog.periods) for (const { store } of shards) await finishDeletions(store);
-  const obsolete = obsoleteSets(catalog, await readLastProof(place), from, live);
+  for (const { shards } of catalog.periods) for (const { store } of shards) await finishDeletions(store, signal);
+  const proof = await readLastProof(place, setsOf(catalog));
+  const obsolete = obsoleteSets(catalog, proof, keptFrom(catalog, keepMs, Date.now()), live);
   const stores = new Map(
     catalog.periods.flatMap(({ period, shards }) =>
       shards.map(({ name, store }) => [`${period.name}/${name}`, store] as const),
@@ -70,7 +86,8 @@ export async function deleteObsoleteSets(place: Place, from: number, live: Reado
   );
   for (const { period, shard, set } of obsolete) {
     const store = stores.get(`${period}/${shard}`);
-    if (store !== undefined) await deleteSet(store, set);
+    signal.throwIfAborted();
+    if (store !== undefined) await deleteSet(store, set, signal);
   }
-  return obsolete;
+  return { deleted: obsolete, proof };
 }
