@@ -1,4 +1,7 @@
-/** Archives one deployment until a signal, and goes on after every interruption. */
+/**
+ * Copies the data and all later writes of one deployment to its archive, until a signal stops it. It starts again after
+ * every interruption.
+ */
 import { mkdir, rm } from "node:fs/promises";
 import { BadInput, Failure, isCausedBy, messageOf } from "../lib/errors";
 import { pause } from "../lib/polling";
@@ -14,16 +17,16 @@ import { ArchiveMetrics } from "./metrics";
 
 /** Interval at which the list of servers and the password are read, milliseconds. */
 const REFRESH_MS = 5_000;
-/** Interval at which old sets are deleted, milliseconds. */
+/** Interval at which backups that are no longer needed are deleted, milliseconds. */
 const TIDY_MS = 3_600_000;
 /** Shortest and longest wait after an interruption, milliseconds. */
 const RETRY_MS = { min: 1_000, max: 30_000 };
 /** Time without an interruption after which the next wait is short again, milliseconds. */
 const CALM_MS = 60_000;
-/** Highest number of bytes of one shard in the spool. */
+/** Highest number of bytes of one shard that wait in the spool for the archive. */
 const SHARD_SPOOL_BYTES = 1024 ** 3;
 
-/** A deployment whose list of nodes can be read again. */
+/** A deployment. `refresh` reads its list of nodes again. */
 export interface RefreshedDeployment extends Deployment {
   readonly refresh: () => Promise<void>;
 }
@@ -33,7 +36,7 @@ export interface OpenArchive {
   readonly place: Place;
   /** Aborted when a different process has taken over. */
   readonly lost: AbortSignal;
-  /** Number of sets. */
+  /** Counts the sets in the archive. A set is a base (an RDB file) of one shard, with the commands after it. */
   readonly countSets: () => Promise<number>;
   readonly close: () => Promise<void>;
 }
@@ -43,11 +46,11 @@ export interface ArchiverOptions {
   /** Opens the archive. @throws BadInput if it cannot be used, Failure if it does not answer */
   readonly open: (signal: AbortSignal) => Promise<OpenArchive>;
   readonly spoolDirectory: string;
-  /** Highest number of bytes of all shards in the spool. */
+  /** Highest number of bytes that wait in the spool for the archive, all shards together. */
   readonly spoolBytes: number;
-  /** Time between two bases of a shard, milliseconds. */
+  /** Time between two bases (RDB files) of a shard, milliseconds. */
   readonly baseEveryMs: number;
-  /** Time for which every instant can be restored, milliseconds. */
+  /** Greatest age of a state of the data that can be restored, milliseconds. */
   readonly keepMs: number;
   /** Prints a line. */
   readonly log: (line: string) => void;
@@ -58,13 +61,13 @@ export class Archiver {
   /** Whether the archive was open at least once. */
   #wasOpen = false;
   readonly #safeAt = new Map<string, number>();
-  /** Shards of which it is not known yet until when their data are in the archive. */
+  /** Shards for which the newest archived time is not known yet. */
   readonly #unknown = new Set<string>();
   readonly #spools = new Map<string, () => number>();
   #openedAt = performance.now();
-  /** Sets that are being written, as PERIOD/SHARD/SET. */
+  /** Sets (a base of one shard with its later commands) that are being written, as PERIOD/SHARD/SET. */
   readonly #liveSets = new Set<string>();
-  /** Number of shards of the present period. */
+  /** Number of shards of the deployment. */
   #shards = 1;
 
   constructor(private readonly options: ArchiverOptions) {
@@ -74,7 +77,7 @@ export class Archiver {
     }));
   }
 
-  /** Whether the archive could be opened and the servers answered. */
+  /** Whether the archive could be opened at least once. */
   get isReady(): boolean {
     return this.#wasOpen;
   }
@@ -108,7 +111,7 @@ export class Archiver {
     }
   }
 
-  /** Archives until the signal, or until an error. */
+  /** Opens the archive once and archives until the signal is aborted or an error occurs. */
   async #archive(signal: AbortSignal): Promise<void> {
     const { deployment, open, spoolDirectory, spoolBytes, baseEveryMs } = this.options;
     await deployment.refresh();
@@ -152,7 +155,10 @@ export class Archiver {
     }
   }
 
-  /** Deletes sets that are not needed any more, counts the others, and reads the last proof. Never throws. */
+  /**
+   * Deletes sets that are too old to be needed for a restore. Then updates two metrics: the number of remaining sets,
+   * and the time of the last verified restore. Never throws.
+   */
   async #tidy({ place, countSets, lost }: OpenArchive): Promise<void> {
     if (lost.aborted) return;
     try {

@@ -1,6 +1,6 @@
 /**
- * The servers of a deployment on Kubernetes, found by the service record of their headless Service. The list changes
- * while the program runs: pods come and go, and the password and the authority may change.
+ * Finds the servers of a deployment on Kubernetes by the SRV record of their headless Service. The servers, the
+ * password and the CA certificate can change while the program runs.
  */
 import { resolveSrv } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import type { ArchiverSettings } from "./pod-settings";
 
 type Found = Pick<ArchiverSettings, "deployment" | "mode" | "servers" | "passwordFile" | "caFile">;
 
-/** A deployment whose list of nodes is the one of the last `refresh`. */
+/** A deployment on Kubernetes. Each call of `refresh` updates its list of nodes from DNS. */
 export class FollowedServers implements Deployment {
   readonly shape = {};
   readonly directives = new Map<string, string>();
@@ -40,7 +40,7 @@ export class FollowedServers implements Deployment {
 
   readonly connect = (node: DeploymentNode): Promise<Connection> => connect(node.name, node.endpoint, this.#access);
 
-  /** Reads the list of servers, the password and the authority. @throws Failure if one of them cannot be read */
+  /** Reads the list of servers, the password and the CA certificate. @throws Failure if one of them cannot be read */
   async refresh(): Promise<void> {
     const { servers, passwordFile, caFile } = this.settings;
     const [password, ca] = await Promise.all([
@@ -55,7 +55,7 @@ export class FollowedServers implements Deployment {
   }
 }
 
-/** The nodes of a service record. The first label of a host name is the name of the pod. Pure. */
+/** Returns the nodes that an SRV record lists. The first label of each host name is the name of the pod. Pure. */
 export function nodesOf(records: readonly { readonly name: string; readonly port: number }[]): DeploymentNode[] {
   return records
     .map(({ name: host, port }) => ({

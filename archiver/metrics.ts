@@ -22,7 +22,7 @@ export class ArchiveMetrics {
   readonly #errors: Counter<"deployment" | "kind">;
   readonly #bytes: Counter<"deployment" | "shard">;
 
-  /** @param read the present values */
+  /** Creates the metrics of a deployment's archive. @param read called at each request, returns the present values */
   constructor(
     private readonly deployment: string,
     read: () => ArchiveReadings,
@@ -89,12 +89,15 @@ export class ArchiveMetrics {
     this.#bytes.inc({ deployment: this.deployment, shard }, bytes);
   }
 
-  /** @param at milliseconds since the epoch */
+  /**
+   * Records the time at which the last base (RDB file) of a shard was complete in the archive.
+   * @param at milliseconds since the epoch
+   */
   recordBase(shard: string, at: number): void {
     this.#base.set({ deployment: this.deployment, shard }, at / 1000);
   }
 
-  /** Removes the values of shards that are not in the list. */
+  /** Removes the base times of all shards. Called when the shards of the deployment may have changed. */
   keepShards(): void {
     this.#base.reset();
   }
@@ -103,7 +106,7 @@ export class ArchiveMetrics {
     this.#sets.set({ deployment: this.deployment }, count);
   }
 
-  /** @param at milliseconds since the epoch */
+  /** Records the time of the last verified restore. @param at milliseconds since the epoch */
   recordProof(at: number): void {
     this.#proof.set({ deployment: this.deployment }, at / 1000);
   }

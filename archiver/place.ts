@@ -1,4 +1,4 @@
-/** Opens the archive of a pod. */
+/** Opens the bucket in which a pod `NAME-archive` stores the archive of its deployment. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInput } from "../lib/errors";
@@ -12,7 +12,10 @@ import { formatEndpoint } from "../valkey/node";
 import type { OpenArchive } from "./archiver";
 import type { ArchiverSettings } from "./pod-settings";
 
-/** Number of names that tell whether a place is empty. It begins with names that do not count. */
+/**
+ * Number of names that are listed to find out whether a place has other objects. It is greater than 1, because names
+ * that begin with a dot come first and do not count.
+ */
 const FIRST_NAMES = 20;
 
 /**
@@ -31,8 +34,8 @@ export async function openBucket(
 }
 
 /**
- * Gives the keys to the library for S3, which reads environment variables. The kubelet updates the files, so each
- * opening uses the present keys.
+ * Reads the S3 keys and sets the environment variables from which the S3 library reads them. The kubelet updates the
+ * files, so the keys are read each time the bucket is opened.
  */
 async function readCredentials(directory: string): Promise<void> {
   const read = async (file: string): Promise<string> => (await readFile(join(directory, file), "utf8")).trim();
@@ -41,8 +44,8 @@ async function readCredentials(directory: string): Promise<void> {
 }
 
 /**
- * Opens a place as the archive of a deployment.
- * @throws BadInput if it belongs to a different deployment, or if a different process writes to it
+ * Opens a bucket or a folder as the archive of a deployment, and takes its lease.
+ * @throws BadInput if the archive belongs to a different deployment, or if a different process writes to it
  */
 export async function openArchive(
   place: Place,
@@ -64,12 +67,15 @@ export async function openArchive(
   return { place, lost: lease.lost, countSets: () => countSets(place), close: () => lease.release() };
 }
 
-/** Names of what is in a place, without the objects of an archive that never began. */
+/**
+ * Returns names of the objects in a place, without names that begin with a dot. An attempt to create an archive may
+ * have left such objects.
+ */
 async function otherFiles(place: Place): Promise<string[]> {
   return (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
 }
 
-/** Number of sets of all periods and shards. */
+/** Counts the sets (a base of one shard with its later commands) of all periods and shards in the archive. */
 async function countSets(store: ArchiveStore): Promise<number> {
   const periods = await listPeriods(store);
   const counts = periods.flatMap((period) =>

@@ -6,9 +6,9 @@ import { checkSettingsText } from "../lib/pod/settings-text";
 export const ARCHIVER_PORT = 9_123;
 /** Path that answers with the status 200 when the archive could be opened once. */
 export const READY_PATH = "/ready";
-/** Seconds between two bases of a shard. */
+/** Seconds between two bases (RDB files) of a shard. */
 export const BASE_SECONDS = { min: 600, max: 2_592_000, default: 86_400 } as const;
-/** Seconds for which every time can be restored. */
+/** Greatest age of a state of the data that can be restored, seconds. */
 export const KEEP_SECONDS = { min: 3_600, max: 31_536_000, default: 604_800 } as const;
 
 const schema = z.strictObject({
@@ -27,9 +27,9 @@ const schema = z.strictObject({
   credentialsDirectory: z.string().optional(),
   baseEverySeconds: z.number().min(1),
   keepSeconds: z.number().min(1),
-  /** Directory for what the bucket has not taken yet. */
+  /** Directory for data that are not in the bucket yet. */
   spoolDirectory: z.string().min(1),
-  /** Highest number of bytes of all shards in the spool. */
+  /** Highest number of bytes in the spool directory, all shards together. */
   spoolBytes: z.number().min(1),
   passwordFile: z.string().min(1),
   /** Certificate of the authority that signed the servers' certificates. @default no TLS */

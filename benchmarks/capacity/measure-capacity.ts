@@ -96,7 +96,7 @@ class Prober {
     private readonly report: ReportProgress,
   ) {}
 
-  /** Offers a rate once. */
+  /** Offers a load at this rate once, and judges whether it met the objective. */
   async probe(rate: number, clients = this.measurement.workload.clients): Promise<Probe> {
     const { deployment, primary, nodes, user } = this.session;
     const { objective } = this.measurement;
@@ -111,7 +111,7 @@ class Prober {
     return probe;
   }
 
-  /** Offers a rate over the usual number of connections and over more connections, alternately. */
+  /** Offers a rate several times, alternately over the configured number of connections and over twice as many. */
   async confirm(rate: number): Promise<Confirmation> {
     const of = this.measurement.search.confirmations;
     let sameConnections = 0;

@@ -12,8 +12,8 @@ import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
 /**
- * Smallest share of the offered requests that must be answered. A load with a smaller share misses its objective for
- * every percentile.
+ * Smallest share of the offered requests that must be answered. If fewer requests are answered, the load misses its
+ * objective, whichever percentile the objective names.
  */
 const MIN_ANSWERED = 0.999;
 /**
@@ -28,7 +28,7 @@ const NEAR_CAPACITY = 1.2;
 /** A probe with its measurement record. */
 export interface Probe extends ProbeOutcome {
   readonly record: MeasurementRecord;
-  /** Result as text, for progress: `holds (1.20 ms)`. */
+  /** Result as text, for progress: `meets the objective (1.20 ms)`. */
   readonly words: string;
 }
 
@@ -53,8 +53,8 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
 }
 
 /**
- * The probe that shows the limit of a deployment. It is a failed probe at the lowest rate above the capacity that
- * failed. A rate failed if it missed the objective in at least half of its probes.
+ * Returns a failed probe at the lowest failed rate above the capacity. This probe shows what limits the deployment. A
+ * rate has failed if it missed the objective in at least half of its probes.
  */
 export function lowestFailing(probes: readonly Probe[], capacity: number): Probe | undefined {
   const above = probes.filter(({ rate }) => rate > capacity).sort((a, b) => a.rate - b.rate);
@@ -103,7 +103,8 @@ export function loadLatencyPoints(probes: readonly Probe[], quantile: number): C
 }
 
 /**
- * Numbers of probes in which a load met the objective, with the usual number of connections and with twice this number.
+ * Result of repeated probes at one rate: the number of probes that met the objective with the configured number of
+ * connections, and with twice as many.
  */
 export interface Confirmation {
   readonly sameConnections: number;
@@ -116,8 +117,8 @@ export interface Confirmation {
 }
 
 /**
- * The bottleneck at the lowest rate that failed. If the load meets the objective only with more connections, the
- * bottleneck is the client.
+ * Returns the bottleneck of the deployment at the lowest rate that failed. If the deployment meets the objective at
+ * this rate only with more connections, the bottleneck is the client.
  */
 export function capacityBottleneck(
   failing: Probe,

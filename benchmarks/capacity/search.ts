@@ -94,7 +94,10 @@ async function highestPassing(
   }
 }
 
-/** Whether more than half of the answers are yes. The function asks no further questions when the result is certain. */
+/**
+ * Asks up to `of` times, and returns whether more than half of the answers are yes. It stops asking as soon as the
+ * result is certain.
+ */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -142,7 +145,10 @@ class Bracket {
     return this.low >= this.plan.maxRate ? undefined : Math.min(this.plan.maxRate, this.low * 2);
   }
 
-  /** The geometric mean of two rates, because the precision is relative. */
+  /**
+   * Returns the geometric mean of two rates, rounded; undefined if the gap between them is as small as the precision.
+   * The geometric mean is used because the precision is relative.
+   */
   #between(low: number, high: number): number | undefined {
     const middle = Math.round(Math.sqrt(low * high));
     return high / low > 1 + this.plan.precision && middle > low && middle < high ? middle : undefined;

@@ -172,8 +172,8 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
 }
 
 /**
- * Differences in the load generators that send the same work, such as the number of connections. A ratio also contains
- * the effect of these differences.
+ * Differences between two measurements in the load generators, such as the number of connections. A ratio of the two
+ * results also contains the effect of these differences.
  */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [

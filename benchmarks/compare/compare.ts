@@ -21,7 +21,7 @@ import {
   workChanges,
 } from "./changes";
 
-/** Relative difference that matters by default. */
+/** Default of the smallest relative difference between two results that matters. */
 export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
@@ -49,7 +49,9 @@ export interface ComparedRow {
   /** Value of the second run divided by the value of the first run; undefined if the work differs. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
-  /** Reasons why the ratio is missing. If the ratio exists, these are influences on it other than the servers. */
+  /**
+   * If the ratio is missing, the reasons for this. Otherwise, possible causes of the difference other than the servers.
+   */
   readonly notes: readonly string[];
 }
 
@@ -142,7 +144,7 @@ function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metr
   return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
 }
 
-/** Value of a metric. The p99 of several repeats is computed from their merged counts. */
+/** Value of a metric over all repeats: the median of the throughputs, or the p99 of the merged histograms. */
 function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
   return metric === "throughput"
     ? median(eachOf(records, metric))
@@ -150,8 +152,8 @@ function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["met
 }
 
 /**
- * Judgement of a ratio between two runs. Two runs differ more than the repeats within one run. The reference load shows
- * how much more.
+ * Judges a ratio between two runs. The judgement is `noise` if a change of the machine's speed between the runs can
+ * explain the ratio. The ratio of the reference loads shows this change.
  */
 function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;

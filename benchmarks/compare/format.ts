@@ -67,7 +67,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   ]);
 }
 
-/** Table of capacities. The bounds of each ratio follow from the steps of both searches. */
+/** Table of the capacities of two runs, with the lowest and highest possible value of each ratio. */
 function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
   const rate = ({ capacity, isOpenEnded }: CapacityRecord): string =>

@@ -16,7 +16,7 @@ export interface LocalGenerators {
 }
 
 /**
- * CPU use of the load generators and of their machine, in the form of records.
+ * Returns the CPU use of the load generators and of their machine, in the form in which records contain it.
  * @param uses CPU use of each load generator in the measured time
  */
 export function clientCpu(

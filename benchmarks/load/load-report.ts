@@ -21,11 +21,11 @@ export interface LoadReport {
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Number of requests for each latency, ascending, from "Latency by percentile distribution". */
+  /** Number of requests with at most each latency, ascending, from "Latency by percentile distribution". */
   readonly percentiles: readonly CumulativeCount[];
   /**
-   * Number of requests for each latency, from "Cumulative distribution of latencies". The steps are 0.1 ms up to 2 ms,
-   * and 1 ms above. Steps at which the number does not change are absent.
+   * Number of requests with at most each latency, from "Cumulative distribution of latencies". The steps are 0.1 ms up
+   * to 2 ms, and 1 ms above. Steps at which the number does not change are absent.
    */
   readonly cumulative: readonly CumulativeCount[];
 }

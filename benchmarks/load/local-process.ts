@@ -89,7 +89,7 @@ export async function runLocalProcess(
   return { startedAt, cpu, programCores: (user + system) / 1000 / (epochMs() - beganMs) };
 }
 
-/** The last two non-empty lines of a text, joined into one line. */
+/** Returns the last two non-empty lines of a text that pass the filter, joined into one line. */
 export function lastTwoLines(text: string, isOfInterest: (line: string) => boolean = () => true): string {
   const lines = text
     .split(/[\r\n]+/)

@@ -33,8 +33,8 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
 }
 
 /**
- * Text of the problem that each load generator would get less than one request, or less than one request per second;
- * undefined without this problem.
+ * Error text if each load generator would get less than one request, or less than one request per second; undefined
+ * otherwise.
  */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
   if (whole === undefined || whole >= count) return undefined;

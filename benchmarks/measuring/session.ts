@@ -25,7 +25,7 @@ export interface VerifiedDeployment {
   readonly externalKeys?: ExternalKeys | undefined;
 }
 
-/** Rules for the keys of servers that existed before the run. */
+/** Rules for keys on external servers, which the run did not start. */
 export interface ExternalKeys {
   /** Whether to overwrite and remove existing keys whose names the benchmark uses. If false, such keys are an error. */
   readonly overwrite: boolean;
@@ -153,8 +153,8 @@ export class Session {
 }
 
 /**
- * Whether both values describe the same keys. Sizes of stocks are not compared, because the elements of a stock are
- * removed after each test.
+ * Whether both values describe the same keys. The numbers of elements for tests that remove elements are not compared,
+ * because the session removes these elements after each test.
  */
 function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
   const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);

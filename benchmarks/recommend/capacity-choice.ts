@@ -7,7 +7,10 @@ import type { MeasuredCapacity } from "./capacity";
 import { isSimilarSize, measuredCapacities } from "./capacity";
 import type { Requirements } from "./recommendation";
 
-/** The capacities that a recommendation uses. A capacity that is not needed is undefined. */
+/**
+ * The measured capacities for reads and for writes on which a recommendation is based. A value is undefined if the load
+ * does not need it, or if no measurement is suitable.
+ */
 export interface Choice {
   readonly get: MeasuredCapacity | undefined;
   readonly set: MeasuredCapacity | undefined;
@@ -37,8 +40,8 @@ export function chooseCapacities(
 }
 
 /**
- * Capacities with the needed pipeline. If some of these capacities have enough rounds and values of a similar size, the
- * function returns only such capacities.
+ * Returns the capacities that were measured with the pipeline of the load. If some of them have enough rounds and
+ * values of a similar size, the function returns only these.
  */
 function fitting(
   kind: "reads" | "writes",
@@ -55,9 +58,8 @@ function fitting(
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
 /**
- * The highest capacity. For each number of io-threads, only its highest capacity counts. If several numbers of
- * io-threads are equally fast, the function returns the capacity with the fewest io-threads. Fewer threads are better,
- * because idle threads spin and need a larger machine.
+ * Returns the highest capacity. If measurements with different numbers of io-threads are equally fast, the function
+ * returns the one with the fewest io-threads, because idle io-threads spin and need a larger machine.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);

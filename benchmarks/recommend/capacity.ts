@@ -106,7 +106,7 @@ export interface SustainedRate {
   readonly results: Results;
 }
 
-/** The part of the needed load that is compared with offered loads. */
+/** Properties of the load that a deployment has to serve. Loads of capacity searches are compared with them. */
 export interface ComparableLoad {
   readonly p99Ms: number;
   readonly reads: number;
@@ -124,11 +124,9 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % of the requests met the given objective or a stricter objective.
- *
- * The function prefers, in this order: searches with a recorded load that is similar to the needed load; searches
- * during which the reference load did not change; and random arrivals, because evenly spaced arrivals make queues
- * shorter.
+ * Returns the highest measured rate that met the latency objective or a stricter objective. The function prefers, in
+ * this order: searches whose recorded load is similar to the given load; searches during which the reference load did
+ * not change; and random arrivals, because evenly spaced arrivals make queues shorter.
  * @returns undefined if no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
@@ -146,7 +144,10 @@ function isStrictEnough({ quantile, ms }: CapacityRecord["objective"], { p99Ms }
   return quantile >= 0.99 && ms <= p99Ms;
 }
 
-/** Whether a load is similar to the needed load. A load that was not recorded counts as similar. */
+/**
+ * Whether the load of a search is similar to the load that a deployment has to serve. A load that was not recorded
+ * counts as similar.
+ */
 function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean {
   if (load === null) return true;
   const { requestMix, dataSize, pipeline } = load;
@@ -156,8 +157,8 @@ function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean
 }
 
 /**
- * The sustained rate per primary; undefined if no rate met the objective, or if the servers had a different number of
- * io-threads.
+ * Returns the rate of a capacity search per primary; undefined if no rate met the objective, or if the servers had a
+ * number of io-threads other than `ioThreads`.
  */
 function rateOf(record: CapacityRecord, results: Results, ioThreads: number): SustainedRate | undefined {
   const { deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings } = record;

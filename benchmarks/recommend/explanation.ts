@@ -8,7 +8,10 @@ import type { DeploymentOption, Requirements } from "./recommendation";
 import type { Basis } from "./sizing";
 import { ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";
 
-/** The capacities for reads, for writes, and for the mix of reads and writes. */
+/**
+ * Explains the capacities for reads, for writes, and for the mix of both. Capacities that the load does not need are
+ * left out.
+ */
 export function explainCapacity({ need: { reads }, capacity }: Basis, { get, set }: Choice): string[] {
   const isMixed = reads > 0 && reads < 1;
   return compact([

@@ -53,8 +53,8 @@ export function sizeDeployments(
 }
 
 /**
- * Machine types whose architecture was measured. A primary's capacity depends on the architecture. If no such types
- * exist, the function returns all machine types.
+ * Returns the machine types with a CPU architecture that was measured, because a primary's capacity depends on the
+ * architecture. If no offered machine type has such an architecture, the function returns all machine types.
  */
 function similarOffers(
   offers: readonly PricedMachine[],
@@ -75,8 +75,8 @@ function architectureOf(platform: string): string {
 }
 
 /**
- * Requests per second that each primary is allowed to get. If a measured rate met the objective, the result is based on
- * this rate. If no measured rate met the objective, the result is based on a modelled rate.
+ * Requests per second that each primary is allowed to get. With a latency objective, the result is based on the
+ * measured rate that met the objective. If there is no such rate, it is based on a modelled rate.
  */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;

@@ -5,7 +5,7 @@ import { colourOf } from "./chart-base";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** The nodes, with zones next to each other. All nodes of a shard have the same color. */
+/** Shows the nodes of a deployment, with one column for each zone. All nodes of a shard have the same color. */
 export function topologySection(record: MeasuredTopology): Html {
   const zones = [...new Set(record.nodes.map(({ zone }) => zone ?? "unknown zone"))].sort();
   const shardOf = (name: string): number =>

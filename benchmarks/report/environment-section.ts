@@ -4,7 +4,7 @@ import type { Results } from "../results/schema";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** One line for all machines of the same kind. */
+/** Describes the machines of a Kubernetes cluster, with one entry for all machines of the same kind. */
 function machinesOf({ machines }: Results["environment"]): [string, string][] {
   const kinds = new Map<string, string[]>();
   for (const { name, zone, instanceType, cores, memoryBytes, platform, kernel, system } of machines) {

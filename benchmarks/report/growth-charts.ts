@@ -1,4 +1,4 @@
-/** Charts of the bytes per entry and of the insertion rate while a table grows. Pure. */
+/** Charts for a study that inserts more and more keys: memory per key, and insertion rate. Pure. */
 import { MIN_KEYS, insertionRates } from "../studies/evaluation/growth-analysis";
 import type { StudyRecord } from "../results/study-schema";
 import type { Chart } from "./chart-base";
@@ -9,7 +9,7 @@ interface Curve {
   readonly points: readonly (readonly [keys: number, value: number])[];
 }
 
-/** Charts of the first round of each treatment. */
+/** Returns charts with one curve for each treatment of a study, from the first round of this treatment. */
 export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
   const first = treatments.flatMap(({ id, label }) =>
     growth

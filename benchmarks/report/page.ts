@@ -73,8 +73,8 @@ function header(results: Results): Html {
 }
 
 /**
- * The comparison of deployments, or for a study the sections of the study; empty if the run measured only capacities or
- * faults.
+ * First sections of the report: for a study its findings, otherwise the comparison of deployments. The list is empty if
+ * the run measured only capacities or faults.
  */
 function firstSections(
   results: Results,
@@ -87,7 +87,7 @@ function firstSections(
     : [comparison(table, notes)];
 }
 
-/** Sections that are folded behind a summary line, because a study has many similar sections. */
+/** Puts sections behind a summary line that the reader can unfold, because a study has many similar sections. */
 function folded(title: string, sections: readonly Html[]): Html {
   return html`<details>
     <summary>${title}</summary>
@@ -133,7 +133,7 @@ function speedUpOf(speedUp: TestComparison["speedUp"]): Html | string {
   return html`<b>${speedUp.median.toFixed(2)}×</b><small>${interval}</small>`;
 }
 
-/** A result with its interval, its latencies and the letters of its warnings. */
+/** Table cell with a result: throughput with its interval, latencies, and the letters of its warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   if (row === undefined) return html`<td>not measured</td>`;
   const hits = row.hitRatio === null ? "" : `, ${formatPercent(row.hitRatio)} hits`;

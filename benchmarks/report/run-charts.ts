@@ -45,7 +45,7 @@ export function measurementCharts(results: Results): Chart[] {
   ];
 }
 
-/** Bars for the medians, each with the confidence interval of the median. */
+/** Chart of the throughput. Each bar is a median, with its confidence interval. */
 function throughput(deployments: readonly string[], results: Results): Chart {
   const { comparisons } = compareDeployments(results);
   const confidence = comparisons.flatMap(({ rows }) => rows).find((row) => row !== undefined)?.rps.confidence ?? 0;

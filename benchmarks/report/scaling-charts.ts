@@ -13,7 +13,7 @@ interface Scaling {
   /** Points of the treatments that the fit includes. */
   readonly taken: readonly Point[];
   readonly excluded: readonly Point[];
-  /** Both ends of the fitted line. The list is empty if there is no exponent. */
+  /** Both ends of the fitted line. The list is empty if no line could be fitted. */
   readonly line: readonly Point[];
 }
 

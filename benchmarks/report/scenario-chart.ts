@@ -49,7 +49,10 @@ function captionOf({ round, events }: ScenarioRecord): string {
   return `Writes per second by outcome, and the state of each node, over the seconds since the fault${which}. ${listed.join(" · ")}`;
 }
 
-/** All nodes. If there are more than `MOST_NODES` nodes, the list contains only the nodes whose state changed. */
+/**
+ * Returns the names of all nodes. If there are more than `MAX_NODES` nodes, it returns only nodes whose state changed,
+ * and at most `MAX_NODES` of them.
+ */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   if (names.length <= MAX_NODES) return names.sort(byNumber);
@@ -134,7 +137,7 @@ function outcomes({ timeline }: ScenarioRecord): SeriesOption[] {
   });
 }
 
-/** A bar for each state of a node, from its beginning to its end. */
+/** Draws a bar for each state of a node, from the beginning of the state to its end. */
 function stateBars({ states, timeline }: ScenarioRecord, nodes: readonly string[], last: number): SeriesOption {
   const colours = new Map(STATES);
   const bars = nodes.flatMap((node, row) => {

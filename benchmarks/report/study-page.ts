@@ -1,4 +1,4 @@
-/** The part of the report that only a study's report has. Pure. */
+/** Sections that only the report of a study has. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount, formatMs } from "../../lib/units";
 import type { ResultRow } from "../results/rows";

@@ -36,7 +36,9 @@ function firstLine(path: string): string | null {
   }
 }
 
-/** The value in brackets: `madvise` for `always [madvise] never`. */
+/**
+ * Returns the word in brackets: `madvise` for `always [madvise] never`. A text without brackets is returned unchanged.
+ */
 function chosen(text: string | null): string | null {
   return text === null ? null : (/\[(\w+)\]/.exec(text)?.[1] ?? text);
 }

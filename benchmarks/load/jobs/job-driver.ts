@@ -28,7 +28,7 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
-/** Context that all runs of a driver share. */
+/** Options of a driver, the same for all its runs. */
 export interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
   /** The deployments to measure. */
@@ -158,8 +158,8 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 
   /**
-   * Descriptions of kernel settings that differ from the expected settings on the runners' machines. The settings of
-   * each machine are read once, while the runners wait to start.
+   * Compares the kernel settings of the runners' machines with the expected settings, and returns one description per
+   * difference. The settings of each machine are read once, while the runners wait to start.
    */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
@@ -188,9 +188,9 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   }
 
   /**
-   * Runs a Job that reads the options of the image's valkey-benchmark. The Job fails if no machine has enough free
-   * resources for a runner.
-   * @throws BadInput without a deployment; Failure when a runner cannot start, with the reason
+   * Starts a Job that prints the options of the valkey-benchmark in the image, and creates the driver from these
+   * options. The Job needs as many free resources on a machine as a runner.
+   * @throws BadInput if there is no deployment; Failure when the Job's pod cannot start, with the reason
    */
   static async open(
     kubernetes: KubernetesClient,
@@ -250,8 +250,8 @@ function sharingAdvice({ name }: PodDeployment): string {
 }
 
 /**
- * Text in the names of the keys with which runners wait for each other. In a cluster, this text is a hash tag for a
- * slot of the given primary, so that this primary has all these keys.
+ * Part of the names of the keys that the runners use to wait for each other. In a cluster, this part is a hash tag, so
+ * that all these keys are in a slot of the given primary. Otherwise it is empty.
  */
 function keyTag({ slots, name }: PrimaryNode): string {
   if (slots === undefined) return "";

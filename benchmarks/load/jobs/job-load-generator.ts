@@ -45,7 +45,7 @@ export interface ParsedOutput {
   readonly report: LoadReport;
   /** All latencies, if the load generator prints a histogram. */
   readonly latencies?: Histogram;
-  /** Tally of the open-loop generator. */
+  /** Counts and latencies of the open-loop generator; absent for other load generators. */
   readonly tally?: Tally;
   /** Milliseconds from the end of the measurement until the program exits. */
   readonly trailingMs: number;
@@ -58,7 +58,7 @@ export interface JobLoadGenerator<R> {
   readonly program: string;
   /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar: (() => Promise<LoadSidecarWithFiles>) | undefined;
-  /** The user that is created for the run. */
+  /** Returns the Valkey user with which the run authenticates; undefined if the servers require no password. */
   readonly user: (run: R) => BenchmarkUser | undefined;
   /** The phase for a run, the same for all runners. */
   readonly phase: (run: R, access: JobAccess, deployment: Pick<Deployment, "mode" | "nodes" | "access">) => JobPhase;

@@ -105,7 +105,7 @@ function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | 
 }
 
 /**
- * The measurement of one runner. The measured time of the runner is the last part of the phase, because the load
+ * Returns the measurement of one runner. Its measured time is only the last part of the phase, because the load
  * generator connects first.
  */
 function runnerMeasurement<R>(
@@ -178,8 +178,8 @@ function cpuOf(
 }
 
 /**
- * Warnings about machines that runners share with servers. There is also a warning if sharing was allowed but no runner
- * shared a machine, because runners can share machines in the next run.
+ * Returns a warning if runners were allowed on the servers' machines. The warning is needed even if no runner used such
+ * a machine, because runners may use one in the next run.
  */
 function sharingWarnings(
   runs: readonly RunnerMeasurement[],

@@ -46,7 +46,7 @@ export interface RunnerPlan {
    * setting.
    */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Labels that are added to the pods. With these labels, a NetworkPolicy can allow the pods. */
+  /** Labels that are added to the runners' pods, so that a NetworkPolicy can select these pods. */
   readonly labels?: Labels | undefined;
   /** Names of Secrets for pulling images, in the runners' namespace. */
   readonly imagePullSecrets?: readonly string[] | undefined;

@@ -109,7 +109,7 @@ export class JobRun {
     return begunMs;
   }
 
-  /** The containers of the runners. The containers are known after the start. */
+  /** Returns the containers of the runners. Call this function only after `start`. */
   async containers(): Promise<readonly PlacedContainer[]> {
     const pods = (await this.#pods()).filter((pod) => !hasEnded(pod));
     return pods.map((pod) => ({
@@ -178,7 +178,10 @@ export class JobRun {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /** Checks the pods. This check sends nothing to the servers, because the servers are under measurement. */
+  /**
+   * Waits for the given time, and meanwhile checks that no runner's pod fails. It asks only Kubernetes, because queries
+   * to the servers would disturb the measurement.
+   */
   async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {

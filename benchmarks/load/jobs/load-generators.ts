@@ -138,7 +138,7 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
   };
 }
 
-/** A phase that ends after a time. */
+/** Returns the fields of a phase that ends after the given number of seconds. */
 function timed(
   seconds: number,
   rate: number | undefined,

@@ -113,8 +113,8 @@ function loadResources({ runner }: JobPlan): NonNullable<Container["resources"]>
 }
 
 /**
- * Resources of the waiting container. The waiting container has a CPU limit only if the load generator has limits as
- * well.
+ * Resources of the runner container if the load generator runs in the sidecar. This container has a CPU limit only if
+ * the plan sets limits for the load generator.
  */
 function waitingResources({ runner }: JobPlan): NonNullable<Container["resources"]> {
   const limits = runner.resources?.limits === undefined ? { memory: "64Mi" } : WAITING_RESOURCES;

@@ -85,7 +85,9 @@ function phaseOf(exit: number, text: string, begin: Counters, end: Counters): Ru
   return { exit, text, seconds: end.uptime - begin.uptime, cpuSeconds: end.childSeconds - begin.childSeconds, machine };
 }
 
-/** Reads the first line of /proc/stat (proc(5)). */
+/**
+ * Parses the first line of /proc/stat into the CPU time of the whole machine, seconds; undefined for any other line.
+ */
 function machineSeconds(line: string): RunnerPhase["machine"] {
   const match = /^cpu +(.*)$/.exec(line);
   if (match === null) return undefined;

@@ -30,15 +30,15 @@ export const PLACEHOLDERS = {
 /** Prefix of the record's lines that the runner writes. All other lines are output of the load generator. */
 export const RECORD_LINE_PREFIX = "@@";
 
-/** Keys with which runners wait for each other. */
+/** Names of the keys that runners use to wait for each other. */
 export interface RunnerKeys {
   /** Key of a string with one byte for each runner that has arrived at a phase. */
   readonly arrived: (phase: number) => string;
   /** Key of a list with one element for each runner. The phase starts when the list exists. */
   readonly go: (phase: number) => string;
   /**
-   * Key of the list `go` before the start of the phase. To start the phase, RENAME changes this key to `go` in one
-   * step. No test sends RENAME.
+   * Key of the list `go` before the phase starts. RENAME of this key to `go` starts the phase for all runners at once.
+   * No test sends RENAME, so this command does not change the counts of a test.
    */
   readonly ready: (phase: number) => string;
   /** Key of the record of a runner. */
@@ -46,7 +46,7 @@ export interface RunnerKeys {
 }
 
 /**
- * Names of the keys with which the runners of a Job wait for each other.
+ * Returns the names of the keys that the runners of a Job use to wait for each other.
  * @param prefix prefix of every key. In a cluster it contains a hash tag, because all keys must be on the same node
  */
 export function runnerKeys(prefix: string): RunnerKeys {

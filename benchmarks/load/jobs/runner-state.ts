@@ -15,11 +15,11 @@ export function runnerIndex(pod: Pod): number | undefined {
 /**
  * Checks that the runners work.
  * @param pods all pods, including pods that are being deleted
- * @param runners number of runners, once all runners have arrived. A runner without a pod then counts as interrupted.
+ * @param runners number of runners that must have a pod. Each missing pod counts as an interruption
  * @default 0: missing pods are accepted
- * @throws LoadGeneratorFailure if the container of a runner failed. The output in the error lists all failed runners.
- *   The field `interrupted` of the error is true if a pod was evicted, deleted, or lost with its machine (for example a
- *   spot machine)
+ * @throws LoadGeneratorFailure if the container of a runner failed, or if a pod was evicted, deleted, or lost with its
+ *   machine (for example a spot machine). In the second case, the field `interrupted` of the error is true. The output
+ *   in the error has a line for each of these runners
  */
 export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   const failed = pods.flatMap((pod) => {
@@ -39,8 +39,8 @@ export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
 }
 
 /**
- * Interruptions, one line for each runner. The first lines are for runners for which Kubernetes gives a reason. All
- * other runners were deleted only because the Job ended.
+ * Describes each interrupted runner in one line. Runners for which Kubernetes gives a reason come first: the first line
+ * becomes the error message, and other pods may be deleted only because the Job ended.
  */
 function interruptions(pods: readonly Pod[], runners: number): string[] {
   const taken = pods.filter(isTakenAway);

@@ -22,7 +22,7 @@ import type { ArrivalSchedule } from "./requests/request-times";
 import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "./tally";
 
-/** Load of one generator, and a function that finds the servers. */
+/** Options of one open-loop generator: its load, its connections, and a function that finds the servers. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
@@ -60,7 +60,10 @@ const STALE_ROUTE_ERRORS = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LO
 
 const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
 
-/** One worker with its connections, its pacer and its tally. */
+/**
+ * One worker of the open-loop generator. It opens connections, sends requests at their intended times, and counts the
+ * outcomes.
+ */
 export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
@@ -220,7 +223,7 @@ export class OpenLoopGenerator {
     }
   }
 
-  /** Sends a redirected request again. @returns whether the error was a redirect */
+  /** Sends the request again if the error is a redirect. @returns whether the error is a redirect */
   #followRedirect(node: LoadNode, request: TimedRequest, error: string): boolean {
     const redirect = parseRedirect(error, node.endpoint);
     // Servers send REDIRECT only to clients that asked for it with CLIENT CAPA.

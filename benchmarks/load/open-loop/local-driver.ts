@@ -29,7 +29,7 @@ export interface OpenLoopRun {
   readonly credentials: BenchmarkUser | undefined;
 }
 
-/** Context that all runs of a driver share. */
+/** Options of a driver, the same for all its runs. */
 export interface LocalOpenLoopOptions {
   readonly run: RunDirectory;
   /** Whether the servers also run on this machine. */

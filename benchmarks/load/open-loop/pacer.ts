@@ -16,7 +16,7 @@ export interface PacerCallbacks {
   readonly endMs: number;
   /** Called at each intended time. Both times are in milliseconds since the epoch. */
   readonly onArrival: (intendedMs: number, nowMs: number) => void;
-  /** Called after all arrivals in a turn of the loop. */
+  /** Called in each turn of the loop that had arrivals, after the last of these arrivals. */
   readonly afterArrivals: () => void;
   /** Called at the end of every turn of the loop. */
   readonly onTurn: (nowMs: number) => void;
@@ -83,7 +83,7 @@ export class Pacer {
     clearImmediate(this.#immediate);
   }
 
-  /** Records that there was work between two turns. */
+  /** Tells the pacer that its caller had work since the last turn. This time then does not count as idle. */
   markBusy(): void {
     this.#wasBusy = true;
   }

@@ -53,7 +53,7 @@ const milliseconds = (value: number): string => value.toFixed(3);
 const dollars = (value: number | null): string | null => (value === null ? null : value.toPrecision(4));
 const cores = (value: number | null): string | null => (value === null ? null : value.toFixed(2));
 
-/** A value with quotes according to RFC 4180. */
+/** Returns a value as a CSV field, in quotes if RFC 4180 requires them. */
 function quote(cell: Cell): string {
   const text = cell === null ? "" : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

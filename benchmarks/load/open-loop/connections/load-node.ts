@@ -7,7 +7,7 @@ import type { LoadConnectionOptions } from "./load-connection";
 import { LoadConnection } from "./load-connection";
 import type { TimedRequest } from "../requests/request";
 
-/** A server and its connections. */
+/** Address of a server, and options of the connections to it. */
 export interface LoadNodeOptions extends LoadConnectionOptions {
   /** Number of connections. */
   readonly connections: number;

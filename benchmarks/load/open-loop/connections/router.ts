@@ -71,7 +71,7 @@ export class Router {
     for (const node of this.#nodes.values()) node.sendQueued();
   }
 
-  /** Sets the owner of a slot after a MOVED redirect. */
+  /** Makes the server at an endpoint the owner of a slot, after a MOVED redirect. @returns this server */
   setSlotOwner(slot: number, endpoint: Endpoint): LoadNode {
     const primary = this.#node(endpoint);
     if (this.options.mode === "cluster")
@@ -82,7 +82,7 @@ export class Router {
     return primary;
   }
 
-  /** The server at an endpoint. If the endpoint is new, the function connects to it. */
+  /** Returns the server at an endpoint, and connects to it if there are no connections yet. */
   nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }

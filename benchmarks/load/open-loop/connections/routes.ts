@@ -105,7 +105,7 @@ export class RouteRefresher {
     private readonly apply: (routes: readonly ShardRoute[]) => void,
   ) {}
 
-  /** Requests new routes. `apply` receives them later. */
+  /** Starts to read the routes again. The callback `apply` receives the new routes. */
   requestRefresh(): void {
     this.#isWanted = true;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));

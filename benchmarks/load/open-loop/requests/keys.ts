@@ -68,7 +68,7 @@ export class ZipfianSampler {
     return Math.exp(-this.theta * Math.log(x));
   }
 
-  /** Integral of x^−theta. If theta is 1, this integral is the logarithm. */
+  /** Integral of t^−theta from 1 to x. If theta is 1, the result is ln(x). */
   #integral(x: number): number {
     const log = Math.log(x);
     return expm1Over((1 - this.theta) * log) * log;
