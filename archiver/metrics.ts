@@ -4,11 +4,11 @@ import { Counter, Gauge, Registry } from "prom-client";
 /** Cause of an error: the bucket, the servers, the spool, or the settings. */
 export type ErrorKind = "place" | "servers" | "spool" | "input";
 
-/** Values that are computed at the time of each request. */
+/** Values that are computed each time Prometheus reads the metrics. */
 export interface ArchiveReadings {
   /** Time until which the commands of a shard are in the archive, by shard, milliseconds since the epoch. */
   readonly safeAt: ReadonlyMap<string, number>;
-  /** Bytes that wait in the spool. */
+  /** Bytes that wait in the spool for the archive. */
   readonly spooledBytes: number;
 }
 
@@ -22,7 +22,10 @@ export class ArchiveMetrics {
   readonly #errors: Counter<"deployment" | "kind">;
   readonly #bytes: Counter<"deployment" | "shard">;
 
-  /** Creates the metrics of a deployment's archive. @param read called at each request, returns the present values */
+  /**
+   * Creates the metrics of a deployment's archive.
+   * @param read returns the present values. Called each time Prometheus reads the metrics
+   */
   constructor(
     private readonly deployment: string,
     read: () => ArchiveReadings,

@@ -66,8 +66,8 @@ export function searchPlan({ initialRate, maxRate, precision, confirmations }: C
 }
 
 /**
- * The search that a section `capacity` describes. If the section names a workload, the search offers this workload.
- * Otherwise, the search offers the first of the given workloads. The result is undefined if no workloads are given.
+ * The search that a section `capacity` describes. It offers the workload that the section names, or else the first of
+ * the given workloads. The result is undefined if this workload is not among the given workloads.
  */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));

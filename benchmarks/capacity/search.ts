@@ -74,9 +74,9 @@ export async function searchCapacity<P extends ProbeOutcome>(
 }
 
 /**
- * Narrows the bracket to the precision. A rate fails if two of three probes fail. If the lowest failed rate then passes
- * most of its confirmations, the search continues above this rate.
- * @returns the lower end of the bracket, which is the highest rate that passed; 0 if no rate passed
+ * Narrows the gap between passed and failed rates to the precision. A rate fails if two of three probes fail. If the
+ * lowest failed rate then passes most of its confirmations, the search continues above this rate.
+ * @returns the highest rate that passed; 0 if no rate passed
  */
 async function highestPassing(
   bracket: Bracket,

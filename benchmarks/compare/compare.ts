@@ -28,7 +28,7 @@ const ANOTHER_MACHINE = "the runs used different machines: the ratio also contai
 
 /**
  * Judgement of a ratio. `noise` means that the difference is significant, but that the reference load changed as well.
- * `other-work` means that no ratio is computed, because the work differs.
+ * `other-work` means that no ratio is computed, because the two runs did not send the same load.
  */
 export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
 

@@ -1,4 +1,4 @@
-/** Report of a load generator. */
+/** The results that every load generator reports, as a type. */
 import type { CumulativeCount } from "../../lib/histogram";
 
 /**

@@ -99,7 +99,8 @@ export class NamedTestMeasurement {
   }
 
   /**
-   * The warm-up of a run. It is a separate run before the measured run. `valkeyBenchmarkArguments` gives the reason.
+   * Returns the warm-up, which is a separate run before the measured run; undefined without a warm-up. The comment of
+   * `valkeyBenchmarkArguments` says why it is separate.
    */
   #warmUp(run: ValkeyBenchmarkRun): ValkeyBenchmarkRun | undefined {
     const { warmup } = this.workload;

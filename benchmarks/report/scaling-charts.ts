@@ -8,7 +8,7 @@ import { axisLabel, chartBase, colourOf, shortCount, splitLine, TEXT_COLOUR } fr
 
 type Point = [shards: number, value: number];
 
-/** Points of treatments, and the fitted line. */
+/** Points of a scaling chart, one for each treatment, and the fitted line. */
 interface Scaling {
   /** Points of the treatments that the fit includes. */
   readonly taken: readonly Point[];

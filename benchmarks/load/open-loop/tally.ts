@@ -33,7 +33,7 @@ export const tallySchema = z.strictObject({
   /** Number of redirects that were followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
   reconnects: count,
-  /** Highest number of offered requests whose outcome was not known at one moment. */
+  /** Highest number of offered requests that waited for their outcome at the same time. */
   mostInFlight: count,
   /** Latencies of acknowledged reads and writes, measured from the intended time. */
   reads: z.string(),
