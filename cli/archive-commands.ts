@@ -5,11 +5,11 @@ import { addNodeOptions, addServerOptions, addTlsOptions, appendValue } from "./
 interface Context {
   readonly program: Command;
   readonly signal: AbortSignal;
-  /** Receives the exit status. */
+  /** Called with the exit status of the command. */
   readonly finish: (status: number) => void;
 }
 
-/** Adds the options that describe a bucket. */
+/** Adds the options that describe an S3 bucket. */
 function addBucketOptions(command: Command): Command {
   return command
     .optionsGroup("Bucket (credentials from the environment or the machine's role):")
@@ -22,7 +22,7 @@ function addBucketOptions(command: Command): Command {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Adds the commands to the command line. */
+/** Adds the commands `archive`, `backups` and `restore` to the command line. */
 export function addArchiveCommands(context: Context): void {
   addArchive(context);
   addBackups(context);

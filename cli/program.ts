@@ -14,18 +14,18 @@ import {
 import { addSoakOptions, soakOptions } from "./options/soak-options";
 import { COMMAND } from "../lib/system/package";
 
-/** Context of a command, in addition to its own options. */
+/** Context that a command gets in addition to its options. */
 interface Context {
   readonly program: Command;
   /** Signal that is aborted, with Interrupted as its reason, when the user asks the command to stop. */
   readonly signal: AbortSignal;
-  /** Receives the exit status. */
+  /** Called with the exit status of the command. */
   readonly finish: (status: number) => void;
 }
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The whole command line. @param finish receives the exit status of the command that ran */
+/** Creates the whole command line. @param finish called with the exit status of the command that ran */
 export function buildProgram(signal: AbortSignal, finish: (status: number) => void): Command {
   const program = new Command(COMMAND)
     .description(

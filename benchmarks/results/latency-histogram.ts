@@ -5,8 +5,8 @@ import { Histogram } from "../../lib/histogram";
 /** The latencies of a load, milliseconds, with counts. */
 interface LatencyCounts {
   /**
-   * Number of requests up to each latency, for the latencies at some percentiles. `cumulative` contains the same
-   * numbers for latencies in fixed steps.
+   * Number of requests up to each latency: here for the latencies of some percentiles, and in `cumulative` for
+   * latencies in fixed steps.
    */
   readonly percentiles: readonly CumulativeCount[];
   readonly cumulative: readonly CumulativeCount[];
@@ -17,8 +17,8 @@ interface LatencyCounts {
 }
 
 /**
- * A histogram of the latencies of a load. The exact latency of a request is unknown. For this reason each request gets
- * the lowest known upper limit of its latency.
+ * A histogram of the latencies of a load. The exact latency of a request is unknown, so each request counts with the
+ * lowest known upper limit of its latency.
  */
 export function latencyHistogram({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: LatencyCounts): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));

@@ -42,11 +42,11 @@ const runnerSchema = z.strictObject({
   rps: countSchema,
   seconds: countSchema,
   p99Ms: countSchema,
-  /** Used cores. Null if unknown. */
+  /** Number of cores that this load generator used; null if unknown. */
   cpu: countSchema.nullable(),
 });
 
-/** The requests of a mixed workload. Distributions are texts. */
+/** The kinds of requests that a mixed workload sends. The distributions of keys and values are described by texts. */
 export const requestMixSchema = z.strictObject({
   data: z.enum(DATA_KINDS),
   reads: z.number(),
@@ -79,23 +79,26 @@ const offeringSchema = z.strictObject({
   /** Numbers of redirects that were followed, by kind. */
   redirects: kinds,
   reconnects: countSchema,
-  /** Highest number of offered requests whose outcome was not known at one moment. */
+  /** Highest number of offered requests whose outcome was unknown at the same moment. */
   mostInFlight: countSchema,
-  /** Delay with which the generator noticed intended times, milliseconds. Latencies include this delay. */
+  /**
+   * Delay between the intended time of a request and the time at which the load generator noticed it, milliseconds.
+   * Latencies include this delay.
+   */
   lagP50Ms: countSchema,
   lagP99Ms: countSchema,
   lagMaxMs: countSchema,
   /**
-   * Complete distribution of the delay with which the generator noticed intended times. The text is an encoded
-   * histogram.
+   * Distribution of the delay between the intended times of requests and the times at which the load generator noticed
+   * them. The text is an encoded histogram.
    */
   lag: z.string(),
-  /** Used cores. This is the sum of the busy fractions of all workers. */
+  /** Number of cores that the load generator used: the sum of the busy fractions of all its workers. */
   busy: countSchema,
 });
 export type OpenLoopCounts = z.infer<typeof offeringSchema>;
 
-/** One test on one deployment in one round. */
+/** Result of one measurement: one test on one deployment in one round. */
 export const measurementSchema = z.strictObject({
   id: z.string(),
   round: z.int().min(1),
@@ -122,7 +125,9 @@ export const measurementSchema = z.strictObject({
   /** Offered requests per second. Null if the load was sent at full speed. */
   rate: countSchema.nullable(),
   warmupSeconds: countSchema,
-  /** Values by the load generator's clock. With a pipeline, a latency is the time of a whole batch. */
+  /**
+   * Values that the load generator measured by its own clock. With a pipeline, a latency is the time of a whole batch.
+   */
   client: z.strictObject({
     requests: countSchema,
     rps: countSchema,
@@ -163,7 +168,7 @@ export const measurementSchema = z.strictObject({
       ),
     })
     .nullable(),
-  /** Used cores: CPU seconds per second. */
+  /** Number of cores that load generators and servers used, as CPU seconds per second. */
   cpu: z.strictObject({
     client: countSchema.nullable(),
     clientLimit: countSchema,
@@ -176,7 +181,7 @@ export const measurementSchema = z.strictObject({
      */
     program: countSchema,
     serversHere: z.boolean(),
-    /** Cores in use on all machines of the load generators. */
+    /** Number of cores in use on all machines of the load generators together. */
     machineBusy: countSchema.nullable(),
     machineStolen: countSchema.nullable(),
     machineCores: countSchema,

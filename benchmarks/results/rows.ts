@@ -41,8 +41,8 @@ export interface ResultRow {
   /** Whether latencies are measured from the intended times of requests. */
   readonly isOpenLoop: boolean;
   /**
-   * Number of requests for each latency, cumulative, over all repeats. The counts of several repeats can be added, but
-   * their percentiles cannot.
+   * Number of requests up to each latency, over all repeats. These counts can be added up over repeats; percentiles
+   * cannot.
    */
   readonly latencies: readonly CumulativeCount[];
   /**
@@ -50,7 +50,7 @@ export interface ResultRow {
    * warnings.
    */
   readonly warnings: readonly Warning[];
-  /** The records in the order of the rounds. */
+  /** Records of the repeats, in the order of their rounds. */
   readonly records: readonly MeasurementRecord[];
 }
 
@@ -60,8 +60,8 @@ export interface TestComparison {
   /** One result for each deployment; undefined if the test was not measured on the deployment. */
   readonly rows: readonly (ResultRow | undefined)[];
   /**
-   * Rate of the last deployment divided by the rate of the first deployment. Each ratio compares two rates of the same
-   * round.
+   * Rate of the last deployment divided by the rate of the first deployment: the median over the rounds, with its
+   * interval.
    */
   readonly speedUp: MedianInterval | undefined;
 }
@@ -73,8 +73,8 @@ export interface DeploymentComparison {
 }
 
 /**
- * The results of all tests for each deployment. Deployments in replication mode come first. So the speed-up is the
- * speed-up of a cluster over replication mode.
+ * Compares the results of all deployments, test by test. Deployments in replication mode come first, so a speed-up
+ * shows how much faster a cluster is than replication mode.
  */
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
@@ -154,12 +154,15 @@ export function formatCpuPerOperation(row: ResultRow): string {
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
 }
 
-/** Latencies of a record, as exactly as the load generator reports them. */
+/** Histogram of a record's latencies, as exact as the load generator's report allows. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
-/** The median; null if any repeat lacks the value, because all values of a result must come from the same repeats. */
+/**
+ * Median of a value over all repeats. Null if the value is missing in any repeat, because all values of a result must
+ * come from the same repeats.
+ */
 function medianOfAll(
   records: readonly MeasurementRecord[],
   figure: (record: MeasurementRecord) => number | null,
@@ -168,7 +171,10 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** The speed-up; undefined at an offered rate, because at an offered rate all deployments serve the same rate. */
+/**
+ * Speed-up from the first to the last deployment; undefined at an offered rate, because there all deployments serve the
+ * same rate.
+ */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

@@ -9,14 +9,17 @@ import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 
-/** A time that was measured in every repeat of a scenario. */
+/**
+ * Durations from the fault until a state was reached (for example, until every shard acknowledges writes), one for each
+ * repeat of a scenario.
+ */
 export interface RepeatSpread {
   /**
-   * Milliseconds until the wanted state was reached, over the repeats that reached this state; undefined if no repeat
-   * reached this state.
+   * Durations of the repeats that reached the state, milliseconds: median, minimum and maximum; undefined if no repeat
+   * reached it.
    */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
-  /** Number of repeats that never reached the wanted state. */
+  /** Number of repeats that never reached the state. */
   readonly unfinished: number;
 }
 
@@ -38,7 +41,10 @@ export interface ScenarioRow {
   readonly lost: number;
 }
 
-/** One row for each scenario and deployment, in the order of first appearance. */
+/**
+ * Combines the records of all repeats into one row for each scenario and deployment. The rows have the order in which
+ * scenario and deployment first appear.
+ */
 export function scenarioRows(scenarios: readonly ScenarioRecord[]): ScenarioRow[] {
   const groups = new Map<string, ScenarioRecord[]>();
   for (const record of scenarios) {
@@ -79,7 +85,10 @@ function spread(times: readonly (number | null)[]): RepeatSpread {
   };
 }
 
-/** A time as text: `1.35 s`, `1.35 s (1.30 s … 1.52 s), 1 never`, `never`. */
+/**
+ * Formats the durations of all repeats: `1.35 s`; `1.35 s (1.30 s … 1.52 s), 1 never` with the shortest, the longest
+ * and a repeat that never ended; or `never`.
+ */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";
   const some =

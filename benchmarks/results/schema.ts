@@ -46,14 +46,14 @@ const capacitySchema = z.strictObject({
   objective: z.strictObject({ quantile: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
   /** Requests per second. 0 if not even the lowest tried rate met the objective. */
   capacity: countSchema,
-  /** Whether the highest allowed rate met the objective. In this case, the capacity is at least this rate. */
+  /** Whether even the highest allowed rate met the objective, so that the real capacity can be higher. */
   isOpenEnded: z.boolean(),
   /** Latencies by rate, ascending. The counts of probes with the same rate are merged. */
   points: z.array(
     z.strictObject({
       rate: countSchema,
       probes: countSchema,
-      /** Number of probes at the offered rate that met the objective. */
+      /** Number of probes at this offered rate that met the latency objective. */
       held: countSchema,
       /** Answered requests per second. */
       achieved: countSchema,

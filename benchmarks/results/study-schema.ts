@@ -37,7 +37,7 @@ const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), h
 const cellSchema = z.strictObject({
   id: z.string(),
   label: z.string(),
-  /** Level of each factor. */
+  /** Level of each factor (varied setting) in this treatment, by the factor's name. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
   /**
    * Description of the CPUs that servers share with load generators; null if servers and load generators have separate
@@ -58,7 +58,7 @@ const comparisonSchema = z.strictObject({
   metric: metricSchema,
   base: z.string(),
   other: z.string(),
-  /** Value of `other`, divided by value of `base`. */
+  /** Value of the treatment `other` divided by the value of the treatment `base`. */
   ratio: z.number().nullable(),
   low: z.number().nullable(),
   high: z.number().nullable(),
@@ -82,7 +82,7 @@ const fitSchema = z.strictObject({
   exponent: intervalSchema.nullable(),
   /** Value of the metric with a single shard. */
   factor: z.number().nullable(),
-  /** Treatments in the fit. `excluded` lists all other treatments with the reasons. */
+  /** IDs of the treatments in the fit. `excluded` lists all other treatments with the reasons. */
   treatments: z.array(z.string()),
   excluded: z.array(z.strictObject({ treatment: z.string(), why: z.string() })),
 });
@@ -107,7 +107,7 @@ export const studySchema = z.strictObject({
   budgetSeconds: count,
   elapsedSeconds: count,
   rounds: z.int().min(0),
-  /** Reason why the study ended. */
+  /** Reason why the study ended; `not-yet` if it has not ended. */
   ended: z.enum(["precise", "budget", "not-yet"]),
   treatments: z.array(cellSchema),
   /** Names of all measurements in the order in which they were made, such as `3 cluster` and `3 reference load 1`. */
@@ -118,7 +118,7 @@ export const studySchema = z.strictObject({
    */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
-  /** Counts of the interleaved comparisons, one entry for each pair and round. */
+  /** Request counts of pairs that were measured in alternating time slices, one entry for each pair and round. */
   interleaved: z
     .array(
       z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) }),
@@ -126,7 +126,7 @@ export const studySchema = z.strictObject({
     .default([]),
   fits: z.array(fitSchema),
   growth: z.array(z.strictObject({ treatment: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
-  /** Findings of the study, as sentences: the rule that was found, and remarkable facts. */
+  /** Findings of the study, as sentences, such as the best number of io-threads. */
   findings: z.array(z.string()),
   claims: z.array(claimSchema),
 });

@@ -2,7 +2,7 @@
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import type { MeasuredTopology } from "./schema";
 
-/** A verified topology in the form of results, before its keys are counted. */
+/** Converts a verified topology to the form of results. Numbers of keys are null, because keys are counted later. */
 export function asMeasuredTopology(topology: TopologyRecord): MeasuredTopology {
   return { ...topology, nodes: topology.nodes.map((node) => ({ ...node, keysAfter: null })) };
 }

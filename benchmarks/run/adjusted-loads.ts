@@ -16,9 +16,8 @@ export interface MeasuredLoads {
 }
 
 /**
- * The given loads with key spaces that are possible on every deployment.
- * @param adjustLoad whether to adjust connections and threads as well, if primaries cannot share connections and
- *   threads evenly
+ * Returns the given loads, with numbers of keys that every deployment can have exactly.
+ * @param adjustLoad whether to change numbers of connections and threads as well, so that primaries share them evenly
  */
 export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
@@ -49,7 +48,7 @@ export function adjustLoads(
 }
 
 /**
- * Reasons why deployments cannot serve adjusted loads, one sentence each. The sentences name options as the user of a
+ * Reasons why deployments cannot serve the given loads, one sentence each. The sentences name options as the user of a
  * benchmark writes them.
  */
 export function loadProblems(

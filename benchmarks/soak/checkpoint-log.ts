@@ -26,7 +26,7 @@ const headerSchema = z.strictObject({
   keySpace: z.int(),
   /** Size of a value, bytes. */
   bytes: z.int(),
-  /** Seed of the first window for random arrivals, keys and values. Each later window has the next higher number. */
+  /** Seed for random arrivals, keys and values in the first window. The seed of each later window is higher by one. */
   seed: z.int(),
   /** Limit of the total size of all servers' files, bytes. */
   diskBytes: z.number().positive(),
@@ -35,8 +35,8 @@ export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
   /**
-   * The servers were started. This happens at the beginning of a soak, and when a soak is resumed after its servers
-   * have ended. `run` is the run directory of the servers.
+   * Entry for a start of the servers: at the beginning of a soak, or when a soak is resumed after its servers have
+   * ended. `run` is the run directory of the servers.
    */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({

@@ -4,7 +4,10 @@ import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/uni
 import type { SoakFindings, SoakNodeFindings } from "./findings";
 import type { Trend } from "./trend";
 
-/** A heading and indented lines: latencies, maxima, one line for each node, and problems. */
+/**
+ * Describes the findings about one deployment: a heading, then indented lines with latencies, maxima, each node, and
+ * problems.
+ */
 export function describeSoakFindings(findings: SoakFindings): string[] {
   const { deployment, windows, seconds, offered, acknowledged, nodes, problems } = findings;
   const { p50Ms, p99Ms, p999Ms, maxMs, tailRatio, maxReplicaLagBytes, maxDiskBytes } = findings;

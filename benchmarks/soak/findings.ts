@@ -82,8 +82,8 @@ function tailRatioOf(histograms: readonly Histogram[]): number {
 }
 
 /**
- * Bytes of the replication stream that the slowest replica has not received yet. A replica that was sampled later than
- * its primary can appear to be ahead of the primary.
+ * Greatest lag of a replica: bytes of the replication stream that it has not received yet. The result is at least 0; a
+ * replica that was sampled after its primary can appear to be ahead of the primary.
  */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const primaries = samples.filter(({ role }) => role === "primary");

@@ -5,7 +5,7 @@ import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
 /**
- * Problems that the windows show.
+ * Describes the problems of nodes and requests that the windows of a deployment show, one sentence each.
  * @param windows windows of one deployment
  */
 export function soakProblems(nodes: readonly string[], windows: readonly SoakWindow[]): string[] {

@@ -29,12 +29,12 @@ export interface SoakContext {
 }
 
 /**
- * Greatest number of missing seconds with which a soak still counts as complete. The number is above zero, because
- * windows do not end exactly in time.
+ * Seconds of load that may be missing when a soak ends, because windows do not end exactly on time. No window is
+ * started for less than this time.
  */
 const MIN_WINDOW_SECONDS = 0.5;
 
-/** Seconds of load in all windows so far. All deployments have received load for the same time. */
+/** Seconds for which each deployment has received load so far. The number is the same for all deployments. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
   const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);

@@ -4,7 +4,10 @@ import { twoSidedT } from "../../lib/statistics/student";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/** Share of the windows at the beginning that trends ignore. In these windows the deployment is filled and warms up. */
+/**
+ * Share of a soak's windows that trends ignore, counted from the beginning. In these windows the deployment is filled
+ * and warms up.
+ */
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
 /**

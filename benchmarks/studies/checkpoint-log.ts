@@ -44,7 +44,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     topology: topologySchema,
     growth: tableGrowthSchema.nullable(),
   }),
-  /** Two treatments that received load in alternating time slices (see `running/interleaving.ts`). */
+  /** Entry for two treatments that received load in alternating time slices (see `running/interleaving.ts`). */
   z.strictObject({
     kind: z.literal("interleaved"),
     round: z.int(),
@@ -54,8 +54,8 @@ const entrySchema = z.discriminatedUnion("kind", [
     tests: z.array(interleavedTestSchema),
   }),
   /**
-   * A step that failed. `treatment` is the subject of the step: the ID of a treatment, or `other beside base` for a
-   * pair.
+   * Entry for a step that failed. `treatment` is the ID of the treatment that the step measured, or `other beside base`
+   * if the step measured a pair.
    */
   z.strictObject({
     kind: z.literal("failure"),

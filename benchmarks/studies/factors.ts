@@ -13,7 +13,7 @@ import type { Workload } from "../workloads/workload";
 export const PERSISTENCE = ["none", "rdb", "aof-everysec", "aof-always"] as const;
 export type Persistence = (typeof PERSISTENCE)[number];
 
-/** Level of each factor. */
+/** Levels of factors (settings that a study varies). Factors without a level are not varied. */
 export interface Levels {
   readonly mode?: Mode;
   /** Number of primaries. 1 means replication mode. A cluster has at least three primaries. */
@@ -34,7 +34,7 @@ export interface Levels {
   readonly clients?: number;
   /** Number of threads of each load generator. */
   readonly threads?: number;
-  /** Number of runners. */
+  /** Number of load generators. */
   readonly runners?: number;
   /** Offered requests per second of all runners together. 0 means full speed. */
   readonly rate?: number;

@@ -1,4 +1,6 @@
-/** Pairs of treatments that are compared, and pairs whose measurements are interleaved. Pure. */
+/**
+ * Chooses the pairs of treatments that are compared, and the pairs that are measured in alternating time slices. Pure.
+ */
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
@@ -34,9 +36,9 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
 }
 
 /**
- * Compared pairs at full speed whose two treatments have the same number of nodes. To pause and resume a process costs
- * about 0.2 ms per slice. With equal numbers of processes, this cost cancels out. With twelve processes for one
- * treatment and three processes for the other, the cost would change the ratio by a sixth.
+ * Pairs whose treatments are measured in alternating time slices: both at full speed, and with the same number of
+ * nodes. To pause and resume a process costs about 0.2 ms per slice. With equal numbers of processes, this cost cancels
+ * out.
  */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;

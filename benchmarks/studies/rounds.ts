@@ -71,13 +71,13 @@ export interface StudyLimits {
   readonly budget: number;
 }
 
-/** Whether to measure one more round. */
+/** Decision whether a study measures one more round. */
 export type NextDecision =
   | {
       readonly kind: "go-on";
-      /** Expected number of rounds. */
+      /** Expected number of rounds of the whole study. */
       readonly planned: number;
-      /** Expected seconds until the end; undefined before the first round. */
+      /** Expected seconds until the end of the study; undefined before the first round. */
       readonly remaining: number | undefined;
     }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };

@@ -1,12 +1,14 @@
 /** Checks that a resumed study uses the same server versions as before. Pure. */
 import type { StudyLogEntry } from "./checkpoint-log";
 
-/** Versions by engine. The treatments use the same engine names. */
+/**
+ * Version of each engine's servers, by the name that treatments use for the engine; undefined is the default engine.
+ */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
 /**
- * Versions by engine, as the checkpoint log records them. The default engine, which also provides the load generator,
- * has an empty name.
+ * Versions of the servers by engine, in the form of the checkpoint log. The default engine, which also provides the
+ * load generator, has an empty name.
  */
 export function recordedVersions(found: Found): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));

@@ -5,7 +5,7 @@
 import type { ResultRow } from "../results/rows";
 import type { Warning } from "../results/schema";
 
-/** A footnote. */
+/** A footnote for one kind of warning. */
 export interface WarningNote {
   readonly code: Warning["code"];
   /** Text of the warning. It comes from the first result that has the warning. */

@@ -23,9 +23,9 @@ const CHANCE_DEVIATIONS = 4;
  * Greatest share of the machine's cores that are allowed to be in use by other processes or stolen by the hypervisor.
  */
 const NEIGHBOUR_LIMIT = 0.1;
-/** Greatest relative difference between a reference load and the median of all reference loads. */
+/** Greatest relative difference between the rate of a reference load and the median rate of all reference loads. */
 export const REFERENCE_LOAD_LIMIT = 0.1;
-/** Share of the offered rate that a load must reach. */
+/** Lowest share of the offered rate that a load can reach without a warning. */
 const RATE_LIMIT = 0.98;
 /**
  * Greatest lateness of an open loop at its 99th percentile, as a share of the p99 latency. There is a warning only if
@@ -55,7 +55,7 @@ export interface WarningEvidence {
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
   readonly reads: boolean;
-  /** Whether the test removed all elements of the collections that it uses, so that its last requests found none. */
+  /** Whether the test removed all elements of its collections, so that its last requests found none. */
   readonly ranEmpty: boolean;
   /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
@@ -212,8 +212,8 @@ function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warn
 }
 
 /**
- * Warnings about a round, for a reference load before or after the round that differs from the median of all reference
- * loads.
+ * Returns a warning for a round if the reference load before or after the round differs too much from the median rate
+ * of all reference loads.
  */
 export function referenceLoadWarnings(round: number, referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   if (referenceLoads.length === 0) return [];

@@ -8,7 +8,7 @@ import { keyInfixes, keysPerInfix } from "./key-space";
 import { ZSET_MEMBERS } from "./mixed-workload";
 import type { Prefill } from "./named-tests";
 
-/** Size of a prefill. */
+/** Numbers and sizes of the keys and elements that are written before a test. */
 export interface PrefillSize {
   /** Number of different keys of each family. All keys of a family begin with the same text. */
   readonly keySpace: number;
@@ -135,14 +135,14 @@ export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots):
   return slices;
 }
 
-/** Whether the extent has one key for each number. If false, the extent has one key with an element for each number. */
+/** Whether `count` of an extent is a number of keys. If false, it is the number of elements of a single key. */
 function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }
 
 /**
- * Highest expected share of a primary in the requests of a test that removes elements, as a multiple of an equal share.
- * The share is above 1, because faster primaries receive more requests.
+ * Highest expected number of requests that one primary receives from a test that removes elements, as a multiple of an
+ * equal share. The factor is above 1, because faster primaries receive more requests.
  */
 const FASTER_SHARE = 1.25;
 /**
@@ -152,9 +152,9 @@ const FASTER_SHARE = 1.25;
 const RARITY = 24;
 
 /**
- * Number of elements that the collection of each hash tag needs, so that a test does not empty any collection. The
- * requests of the test choose tags at random. Bernstein's inequality gives an upper limit for the requests with one
- * tag, even if their mean number is small.
+ * Number of elements that the collection of each hash tag needs, so that a test empties no collection. The requests of
+ * the test choose hash tags at random. Bernstein's inequality limits the number of requests with the same tag, even if
+ * their mean number is small.
  */
 function stockPerInfix(stock: number, infixes: number): number {
   if (infixes === 1) return stock;
@@ -163,8 +163,8 @@ function stockPerInfix(stock: number, infixes: number): number {
 }
 
 /**
- * Fraction of all slots that the primary serves, at least a tenth. A call for keys without hash tags also goes through
- * keys of other primaries and skips them, which costs server time. Because of the minimum, a call goes through at most
+ * Fraction of all slots that the primary serves, but at least a tenth. A call for keys without hash tags also visits
+ * and skips the keys of other primaries, which costs server time. With the minimum of a tenth, a call visits at most
  * ten times as many keys as usual.
  */
 function servedFraction(slots: Slots): number {

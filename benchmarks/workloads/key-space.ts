@@ -1,4 +1,4 @@
-/** Names of the keys that valkey-benchmark draws, in cluster mode and in replication mode. Pure. */
+/** Names of the keys that valkey-benchmark uses, in cluster mode and in replication mode. Pure. */
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";

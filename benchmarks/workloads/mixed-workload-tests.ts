@@ -1,5 +1,5 @@
 /**
- * Inputs of load generators for a mixed workload. They are the keys, and the commands in the form of a test of
+ * Turns a mixed workload into inputs of load generators: the keys that must exist, and the commands as a test of
  * valkey-benchmark. Pure.
  */
 import { compact } from "../../lib/compact";
@@ -18,7 +18,7 @@ interface NeededKeys {
   readonly size: PrefillSize;
 }
 
-/** Number of sampled value sizes. When keys are written, these sizes represent the distribution of sizes. */
+/** Number of value sizes that are drawn from the distribution of sizes. The keys are written with these sizes. */
 const SAMPLED_SIZES = 64;
 /** Seed for the sampled sizes. The seed is constant, so that every run writes the same keys. */
 const SIZES_SEED = 1;
@@ -47,7 +47,7 @@ function sampledSizes({
   return values.sizes === "fixed" ? undefined : typicalSizes(values, new Random(SIZES_SEED), SAMPLED_SIZES);
 }
 
-/** Highest number of commands in a sequence. */
+/** Highest number of commands in the sequence that stands for a mixed workload. */
 const MAX_COMMANDS = 100;
 
 /** The smallest whole numbers of reads and writes with the given share of reads. The share can differ by up to 1 %. */
@@ -92,7 +92,7 @@ function commandWords(
   return { read: ["ZRANGE", key, "0", "-1"], write: ["ZADD", key, "__rand_int__", zsetMember(0)] };
 }
 
-/** The part of a mixed workload that valkey-benchmark receives as options. */
+/** The settings of a mixed workload that valkey-benchmark receives as options. */
 export function workloadForMixed(mixed: ValkeyBenchmarkWorkload): Workload {
   const { name, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate } = mixed;
   return { name, tests: [], clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };

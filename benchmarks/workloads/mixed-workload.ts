@@ -14,10 +14,10 @@ export type LoadGeneratorName = (typeof LOAD_GENERATORS)[number];
 export const DATA_KINDS = ["strings", "sorted-sets"] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 
-/** Beginning of the keys of each kind. */
+/** Beginning of the names of keys, for each kind of data. */
 export const KEY_FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
-/** Beginning of memtier_benchmark's keys. A number that starts at 1 follows, without a hash tag. */
+/** Beginning of the names of memtier_benchmark's keys. A number follows, from 1. The names have no hash tag. */
 export const MEMTIER_FAMILY = "memtier-";
 
 /**
@@ -32,12 +32,12 @@ export const DATA_COMMANDS = {
   "sorted-sets": { read: "zrange", write: "zadd" },
 } as const satisfies Record<DataKind, unknown>;
 
-/** Distribution of the keys that are drawn. */
+/** Distribution by which a load generator chooses keys. */
 export type KeyDistribution =
   | { readonly distribution: "uniform" }
   /** The key with rank k has the weight k^−theta. Ranks are spread over all slots. */
   | { readonly distribution: "zipfian"; readonly theta: number }
-  /** A share of the keys receives a share of the requests. Both shares are between 0 and 1. */
+  /** The fraction `keys` of the keys receives the fraction `requests` of the requests. Both are between 0 and 1. */
   | { readonly distribution: "hot-set"; readonly keys: number; readonly requests: number };
 
 /** Sizes of values, bytes. */
@@ -80,7 +80,7 @@ interface CommonWorkload {
   readonly warmup: number;
 }
 
-/** Additional fields of closed loops. */
+/** Additional fields of mixed workloads that a closed-loop load generator sends. */
 interface ClosedLoopWorkload extends CommonWorkload {
   /** Size of a value, bytes. */
   readonly dataSize: number;
@@ -102,7 +102,7 @@ export interface MemtierWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "memtier";
 }
 
-/** A mixed workload that the open-loop generator sends at intended times, even if replies are missing. */
+/** A mixed workload that the open-loop generator sends at intended times, without waiting for replies. */
 export interface OpenLoopWorkload extends CommonWorkload {
   readonly loadGenerator: "open-loop";
   /** Offered requests per second of all workers together. */
@@ -141,7 +141,7 @@ export interface RequestMix {
   readonly values: string;
 }
 
-/** The request mix of a mixed workload. */
+/** The request mix of a mixed workload, in the form of results. */
 export function requestMixOf(mixed: MixedWorkload): RequestMix {
   const { data, reads } = mixed;
   const isOpen = mixed.loadGenerator === "open-loop";

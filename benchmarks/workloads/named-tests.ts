@@ -25,7 +25,7 @@ export type Prefill =
   | { readonly kind: "counters"; readonly family: "counter" }
   /** Collections with one element for each number of the key space. */
   | { readonly kind: "members"; readonly family: "myset" | "myhash" | "myzset"; readonly type: "set" | "hash" | "zset" }
-  /** Lists that are as long as the longest range that the test reads. */
+  /** Lists with as many elements as the longest range that a test reads. */
   | { readonly kind: "list"; readonly family: "mylist"; readonly length: number }
   /** Collections with more elements than the test can remove. */
   | { readonly kind: "stock"; readonly family: "mylist" | "myset" | "myzset"; readonly type: "list" | "set" | "zset" }
@@ -207,7 +207,7 @@ export type TestName = keyof typeof NAMED_TESTS;
 
 export const TEST_NAMES = Object.keys(NAMED_TESTS) as TestName[];
 
-/** Aliases. Each alias stands for several tests. */
+/** Aliases of tests. Each alias stands for several tests. */
 export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
   ping: ["ping_inline", "ping_mbulk"],
   lrange: ["lrange_100", "lrange_300", "lrange_500", "lrange_600"],

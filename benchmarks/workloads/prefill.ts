@@ -36,7 +36,7 @@ const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
 /**
- * The script for a cluster. In a cluster, one call covers many slots of its node. Without a cluster the plain script is
+ * The prefill script for a cluster, where one call covers many slots of a node. Without a cluster the plain script is
  * used, because some engines reject the flag `allow-cross-slot-keys`.
  */
 const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;

@@ -74,8 +74,8 @@ export function capacityProblems(
 }
 
 /**
- * Number that must divide the number of connections of a mixed workload, so that the primaries can share the
- * connections evenly.
+ * Unit for the number of connections of a mixed workload. The primaries can share the connections evenly only if the
+ * number of connections is a multiple of this unit.
  */
 export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
   const threads = threadsOf(workload);

@@ -2,13 +2,13 @@
 import type { ValueSizes } from "./mixed-workload";
 import type { Random } from "../../lib/statistics/random";
 
-/** Draws sizes. */
+/** Draws the sizes of values, one after the other. */
 export interface SizeSampler {
-  /** The next size, bytes, at least 1. */
+  /** Draws the next size of a value, bytes, at least 1. */
   next(): number;
 }
 
-/** A sampler for the workload's value sizes. */
+/** Creates a sampler that draws value sizes from a workload's distribution. */
 export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   switch (values.sizes) {
     case "fixed":
@@ -35,7 +35,7 @@ export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   }
 }
 
-/** The largest possible size, bytes. */
+/** The largest size that a value can have, bytes. */
 export function largestValueSize(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":
@@ -49,8 +49,8 @@ export function largestValueSize(values: ValueSizes): number {
 }
 
 /**
- * Sizes that represent the distribution. They are evenly spaced quantiles of sorted random draws. The sizes are for
- * keys that are written before a measurement.
+ * Sizes that represent the distribution, for keys that are written before a measurement: evenly spaced quantiles of
+ * sorted random draws.
  */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
   if (values.sizes === "fixed") return [values.bytes];

@@ -1,4 +1,6 @@
-/** `npm start -- archive`: follows a deployment and writes what it receives into a folder or a bucket. */
+/**
+ * `npm start -- archive`: follows a deployment, and writes its data and every later change into a folder or a bucket.
+ */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
@@ -23,16 +25,18 @@ import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 
-/** Interval of the lines about the RPO, milliseconds. */
+/** Time between two printed lines about the RPO, milliseconds. */
 const REPORT_MS = 10_000;
-/** Name of the folder for the spool: in the archive's folder, or in the cache for a bucket. */
+/** Name of the folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
 const SPOOL = ".spool";
-/** Number of names that tell whether a place is empty. It begins with names that do not count. */
+/**
+ * Number of file names that are listed to find out whether a place has files. Names with a leading dot do not count.
+ */
 const FIRST_NAMES = 20;
 
 /**
  * Archives a deployment until Ctrl-C, or for the time of `--for`.
- * @param stack undefined to follow the servers that the options name
+ * @param stack name of a deployed stack; undefined to follow the servers that the options name
  * @returns 0
  * @throws BadInput with every problem, before anything is written
  * @throws Failure when the deployment can no longer be followed
@@ -77,7 +81,9 @@ export async function archive(
 
 interface Schedule {
   readonly baseEveryMs: number | undefined;
-  /** Undefined to keep all sets. */
+  /**
+   * Time that the archive must be able to restore, milliseconds; older sets are deleted. Undefined to keep all sets.
+   */
   readonly keepMs: number | undefined;
 }
 
@@ -96,7 +102,11 @@ async function stackDeployment(stack: string, name: unknown): Promise<Deployment
   return openDeployment(chosen.target, chosen.password);
 }
 
-/** The deployment of a stack to archive. Pure. @throws BadInput if the name is missing, and for one on Kubernetes */
+/**
+ * Chooses the deployment of a stack that is archived. Pure.
+ * @param name name of the deployment; undefined if the stack has only one
+ * @throws BadInput if there is no such deployment, or if it runs on Kubernetes
+ */
 export function chooseTarget(stack: string, targets: readonly DeployedTarget[], name: unknown): DeployedTarget {
   const names = targets.map(({ target }) => target.name);
   const chosen =
@@ -179,14 +189,14 @@ async function deleteOld(place: Place, keepMs: number, live: ReadonlySet<string>
   }
 }
 
-/** The reason why a place without an archive must not become one; undefined if the place is empty or missing. */
+/** Reason why no archive may begin in a folder or bucket: it has other files. Undefined if it is empty or missing. */
 async function otherFiles(place: Place): Promise<string | undefined> {
   const files = (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
   const kind = place.isRemote ? "prefix" : "folder";
   return files.length === 0 ? undefined : `the ${kind} has other files and no archive; use a new ${kind}`;
 }
 
-/** Makes an empty folder for the spool. @throws BadInput if it cannot be made */
+/** Creates an empty folder for the spool (commands that are not yet in the archive). @throws BadInput on failure */
 function makeSpool(place: Place, folder: string | undefined): string {
   try {
     if (folder === undefined && !place.isRemote) {
@@ -203,7 +213,10 @@ function makeSpool(place: Place, folder: string | undefined): string {
   }
 }
 
-/** @throws BadInput if the place cannot be written or a different process writes to it */
+/**
+ * Takes the lease with which only one process at a time writes to an archive.
+ * @throws BadInput if the archive's folder or bucket cannot be written, or if a different process writes to it
+ */
 async function takeLease(place: Place, signal: AbortSignal): Promise<Lease> {
   let lease: Lease | undefined;
   try {
@@ -221,14 +234,13 @@ function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
 }
 
 /**
- * Prints the events of an archive, and the RPO. To compute the RPO, it takes the age that the oldest command of each
- * file had when the file was on the disk.
+ * Prints the events of an archive, and its RPO: how old the oldest command of a file was when the file was on the disk.
  */
 export class ArchiveLog {
   #bytes = 0;
   #recentMs = 0;
   #highestMs = 0;
-  /** Shards of the period of which the archive has no base yet; undefined before the first period. */
+  /** Names of the shards that have no base (RDB file) in the archive yet; undefined before the first period. */
   #missing: Set<string> | undefined;
 
   constructor(private readonly say = print) {}
@@ -266,7 +278,9 @@ export class ArchiveLog {
     }
   }
 
-  /** Prints a line with the highest RPO since the previous line, or the shards that have no base yet. */
+  /**
+   * Prints a line with the highest RPO since the previous line, or with the shards that have no base (RDB file) yet.
+   */
   report(): void {
     const missing = [...(this.#missing ?? [])].join(", ");
     const state = missing === "" ? rpo(this.#recentMs) : `no base yet of ${missing}`;
@@ -275,7 +289,7 @@ export class ArchiveLog {
     this.#recentMs = 0;
   }
 
-  /** @throws Failure if a shard has no base */
+  /** Prints the highest RPO of the whole run. @throws Failure if a shard has no base (RDB file) in the archive */
   finish(): void {
     const missing = [...(this.#missing ?? ["any shard"])].join(", ");
     if (missing !== "")

@@ -9,8 +9,8 @@ import { openPlace } from "../targets/archive-place";
 import { print } from "../terminal/terminal";
 
 /**
- * Prints the sets of an archive.
- * @returns 0 if there is a time that can be restored and every set can be read, else 1
+ * Prints the sets of an archive, and the times that can be restored.
+ * @returns 0 if some time can be restored and every set can be read, else 1
  * @param location path of a folder, or `s3://bucket/prefix`
  * @throws BadInput if there is no archive
  */
@@ -28,7 +28,7 @@ export async function printBackups(
   return hasTime && catalog.damaged.length === 0 ? 0 : 1;
 }
 
-/** A catalog as lines of text. Pure. */
+/** Formats the catalog of an archive (its sets and restorable times) as lines of text. Pure. */
 export function formatCatalog({ owner, periods, damaged }: Catalog): string[] {
   return [
     `Archive of ${owner.deployment}, ${owner.mode} mode, ${owner.nodes.join(" ")}`,

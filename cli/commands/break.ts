@@ -81,7 +81,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
   return reason === null ? 0 : 1;
 }
 
-/** Reads the configuration. @throws BadInput when the stack, its file or the options are not usable */
+/** Reads the configuration of a stack. @throws BadInput when the stack, its file or the options cannot be used */
 function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const raw = readStackFile(STACKS_DIRECTORY, stack);

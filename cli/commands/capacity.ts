@@ -24,7 +24,7 @@ export interface CapacityOptions {
   readonly search: Partial<SearchPlan>;
 }
 
-/** Command-line options by name of the configuration's option. */
+/** Command-line options, by the names that the configuration uses for the same options. */
 const OPTIONS: Readonly<Record<string, string>> = {
   objective: "--objective",
   initialRate: "--initial-rate",
@@ -35,7 +35,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 
 const optionsSchema = capacitySchema.omit({ workload: true }).partial();
 
-/** The options from commander's values. @throws BadInput with every problem */
+/** Converts commander's values to the options of `capacity`. @throws BadInput with every problem */
 export function capacityOptions(values: Readonly<Record<string, unknown>>): CapacityOptions {
   const keys = Object.keys(OPTIONS).filter((key) => values[key] !== undefined);
   const input = Object.fromEntries(
@@ -51,7 +51,8 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 }
 
 /**
- * The stack's search, overridden by the command line. The search uses the first of these workloads that exists:
+ * The search that the stack configures, with the values of the command line in place of the stack's values. The search
+ * uses the first of these workloads that exists:
  * - the workload that the stack names;
  * - the stack's first open-loop workload;
  * - an open loop with default options, and with the stack's number of keys and value size.

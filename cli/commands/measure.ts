@@ -150,8 +150,9 @@ async function measureServers(
 }
 
 /**
- * Refuses an uneven load. The function is called after verification, because the number of primaries is not known
- * earlier.
+ * Refuses a load that the primaries cannot share evenly. The function is called after verification, because only then
+ * is the number of primaries known.
+ * @throws BadInput with the nearest values that are allowed
  */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);

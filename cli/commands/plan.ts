@@ -58,7 +58,9 @@ function read(stack: string, assignments: readonly string[]): StackPlan {
   );
 }
 
-/** Row of the table for one stack. If the stack has problems, the row names the command that prints them. */
+/**
+ * Row for one stack in the table of all stacks. If the stack has problems, the row names the command that prints them.
+ */
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);

@@ -27,7 +27,7 @@ import { connectCommand, printFailures } from "./run-output";
 const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
 export const DEFAULT_TTL: TtlRule = "absolute";
-/** Pattern of an instant: ISO 8601 with a time zone. */
+/** Pattern of the time in `--at`: ISO 8601 with a time zone. */
 const INSTANT = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const MOST_REPLICAS = 5;
 /** Highest number of servers that one restore starts. */
@@ -62,7 +62,7 @@ export async function restore(
 interface Input {
   readonly order: RestoreOrder;
   readonly programs: Programs;
-  /** Running deployment that receives the keys. Undefined for a new deployment. */
+  /** Running deployment that receives the keys; undefined if the restore starts a new deployment. */
   readonly target: ReplayTarget | undefined;
 }
 
@@ -120,7 +120,7 @@ async function readInput(
   return { order: { place, restored: chosen, shape, replicas, keys, ttl }, programs, target };
 }
 
-/** The keys and the rule for TTLs of the options. What is wrong is added to `problems`. */
+/** Reads from the options which keys are restored, and how TTLs are set. Wrong options are added to `problems`. */
 function readSelection(
   { keys = [], ttl = DEFAULT_TTL }: Readonly<Record<string, unknown>>,
   problems: string[],
@@ -138,7 +138,7 @@ interface WantedShape {
   readonly replicas: number;
 }
 
-/** The shape of the options. Numbers and words that are wrong are added to `problems`. */
+/** Reads mode, number of shards and number of replicas from the options. Wrong options are added to `problems`. */
 function readShape(
   { mode, shards, replicas = DEFAULT_REPLICAS }: Readonly<Record<string, unknown>>,
   problems: string[],
@@ -167,7 +167,9 @@ function tooManyServers({ shards }: RestoreShape, replicas: number): string[] {
   ];
 }
 
-/** A time as milliseconds since the epoch. Undefined for other texts, and for a day that does not exist. Pure. */
+/**
+ * Parses a time into milliseconds since the epoch. Undefined for other texts, and for a day that does not exist. Pure.
+ */
 export function parseInstant(text: string): number | undefined {
   const day = INSTANT.exec(text)?.[1];
   const [time, midnight] = [Date.parse(text), Date.parse(`${day}T00:00:00Z`)];
@@ -176,7 +178,7 @@ export function parseInstant(text: string): number | undefined {
   return new Date(midnight).toISOString().startsWith(day) ? time : undefined;
 }
 
-/** Refuses to take an older state for the last one. @throws Failure if data after the last time are damaged */
+/** Refuses to restore the last readable state if newer data of the archive are damaged. @throws Failure in this case */
 function refuseDamage(catalog: Catalog, chosen: Restore): void {
   if (newerDamage(catalog, chosen).length === 0) return;
   const last = formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)));

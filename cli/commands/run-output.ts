@@ -13,13 +13,13 @@ import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { print } from "../terminal/terminal";
 
-/** Title of the finished step, such as `Measured 18 times in 1m 2s`. */
+/** Title of the finished step that measured, such as `Measured 18 times in 1m 2s`. */
 export function measuredTitle(plan: BenchmarkPlan, milliseconds: number): string {
   const count = plan.repeats * (plan.workload.tests.length + (plan.mixedWorkloads?.length ?? 0)) * plan.verified.length;
   return `Measured ${count} times in ${formatDuration(milliseconds / 1000)}`;
 }
 
-/** Names of tests and workloads, such as `set, get, steady`. */
+/** Names of all tests and workloads of a benchmark as text, such as `set, get, steady`. */
 export function measuredNames({
   workload,
   mixedWorkloads,
@@ -68,7 +68,10 @@ export function printFailures(verifications: readonly Verification[]): void {
   if (failed.length > 0) print("", "Verification failed; nothing was measured.");
 }
 
-/** Command line that connects to a deployment on this machine. The list is empty if the deployment has no nodes. */
+/**
+ * Lines with the command that connects to a deployment on this machine. The list is empty if the deployment has no
+ * nodes.
+ */
 export function connectCommand(
   host: Pick<Host, "passwordFile" | "programs">,
   { name, mode, nodes }: Pick<Deployment, "name" | "mode" | "nodes">,

@@ -98,7 +98,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
   return run.passed ? 0 : 1;
 }
 
-/** Reads the configuration. @throws BadInput when the stack, its file or the options are not usable */
+/** Reads the configuration of a stack. @throws BadInput when the stack, its file or the options cannot be used */
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   if (mode !== undefined && mode !== "cluster" && mode !== "replication")

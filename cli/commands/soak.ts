@@ -41,7 +41,7 @@ import { COMMAND } from "../../lib/system/package";
 /**
  * Runs or resumes a soak.
  * @returns the exit status: 0 if the soak lasted for the whole duration without problems, 1 if not
- * @throws BadInput, Failure, Interrupted. Finished windows are recorded before it throws
+ * @throws BadInput, Failure, Interrupted. Finished windows are recorded before an error is thrown
  */
 export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {
   const { stack } = options;
@@ -77,7 +77,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   return run.troubled ? 1 : 0;
 }
 
-/** Writes the report of the finished windows, if there are finished windows. @returns whether there are problems */
+/** Writes the report of a soak if at least one window is finished. @returns whether the report contains problems */
 function report(
   directory: string,
   checkpoints: SoakCheckpointLog,

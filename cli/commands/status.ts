@@ -9,7 +9,7 @@ import type { DeployedTarget } from "../targets/deployed-stack";
 import { deployedTargets } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";
 
-/** Kind of output for each deployment. */
+/** Kind of output that is printed for each deployment. */
 export type Detail = "nodes" | "verdict" | "json";
 
 /**
@@ -32,9 +32,9 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
 }
 
 /**
- * Refuses options that name servers, because the command line names a stack as well.
+ * Refuses options that name servers, because they cannot be combined with the name of a stack.
  * @param others problems of the command's other options
- * @throws BadInput with these problems and with every option that names servers
+ * @throws BadInput with every problem, if there are such options or `others`
  */
 export function refuseServerOptions(
   command: string,

@@ -61,8 +61,8 @@ type StudyConfig = HostStackConfig & { readonly study: StudySectionConfig };
 /**
  * Runs a study to its end.
  * @returns 0
- * @throws BadInput, Failure, Interrupted. Finished measurements are in the checkpoint log and the results before it
- * throws
+ * @throws BadInput, Failure, Interrupted. Before an error is thrown, finished measurements are written to the
+ *   checkpoint log and the results
  */
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
   const { stack, config } = readStudy(options);
@@ -121,7 +121,7 @@ class StudyRun {
   #environmentOfStudy: Omit<StudyEnvironment, "report"> | undefined;
   #environment: Environment = describeEnvironment(null);
   #state: StudyState;
-  /** Whether measurements have begun or have been resumed. */
+  /** Whether the study has begun to measure, or has resumed measuring. */
   hasBegun = false;
 
   constructor(

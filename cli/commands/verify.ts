@@ -4,7 +4,10 @@ import { verify } from "../../valkey/verification/verify";
 import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
 
-/** Prints the verdict. @returns 0 for PASS, 1 for FAIL. `cli/cli.ts` returns 2 for bad input */
+/**
+ * Verifies existing servers, and prints the verdict.
+ * @returns 0 for PASS, 1 for FAIL. `cli/cli.ts` returns 2 for bad input
+ */
 export async function verifyServers(values: Readonly<Record<string, unknown>>): Promise<number> {
   const { deployment, without } = externalDeployment(values);
   const verification = await verify(deployment, without);

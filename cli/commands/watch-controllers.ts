@@ -45,7 +45,7 @@ interface Source {
 }
 
 /**
- * Opens the connection through which a controller's looks are read.
+ * Connects to the controller of a deployment, to read the results of its verifications (looks).
  * @returns a problem if the deployment has no controller
  */
 async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
@@ -57,7 +57,7 @@ async function openSource(target: DeployedTarget["target"]): Promise<Source | st
   return `${target.name} has no controller: its argument \`controller\` is not set; ${advice}`;
 }
 
-/** Names of the controller's pods. The pods that run come first. */
+/** Names of the pods of a deployment's controller. Running pods come first. */
 async function podsOf({ kubernetes, target: { name, namespace } }: Source): Promise<string[]> {
   const pods = await listPods(kubernetes, namespace, formatLabelSelector(controllerLabels(name)));
   return pods
@@ -90,7 +90,7 @@ async function printLooks(source: Source, isJson: boolean, signal: AbortSignal):
   return last;
 }
 
-/** The last look of a controller. @returns undefined if the controller has not looked yet */
+/** Result of the controller's last verification of a deployment (look). @returns undefined before the first look */
 async function lastLook(source: Source): Promise<Look | undefined> {
   const { kubernetes, target } = source;
   const [pod] = await podsOf(source);

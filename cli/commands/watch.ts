@@ -21,12 +21,12 @@ import { refuseServerOptions } from "./status";
 
 /** Shortest time between two verifications (looks), seconds. Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
-/** Longest time between two looks while a deployment with `--heal` does not pass verification, milliseconds. */
+/** Longest time between two verifications while a deployment with `--heal` does not pass, milliseconds. */
 const HEALING_EVERY_MS = 5_000;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";
 
-/** Options of the command itself, without the options that name servers. */
+/** Options of `watch`, without the options that name servers. */
 export const watchSchema = z.object({
   every: z.coerce
     .number("expected seconds")
@@ -42,13 +42,13 @@ export const watchSchema = z.object({
   json: z.boolean().default(false),
 });
 
-/** A deployment to watch. Without `--heal`, it has neither a lock nor a function that repairs it. */
+/** A deployment that `watch` verifies. `lock` and `repair` are set only with `--heal`. */
 type Subject = Watched & Partial<Healed>;
 
 /**
  * Watches the deployments of a stack, or servers that exist already, until the signal is aborted.
- * @param stack undefined to watch the servers that the options name
- * @returns 0 if every deployment passed verification in the last look at it, else 1
+ * @param stack name of a deployed stack; undefined to watch the servers that the options name
+ * @returns 0 if every deployment passed its last verification, else 1
  * @throws BadInput with every problem of the options, before any server is asked
  */
 export async function watchDeployments(
@@ -108,7 +108,7 @@ function watchSubject(
   });
 }
 
-/** The command's own options, and their problems. */
+/** Reads the options of `watch` that do not name servers, and the problems of these options. */
 function readOptions(values: Readonly<Record<string, unknown>>): {
   readonly options: z.infer<typeof watchSchema>;
   readonly problems: readonly string[];

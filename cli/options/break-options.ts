@@ -13,7 +13,7 @@ export interface BreakOptions {
   readonly plan: boolean;
 }
 
-/** Adds the options to a command. */
+/** Adds the options of `break` to a command. */
 export function addBreakOptions(command: Command): Command {
   const collectNames = (value: string, previous: readonly string[] | undefined): string[] => [
     ...(previous ?? []),
@@ -31,7 +31,7 @@ export function addBreakOptions(command: Command): Command {
     .option("--plan", "print the planned scenarios, and inject nothing");
 }
 
-/** The options from commander's values. */
+/** Converts commander's values to the options of `break`. */
 export function breakOptions(values: Readonly<Record<string, unknown>>): BreakOptions {
   const { scenario, output, plan, repeats, rate } = values;
   return {

@@ -7,7 +7,7 @@ import { compact } from "../../lib/compact";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 
 interface BenchmarkOption {
-  /** Name of the configuration's option. */
+  /** Name of the same option in the configuration. */
   readonly key: string;
   readonly flags: string;
   readonly help: string;
@@ -22,7 +22,7 @@ export const parseNumber = (text: string): unknown =>
   text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 const text = (value: string): unknown => value;
 
-/** Collects the values of an option that may be given several times. */
+/** Adds a value to the list of an option's values, because the option may be given several times. */
 export const appendValue = (value: string, previous: readonly string[] | undefined): string[] => [
   ...(previous ?? []),
   value,
@@ -54,7 +54,9 @@ const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   { key: "output", flags: "--output <dir>", help: "directory of the results (default: results/TIME)", parse: text },
 ];
 
-/** Options of one mixed workload, which replaces the tests. The options of the load apply to it as well. */
+/**
+ * Options of one mixed workload that is sent instead of the tests. The options of the load also apply to this workload.
+ */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
     key: "loadGenerator",
@@ -95,7 +97,7 @@ const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   },
 ];
 
-/** Command-line options by name of the configuration's option, for messages about problems. */
+/** Command-line options by the names that the configuration uses for the same options, for messages about problems. */
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries([...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, flags }) => [key, longName(flags)])),
   workers: "--threads",
@@ -146,7 +148,7 @@ export function addTlsOptions(command: Command): Command {
     .option("--insecure", "accept any certificate");
 }
 
-/** Overrides of the configuration, from commander's values. */
+/** Converts commander's values to overrides of the configuration. */
 export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): OptionOverrides {
   const keep = values["keep"] === true || values["keepRunner"] === true;
   const benchmark = { ...givenValues(LOAD_OPTIONS, values), ...(keep ? { keep } : {}) };
@@ -155,7 +157,7 @@ export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): O
   return { benchmark, options: OPTION_NAMES, ...(workload === undefined ? {} : { workload }) };
 }
 
-/** Overrides of the section `study`, from commander's values. */
+/** Converts commander's values to overrides of the section `study`. */
 export function studyOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const keys = ["precision", "budget", "seed"];
   return Object.fromEntries(compact(keys.map((key) => (values[key] === undefined ? undefined : [key, values[key]]))));
@@ -169,7 +171,7 @@ function givenValues(
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** The mixed workload with the options of the load, under the names that its load generator uses for them. */
+/** Adds the options of the load to a mixed workload, under the names that its load generator uses for these options. */
 function workloadSection(
   mixed: Readonly<Record<string, unknown>>,
   benchmark: Readonly<Record<string, unknown>>,

@@ -11,7 +11,7 @@ export interface SoakOptions {
   readonly seconds: number;
   readonly windowSeconds: number;
   /**
-   * Load: offered rate per deployment (requests per second), part of reads, number of distinct keys, bytes per value.
+   * Load on each deployment: offered requests per second, fraction of reads, number of distinct keys, bytes per value.
    */
   readonly load: {
     readonly rate: number;
@@ -38,12 +38,12 @@ const DEFAULT_VALUE_BYTES = 256;
 const DEFAULT_DISK_BYTES = 10 * 1024 ** 3;
 const MAX_VALUE_BYTES = 512 * 1024 * 1024;
 
-/** Names of options that a resumed soak keeps from its start. */
+/** Names of options that cannot change when a soak is resumed. */
 const FIXED_AT_START: readonly string[] = ["duration", "window", "rate", "reads", "keyspaceLen", "datasize", "maxDisk"];
 
 const FLAGS: Readonly<Record<string, string>> = { keyspaceLen: "keyspace-len", maxDisk: "max-disk" };
 
-/** Adds the options to a command. */
+/** Adds the options of `soak` to a command. */
 export function addSoakOptions(command: Command): Command {
   return command
     .option("--duration <time>", "duration, such as 90s, 30m, 2h or 3d (default: 2h)")
@@ -60,7 +60,7 @@ export function addSoakOptions(command: Command): Command {
     .option("--output <dir>", "directory of the results (default: results/TIME-soak)");
 }
 
-/** The options from commander's values. @throws BadInput with every problem */
+/** Converts commander's values to the options of `soak`. @throws BadInput with every problem */
 export function soakOptions(stack: string, values: Readonly<Record<string, unknown>>): SoakOptions {
   const reader = new ValueReader(values);
   const seconds = reader.read("duration", parseDuration, DEFAULT_SECONDS, "a duration such as 90s, 30m or 2h");
@@ -105,7 +105,7 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
   };
 }
 
-/** Reader of option values. It collects all problems. */
+/** Reads option values, and collects the problems of all wrong values. */
 class ValueReader {
   readonly problems: string[] = [];
 

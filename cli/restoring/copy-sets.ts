@@ -1,4 +1,4 @@
-/** Copies the sets of a restore from a bucket to this machine. */
+/** Copies sets of an archive from a bucket to this machine, for a restore. */
 import { join } from "node:path";
 import type { Host } from "../../platforms/host/host";
 import type { Restore } from "../../valkey/archive/catalog";
@@ -6,9 +6,9 @@ import type { Place } from "../../valkey/archive/store";
 import type { Step } from "../terminal/steps";
 
 /**
- * The step that copies the sets into the directory of the run. The list is empty for a folder, because servers load its
- * sets where they are.
- * @param onCopied receives the same restore with the copied sets
+ * The step that copies the sets of an archive from a bucket to this machine. The list is empty for a folder, because
+ * servers can load the sets from there.
+ * @param onCopied called with the restore, changed to use the copied sets
  */
 export function copySteps(
   { place, restored }: { readonly place: Place; readonly restored: Restore },

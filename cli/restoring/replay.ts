@@ -22,16 +22,16 @@ import { print } from "../terminal/terminal";
 import { copySteps } from "./copy-sets";
 import type { RestoreOrder } from "./restore-run";
 
-/** Keys that are named if they differ. */
+/** Highest number of differing keys that the result lists by name. */
 const NAMED = 100;
-/** Options of `restore` that describe a new deployment. */
+/** Options of `restore` that describe a new deployment, so they cannot be combined with `--replay-into`. */
 const OF_NEW = ["into", "shards", "replicas", "check"];
 const OF_SERVERS = ["node", "nodes", "user", "tls", "cacert", "cert", "key", "sni", "insecure"];
 const OF_REPLAY = ["overwrite", "stack", "deployment", ...OF_SERVERS];
 
 /** A running deployment that receives keys. */
 export interface ReplayTarget {
-  /** Connects. @throws BadInput; Failure */
+  /** Connects to the deployment. @throws BadInput; Failure */
   readonly open: () => Promise<Deployment>;
   readonly overwrite: boolean;
 }
@@ -39,8 +39,9 @@ export interface ReplayTarget {
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * The deployment of the options. Undefined without `--replay-into`. What is wrong is added to `problems`.
- * @param environment has the password, VALKEY_PASSWORD
+ * Reads from the options the running deployment that receives the keys. Wrong options are added to `problems`.
+ * @param environment environment variables with the password, VALKEY_PASSWORD
+ * @returns undefined without `--replay-into`, or if the options are wrong
  */
 export function readReplay(values: Values, problems: string[], environment = process.env): ReplayTarget | undefined {
   const given = (names: readonly string[]): string[] => names.filter((name) => values[name] !== undefined);
@@ -82,7 +83,7 @@ async function stackDeployment(stack: string, name: unknown): Promise<Deployment
 }
 
 /**
- * Copies the keys of the order.
+ * Copies the chosen keys of an archive into a running deployment, and compares the copies with the archive.
  * @returns 0 if each copy is equal, else 1
  * @throws BadInput if no key matches a pattern, or if the deployment lacks a database; then nothing has been copied
  * @throws the errors of `replayKeys`
@@ -140,7 +141,7 @@ export async function replay(
   return copies?.differing.length === 0 ? 0 : 1;
 }
 
-/** The result as lines of text. Pure. */
+/** Formats the numbers of copied, kept, expired and differing keys as lines of text. Pure. */
 export function formatCopies(target: string, { copied, kept, expired, differing }: Copies): string[] {
   const rest = differing.length - NAMED;
   return [

@@ -8,7 +8,7 @@ import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
 import type { RestoreShape } from "../../valkey/archive/restore-shape";
 import { formatRanges } from "../../valkey/topology/slots";
 
-/** Parts of an order that the report names. */
+/** The parts of a restore's order that its report shows. */
 export interface ReportedOrder {
   readonly restored: Pick<Restore, "owner" | "shards">;
   readonly shape: Pick<RestoreShape, "shards" | "isArchived">;
@@ -55,7 +55,10 @@ function instantsTable(shards: Restore["shards"]): string[] {
   return [...textTable([["ARCHIVED SHARD", "SLOTS", "INSTANT"], ...rows], "lll"), ""];
 }
 
-/** A row for each server. If the shards are those of the archive, the row has the shard's instant, else its slots. */
+/**
+ * Table with a row for each restored server. Its second column has the restored instant of the server's shard, or the
+ * shard's slots if the restore changed the shards.
+ */
 function serversTable(
   shards: Restore["shards"],
   shape: Pick<RestoreShape, "shards" | "isArchived">,

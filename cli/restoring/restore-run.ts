@@ -29,21 +29,21 @@ import { print } from "../terminal/terminal";
 import { copySteps } from "./copy-sets";
 import { formatComparisons } from "./restore-report";
 
-/** Time limit for the verdict to pass, milliseconds. */
+/** Time limit for the restored servers to pass verification, milliseconds. */
 const SETTLING_MS = 60_000;
 
-/** A part of an archive, and the deployment into which it is restored. */
+/** Order for a restore: the data of an archive to restore, and the new deployment that receives them. */
 export interface RestoreOrder {
   readonly place: Place;
   readonly restored: Restore;
   readonly shape: RestoreShape;
-  /** Replicas of each primary. */
+  /** Number of replicas of each primary. */
   readonly replicas: number;
   readonly keys: KeySelection;
   readonly ttl: TtlRule;
 }
 
-/** Whether servers can load the sets as they are. Pure. */
+/** Whether a restore changes neither shards nor keys nor TTLs, so that servers can load the archive's files. Pure. */
 export function isUnchanged({ shape, keys, ttl }: Pick<RestoreOrder, "shape" | "keys" | "ttl">): boolean {
   return shape.isArchived && keys.isAll && ttl === "absolute";
 }
@@ -86,17 +86,17 @@ export class RestoreRun {
     }
   }
 
-  /** Verifications of the servers, if they were verified. */
+  /** Verification of the restored servers; the list is empty if they were not verified. */
   get verifications(): readonly Verification[] {
     return this.#verification === undefined ? [] : [this.#verification];
   }
 
-  /** Lines about the comparison, after `execute`. */
+  /** Lines of text about the comparison of servers and archive. They exist after `execute`. */
   get report(): string[] {
     return formatComparisons(this.order, this.#comparisons);
   }
 
-  /** Starts servers that load the sets as they are. */
+  /** Creates the step that starts servers with the unchanged sets of the archive. */
   #startArchived(host: Host, signal: AbortSignal): Step {
     const { shape, replicas } = this.order;
     const plan = restoredPlan(shape, replicas, neededDatabases(this.order.restored));
@@ -110,7 +110,9 @@ export class RestoreRun {
     };
   }
 
-  /** Stages the sets, and starts servers that load parts of them. */
+  /**
+   * Creates the steps that load the archive's sets, write files for the new shards, and start servers with these files.
+   */
   #reshape(host: Host, signal: AbortSignal): Step[] {
     const { restored, shape, replicas, keys } = this.order;
     return [
@@ -203,8 +205,8 @@ export class RestoreRun {
   }
 
   /**
-   * Waits until Ctrl-C.
-   * @param commands command lines that connect to the servers
+   * Prints how to connect to the servers, and waits until Ctrl-C.
+   * @param commands returns command lines that connect to the servers
    * @throws Failure when a server exits
    */
   async serve(commands: (host: Host, deployment: Deployment) => readonly string[]): Promise<void> {

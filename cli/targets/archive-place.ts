@@ -1,4 +1,4 @@
-/** The place of an archive that the command line names: a folder or a bucket. */
+/** Opens the folder or the bucket of an archive that the command line names. */
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { BadInput } from "../../lib/errors";
@@ -9,11 +9,11 @@ import { DirectoryStore } from "../../valkey/archive/store";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Checks a location.
+ * Checks the location of an archive.
  * @param location path of a folder, or `s3://bucket/prefix`
  * @param values options of the command, such as `endpoint`
  * @param problems receives each problem
- * @returns a function that opens the place. For a bucket, it sends a first request
+ * @returns a function that opens the folder or the bucket. For a bucket, it sends a first request
  */
 export function placeAt(location: string, values: Values, problems: string[]): (signal: AbortSignal) => Promise<Place> {
   if (isBucket(location)) {
@@ -29,7 +29,11 @@ export function placeAt(location: string, values: Values, problems: string[]): (
   return () => Promise.resolve(new DirectoryStore(folder));
 }
 
-/** Opens a place. @param command name of the command, for messages. @throws BadInput with every problem */
+/**
+ * Opens the folder or the bucket of an archive.
+ * @param command name of the command, for messages
+ * @throws BadInput with every problem
+ */
 export async function openPlace(
   command: string,
   location: string,

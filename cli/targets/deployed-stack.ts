@@ -34,15 +34,16 @@ const stateSchema = z.object({
 const secretSchema = z.object({ "4dabf18193072939515e22adb298388d": z.string(), plaintext: z.string() });
 const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"]), name: z.string() });
 
-/** The deployments of a stack, as the stack's state has them. */
+/** The deployments of a stack, as the stack's Pulumi state describes them. */
 export interface DeployedStack {
   readonly targets: readonly DeployedTarget[];
-  /** Whether the last update is still running, was killed, or failed when it may already have changed servers. */
+  /** Whether the last update still runs, was killed, or failed after it may have changed servers. */
   readonly isUnfinished: boolean;
 }
 
 /**
- * Reads the state with the `pulumi` in the PATH, for the project in `directory`. Secrets stay in this process.
+ * Reads the state of a stack with the `pulumi` in the PATH, for the project in `directory`. Secrets stay in this
+ * process.
  * @throws BadInput when there is no such stack, or it has no deployments
  * @throws Failure when Pulumi does not answer
  */
@@ -55,12 +56,12 @@ export async function deployedStack(stack: string, directory: string): Promise<D
   return { targets, isUnfinished: hasFailed || (pending ?? []).length > 0 };
 }
 
-/** The deployments of a stack. @throws as `deployedStack` */
+/** Reads the deployments of a stack from its Pulumi state. @throws the errors of `deployedStack` */
 export async function deployedTargets(stack: string, directory: string): Promise<readonly DeployedTarget[]> {
   return (await deployedStack(stack, directory)).targets;
 }
 
-/** The deployments in a state's resources. Pure. */
+/** Finds the deployments among the resources of a Pulumi state. Pure. */
 export function targetsOf(
   resources: readonly { readonly type: string; readonly inputs?: Readonly<Record<string, unknown>> | undefined }[],
 ): DeployedTarget[] {
@@ -73,7 +74,7 @@ export function targetsOf(
     });
 }
 
-/** A value of a state, with plain values in place of wrapped secrets. */
+/** Copies a value of a Pulumi state, with plain values in place of wrapped secrets. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (value === null || typeof value !== "object") return value;

@@ -29,7 +29,7 @@ const optionsSchema = z.object({
   without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(" or ")}`)).default([]),
 });
 
-/** An existing deployment, and how to verify it. */
+/** An existing deployment, with the assertions that its verification leaves out (`without`). */
 export interface ExternalDeployment {
   readonly deployment: Deployment;
   readonly without: readonly OptionalAssertion[];
@@ -38,9 +38,9 @@ export interface ExternalDeployment {
 }
 
 /**
- * The deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an option.
- * @param others problems of a command's other options, which are reported together with the problems that this function
- *   finds
+ * Creates the deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an
+ * option.
+ * @param others problems of the command's other options, which are part of the error
  * @throws BadInput with every problem
  */
 export function externalDeployment(
@@ -85,7 +85,7 @@ export function externalDeployment(
   };
 }
 
-/** A list with the node in a text. If the text is wrong, the list is empty, and `problems` gets a new entry. */
+/** Parses one node. The list is empty if the text is wrong; `problems` then gets a new entry. */
 function parseNode(text: string, problems: string[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);
@@ -99,7 +99,8 @@ function parseNode(text: string, problems: string[]): DeploymentNode[] {
 }
 
 /**
- * Nodes in a file: one per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Blank lines and comments (`# …`) are skipped.
+ * Reads the nodes in a file: one per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Blank lines and comments (`# …`) are
+ * skipped.
  */
 function nodesIn(file: string, problems: string[]): string[] {
   try {

@@ -21,7 +21,7 @@ export interface FaultTarget {
   readonly title: string;
   /** Plans of the deployments, known before the target is opened. */
   readonly plans: readonly SubjectPlan[];
-  /** Returns the reason why a fault cannot be injected into this target. */
+  /** Returns the reason why a fault cannot be injected into these deployments. */
   readonly unmetPrecondition: PreconditionCheck;
   /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;

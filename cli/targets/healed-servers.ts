@@ -20,13 +20,13 @@ import { verify } from "../../valkey/verification/verify";
 import type { ExternalDeployment } from "./external";
 import type { Healed } from "./healed";
 
-/** The state that a repair restores. */
+/** The state that a repair brings servers back to. */
 interface WantedState {
   readonly deployment: Deployment;
   readonly shape: Shape;
 }
 
-/** Problems of options with `--heal`. */
+/** Problems of options that cannot be combined with `--heal`. */
 export function healProblems({ deployment: { mode }, without }: ExternalDeployment): string[] {
   const needed = without.filter((each) => each === "settings" || mode === "cluster");
   return needed.map((each) => `--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
@@ -34,7 +34,7 @@ export function healProblems({ deployment: { mode }, without }: ExternalDeployme
 
 export class HealedServers implements Healed {
   #wanted: WantedState | undefined;
-  /** Reason why the wanted state is unknown. */
+  /** Reason why it is unknown which state a repair must restore. */
   #unknown = "no verification has passed yet, so it is unknown which state a repair must restore";
 
   constructor(private readonly servers: ExternalDeployment) {}
@@ -72,7 +72,10 @@ export class HealedServers implements Healed {
   };
 }
 
-/** The state of servers that pass verification. @throws Failure when a repair could not restore this state */
+/**
+ * Derives the state that repairs must restore. The servers are in this state, because they pass verification.
+ * @throws Failure when a repair could not restore this state
+ */
 export async function wantedState(deployment: Deployment, verification: Verification): Promise<WantedState> {
   const shape = shapeOf(verification);
   const zones = new Map(verification.facts.nodes.map(({ node }) => [node.name, node.zone]));

@@ -78,8 +78,8 @@ class HealedTarget implements Healed {
     repairDeployment(this.deployed.target, this.deployed.password, limits, { timeoutMs: REPAIR_MS, signal, report });
 
   /**
-   * A lock that refuses repairs towards an outdated state. The state is read before the lock is taken, and again
-   * afterwards, because an update may have ended in between.
+   * Wraps a lock so that no repair begins if an update of the stack is unfinished or has changed the deployment. The
+   * stack's state is read before and after the lock is taken, because an update may end in between.
    */
   #currentOnly(lock: RepairLock): RepairLock {
     return {

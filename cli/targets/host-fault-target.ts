@@ -21,7 +21,7 @@ import { runSteps } from "../terminal/steps";
  */
 const DISK_BYTES = 256 * 1024 ** 2;
 
-/** Deployments as processes on this machine, started for the scenarios. */
+/** Fault target whose deployments are processes on this machine, started for the scenarios. */
 export class HostFaultTarget implements FaultTarget {
   readonly title = "Start and form";
   readonly unmetPrecondition = unmetHostPrecondition;
@@ -83,8 +83,8 @@ export class HostFaultTarget implements FaultTarget {
 }
 
 /**
- * The plan with the properties that its scenarios need: an address for each zone if a scenario partitions zones, and a
- * small disk if a scenario fills a disk.
+ * Adapts a plan to its scenarios: with an address for each zone if a scenario partitions zones, and with a small disk
+ * if a scenario fills a disk.
  */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible

@@ -24,7 +24,7 @@ import { COMMAND } from "../../lib/system/package";
 /** Time limit for pods that are still starting, seconds. */
 const WAIT_SECONDS = 60;
 
-/** Deployments as existing pods. */
+/** Fault target whose deployments are existing pods. */
 export class PodFaultTarget implements FaultTarget {
   readonly title = "Find the pods, and verify";
   readonly unmetPrecondition = unmetPodPrecondition;

@@ -18,7 +18,7 @@ type Labels = Readonly<Record<string, string | number>>;
 type Sample = readonly [labels: Labels, value: number];
 
 interface Family {
-  /** Name of the metric without the prefix. */
+  /** Name of the metric without the prefix `valkey_measured_`. */
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
@@ -176,7 +176,7 @@ function studyFamilies({ stack, study }: Results): Family[] {
   ];
 }
 
-/** A sample for each item that has a value. */
+/** Samples of a metric: one for each item whose value is not null. */
 function samplesOf<T>(items: readonly T[], labelsOf: (item: T) => Labels, value: (item: T) => number | null): Sample[] {
   return items.flatMap((item): Sample[] => {
     const known = value(item);
@@ -190,8 +190,8 @@ function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample
 }
 
 /**
- * A sample for each name. The value is 1 for names in `holding`, and 0 for all other names. The zeros are needed
- * because without them, a query for the last value of a series could find a 1 from an earlier run.
+ * Samples of a metric that shows a state: value 1 for the names in `holding`, and value 0 for all other names. Without
+ * the zeros, a query for the last value of a series could find a 1 from an earlier run.
  */
 function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);

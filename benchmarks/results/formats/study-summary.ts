@@ -31,7 +31,7 @@ export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> 
   "cpu-per-operation": "CPU per operation",
 };
 
-/** Note for a study with a reference load that differs from the median of all reference loads. */
+/** Note for a study in which the rate of a reference load differs from the median rate of all reference loads. */
 export const REFERENCE_LOAD_MOVED =
   "The rate of the reference load changed during the study, so the machine became faster or slower. " +
   "Every result of this study has a warning.";
@@ -41,7 +41,7 @@ export const INTERLEAVING_NOTE =
   "Interleaved: the servers of both treatments ran at the same time, and the load switched from one to the other every 5 to 15 ms, " +
   "so a change of the machine affects both treatments.";
 
-/** Note for a p99 at an offered rate that a closed loop measured. */
+/** Note for a study that compares p99 at an offered rate, measured by a closed-loop load generator. */
 export const CLOSED_LOOP_NOTE =
   "The p99 at an offered rate comes from a closed loop: a connection sends nothing while it waits for a reply, " +
   "so a stall counts once per connection. The load generator open-loop (valkey:workloads) counts a stall for every " +
@@ -68,7 +68,7 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   ]);
 }
 
-/** The summary as lines without color. The list is empty if the results do not contain a study. */
+/** Formats the summary of a study as lines without color. The list is empty if the results do not contain a study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
   if (study === undefined) return [];

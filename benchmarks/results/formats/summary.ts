@@ -15,7 +15,7 @@ import { compareDeployments } from "../rows";
 import { formatObjective } from "../../capacity/objective";
 import type { CapacityRecord, Results, MeasuredTopology } from "../schema";
 
-/** The whole summary as lines without color. */
+/** Formats the whole summary of a run as lines without color. */
 export function formatSummary(results: Results): string[] {
   const { deployments, comparisons } = compareDeployments(results);
   const notes = warningNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
@@ -62,8 +62,8 @@ function tableLines(
 }
 
 /**
- * The speed-up as text, such as `2.00× (1.98 … 2.02) · p50 2.00× lower`. For an open loop the text contains latencies
- * only: `p50 2.00×, p99 1.50× lower`.
+ * Formats the speed-up from the first to the last deployment, such as `2.00× (1.98 … 2.02) · p50 2.00× lower`. For an
+ * open loop, the text contains latencies only: `p50 2.00×, p99 1.50× lower`.
  */
 function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   const [first] = rows;
@@ -79,8 +79,8 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
 }
 
 /**
- * Explanation of the intervals in brackets. The list is empty for a single repeat, because a single repeat has no
- * interval.
+ * Explains the confidence intervals that the summary shows in brackets. The list is empty for a single repeat, because
+ * a single repeat has no interval.
  */
 function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
@@ -106,8 +106,8 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
 }
 
 /**
- * A capacity as text: `cluster: 41,200/s meet p99 ≤ 2 ms (steady), knee at 50,000/s; at higher rates the bottleneck is
- * the server`.
+ * A capacity as text: `cluster meets p99 ≤ 2 ms at up to 41,200/s (steady), knee at 50,000/s; at higher rates the
+ * bottleneck is the server`.
  */
 export function formatCapacity({
   deployment,
@@ -135,7 +135,7 @@ function describeBottleneck({ at, text }: NonNullable<CapacityRecord["bottleneck
   return `at higher rates the bottleneck is the ${at}${text === undefined ? "" : ` (${text})`}`;
 }
 
-/** Number of keys of each node that is a primary after the run. */
+/** Lines with the number of keys on each primary after the run. */
 function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   const primaries = nodes.filter(({ role, keysAfter }) => role === "primary" && keysAfter !== null);
   const total = primaries.reduce((sum, { keysAfter }) => sum + (keysAfter ?? 0), 0);
@@ -175,7 +175,7 @@ function warningLines(notes: readonly WarningNote[]): string[] {
   return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
 }
 
-/** The shape as text: `3 primaries + 3 replicas`. */
+/** Numbers of primaries and replicas of a deployment as text: `3 primaries + 3 replicas`. */
 export function describeShape({ nodes }: Pick<MeasuredTopology, "nodes">): string {
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");

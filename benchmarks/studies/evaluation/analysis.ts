@@ -40,7 +40,7 @@ export function metricValue(record: MeasurementRecord, metric: Metric): number |
   }
 }
 
-/** Value of a metric by round. */
+/** Value of a metric in each round, by the number of the round. */
 export type RoundSeries = ReadonlyMap<number, number>;
 
 /** All measurements of a study, with their statistics. */
@@ -49,7 +49,7 @@ export class StudyAnalysis {
     readonly treatments: readonly Treatment[],
     readonly records: readonly MeasurementRecord[],
     readonly precision: number,
-    /** Interleaved measurements of pairs of treatments. */
+    /** Measurements of pairs of treatments that received load in alternating time slices. */
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 
@@ -77,16 +77,16 @@ export class StudyAnalysis {
     );
   }
 
-  /** Median over the rounds; undefined if there are no values. */
+  /** Median of a metric over all rounds of a treatment; undefined if there are no values. */
   median(treatment: Treatment, test: string, metric: Metric): number | undefined {
     const values = [...this.series(treatment, test, metric).values()];
     return values.length === 0 ? undefined : median(values);
   }
 
   /**
-   * Value of `other`, divided by value of `base`. If interleaved measurements exist, both values come from these
-   * measurements. If there are no interleaved measurements, both values come from the rounds in which both treatments
-   * were measured.
+   * Ratio of a metric: the value of `other` divided by the value of `base`. The values come from interleaved
+   * measurements (both treatments in alternating time slices). If there are none, they come from the rounds in which
+   * both treatments were measured.
    */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
@@ -100,7 +100,7 @@ export class StudyAnalysis {
   }
 
   /**
-   * Rates of each round in which the two treatments were interleaved with each other, in either order.
+   * Rates of two treatments in each round that measured them in alternating time slices, in either order.
    *
    * If no such round exists, the pairs come from rounds in which both treatments were interleaved with the same third
    * treatment. In this case, each rate is divided by the rate of the third treatment.
@@ -141,8 +141,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * The bottleneck of at least half of a treatment's measurements: the client or the machine; undefined if neither of
-   * the two limited half of the measurements.
+   * The bottleneck that limited at least half of a treatment's measurements: the client or the machine; undefined if
+   * neither did.
    */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
@@ -153,7 +153,7 @@ export class StudyAnalysis {
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 
-  /** Comparisons of all pairs by all metrics. */
+  /** Compares the two treatments of every pair, test by test and metric by metric. */
   comparisons(): StudyComparison[] {
     return this.tests.flatMap(({ test, title }) =>
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
@@ -178,9 +178,9 @@ export class StudyAnalysis {
   }
 
   /**
-   * The ratios whose precision decides when a study ends. These are the ratios of throughput at full speed, and the
-   * ratios of CPU per operation at an offered rate.
-   * @param isOut whether a treatment was given up. The ratios of such a treatment are ignored
+   * The ratios whose precision decides when a study ends: ratios of throughput at full speed, and ratios of CPU per
+   * operation at an offered rate.
+   * @param isOut whether a treatment was given up. Its ratios are left out
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
@@ -198,7 +198,7 @@ export class StudyAnalysis {
   }
 
   /**
-   * Power laws of the metric over the number of primaries, one for each combination of the other factors.
+   * Fits power laws: the metric against the number of primaries, one fit for each combination of the other factors.
    * @param excluded reason why a treatment is excluded from the fit; undefined if the treatment belongs to the fit
    */
   fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {

@@ -93,8 +93,8 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
 }
 
 /**
- * Number of cores with which no thread waits for a core: one core for each thread of the servers, and one core for the
- * load generators.
+ * Number of cores that a machine needs so that no thread waits for a core: one core for each thread of the servers, and
+ * one core for the load generators.
  */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
@@ -122,7 +122,7 @@ export function machineLimitReason(
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
-/** The limit of a measurement as text: the client or the machine. */
+/** Name of the bottleneck of a measurement, for texts. */
 export function limitName(by: "client" | "machine"): string {
   return by === "client" ? "load generator" : "machine";
 }

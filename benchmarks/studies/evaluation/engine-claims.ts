@@ -80,8 +80,8 @@ function dragonflyThroughput(): Claim {
 }
 
 /**
- * Size of a value in the published document, bytes. The constants below are the bytes per entry that the document
- * reports for Valkey.
+ * Size of a value in the published document, bytes. `DOCUMENT_BYTES` has the bytes per entry that the document reports
+ * for Valkey.
  */
 const DOCUMENT_VALUE_SIZE = 64;
 const DOCUMENT_BYTES = { min: 149, max: 150 } as const;
@@ -92,8 +92,8 @@ function valkeyGrowth({ analysis, growth }: ClaimBasis): readonly TableGrowth[] 
 }
 
 /**
- * Judges the claims about memory. The published document measures at a single number of keys. The bytes per entry
- * differ between numbers of keys at least as much as the document claims between engines.
+ * Judges the claims about memory. The published document measured with one number of keys. But the bytes per entry
+ * depend on the number of keys, at least as much as on the engine.
  */
 function memoryClaims(basis: ClaimBasis): Claim[] {
   const own = stated("Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live");

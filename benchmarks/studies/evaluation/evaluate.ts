@@ -32,7 +32,7 @@ export interface StudyState {
   readonly ended: StudyRecord["ended"];
 }
 
-/** All ratios and series of the measurements of a study. */
+/** Creates the analysis of a study, which computes ratios and series from the study's measurements. */
 export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entries">): StudyAnalysis {
   return new StudyAnalysis(
     study.treatments,
@@ -43,8 +43,8 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
 }
 
 /**
- * Entries of interleaved pairs, without the pairs that were given up. For a pair that was given up, the separate
- * measurements of its two treatments are used.
+ * Entries for pairs of treatments that were measured in alternating time slices, without the pairs that were given up.
+ * After a pair was given up, its treatments are compared by their separate measurements.
  */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
@@ -52,12 +52,12 @@ function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry
     .filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
 }
 
-/** Entries of single treatments. */
+/** Entries of the checkpoint log for measurements of a single treatment. */
 export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
   return entries.filter((entry) => entry.kind === "treatment");
 }
 
-/** Seconds of measuring. The time between an interruption and the resumption does not count. */
+/** Seconds that a study has spent on measuring. The time between an interruption and the resumption does not count. */
 export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
@@ -130,8 +130,8 @@ export function evaluateStudy(state: StudyState): StudyRecord {
 }
 
 /**
- * Whether any reference load differs from the median of all reference loads. A single different reference load is
- * enough, because it is unknown when the machine changed.
+ * Whether the rate of any reference load differs too much from the median rate of all reference loads. One such
+ * reference load is enough, because it is unknown when the machine changed.
  */
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
@@ -139,7 +139,8 @@ export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
 }
 
 /**
- * Power laws over the number of primaries, for throughput at full speed and for CPU per operation at an offered rate.
+ * Fits power laws over the number of primaries: for throughput at full speed, and for CPU per operation at an offered
+ * rate.
  */
 function scalingFits(
   { study: { kind }, cpus }: StudyState,
@@ -148,10 +149,7 @@ function scalingFits(
   const limitOf = (treatment: Treatment, test: string): string | undefined =>
     pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
   const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
-  /**
-   * Whether a treatment of the fit has an offered rate. If `isOffered` is false: whether a treatment of the fit is
-   * measured at full speed.
-   */
+  /** Whether any treatment of the fit has an offered rate (if `isOffered` is true) or runs at full speed (if false). */
   const hasRate = (fit: StudyFit, isOffered: boolean): boolean =>
     [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].some(
       (id) => (analysis.treatment(id)?.workload.rate !== undefined) === isOffered,

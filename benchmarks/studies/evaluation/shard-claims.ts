@@ -54,7 +54,10 @@ function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
     : claim.inconclusive(`${measured}: the interval is too wide`);
 }
 
-/** Compares many shards with few shards that have the same total number of CPUs. */
+/**
+ * Judges the claim that more shards are faster than more CPUs for each shard. Both treatments use the same total number
+ * of CPUs.
+ */
 function moreShards({ analysis, cores }: ClaimBasis): Claim {
   const claim = statedByMultiShard("more shards beat more cores per shard");
   const [first] = analysis.tests;

@@ -10,7 +10,7 @@ import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
 
-/** Facts about a run that are not in its log. */
+/** Facts about a study's run that its checkpoint log does not contain. */
 export interface StudyDescription {
   readonly timestamp: string;
   readonly stack: string;
@@ -49,8 +49,8 @@ export function studyResults(state: StudyState, description: StudyDescription, r
 }
 
 /**
- * Warnings about the machine. If a single reference load differs, every record gets a warning, because it is unknown
- * when the machine changed.
+ * Warning that the speed of the machine changed, or an empty list. If a single reference load differs, every record
+ * gets this warning, because it is unknown when the machine changed.
  */
 function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   const rounds = [...new Set(referenceLoads.map(({ round }) => round))];

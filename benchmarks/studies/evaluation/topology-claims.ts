@@ -77,8 +77,8 @@ function latency({ analysis }: ClaimBasis, replication: Treatment, cluster: Trea
 }
 
 /**
- * Judges the claim about pipelining. Even a small machine can test this claim, because it slows both treatments down in
- * the same way.
+ * Judges the claim about pipelining. Even a small machine can test this claim, because a small machine slows both
+ * treatments down equally.
  */
 function pipelining({ analysis }: ClaimBasis): Claim {
   const claim = stated("pipelining matters more than anything else: -P 1 is many times slower than -P 16");

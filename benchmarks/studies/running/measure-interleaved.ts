@@ -32,8 +32,8 @@ import { interleaveSlices } from "./interleaving";
 const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
 /**
- * Seconds of slices that are sent before the measurement. During these slices, connections are opened and memory is
- * used for the first time.
+ * Seconds of load before the measurement. During this time, connections are opened and memory is used for the first
+ * time.
  */
 const WARMUP_SECONDS = 0.2;
 /** Time limit for the first request of a load generator, milliseconds. */
@@ -167,9 +167,8 @@ class Side {
   }
 
   /**
-   * Controls for one side. They pause the servers together with their load generators and forked processes. If one of
-   * these processes kept running, io-threads, replication, file rewrites and requests in flight would use CPU during
-   * the slices of the other side.
+   * Functions that resume and pause one side: its servers, their forked processes and the load generators. If one of
+   * these kept running, it would use CPU during the slices of the other side.
    */
   control(generators: PausableLoad): SideControl {
     return {
@@ -272,7 +271,7 @@ async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>>
 }
 
 /**
- * Waits for the first request of a side.
+ * Waits until the servers of a side have received their first request.
  * @throws Failure if no request arrives; the reason of the signal if the signal is aborted
  */
 async function started(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {

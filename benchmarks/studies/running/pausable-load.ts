@@ -12,22 +12,21 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benc
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
 /**
- * Seconds after which load generators end by themselves if this process is killed. If valkey-benchmark lacks
- * `--duration`, the limit is a number of requests. This number is the number of requests that the fastest load
- * generator sends in a minute.
+ * Seconds after which load generators end by themselves if this process is killed. A valkey-benchmark without
+ * `--duration` gets a number of requests instead: as many as the fastest load generator sends in a minute.
  */
 const MAX_SECONDS = 600;
 const MAX_REQUESTS = 200_000_000;
 /** Maximum number of characters of load generator output in a failure message. */
 const KEPT_CHARACTERS = 500;
 
-/** The load of all load generators, and the CPUs on which the load generators run. */
+/** The load that several load generators send together, and the CPUs on which the load generators run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** The run of valkey-benchmark that all load generators send together. The `length` of this run is ignored. */
+  /** Options of the load that all load generators send together. The `length` of this load is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   /** Number of load generators. */
   readonly count: number;

@@ -93,7 +93,7 @@ export async function measureTableGrowth(
 interface Sample {
   readonly ms: number;
   readonly keys: number;
-  /** Memory without client buffers, bytes. */
+  /** Memory that the server uses, without client buffers, bytes. */
   readonly bytes: number;
 }
 
@@ -112,7 +112,10 @@ function sampleOf(text: string): Sample {
   };
 }
 
-/** Samples from the last sample without keys to the first sample with all keys. Pure. */
+/**
+ * Growth of the table: the last sample without keys, the samples until all keys are written, and the final sample.
+ * Pure.
+ */
 export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   const start = samples.filter(({ keys }) => keys === 0).at(-1) ?? samples[0];
   if (start === undefined) return { samples: [] };
