@@ -55,7 +55,7 @@ export const requestMixSchema = z.strictObject({
   values: z.string(),
 });
 
-/** Number of requests by kind, such as `timeout` or `CLUSTERDOWN`. */
+/** Numbers of requests, by error or other reason, such as `timeout` or `CLUSTERDOWN`. */
 const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({

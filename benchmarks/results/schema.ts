@@ -48,7 +48,9 @@ const capacitySchema = z.strictObject({
   capacity: countSchema,
   /** Whether even the highest allowed rate met the objective, so that the real capacity can be higher. */
   isOpenEnded: z.boolean(),
-  /** Latencies by rate, ascending. The counts of probes with the same rate are merged. */
+  /**
+   * Results for each tried rate, in ascending order of the rates. Probes with the same rate are merged into one entry.
+   */
   points: z.array(
     z.strictObject({
       rate: countSchema,

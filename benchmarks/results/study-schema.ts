@@ -76,7 +76,7 @@ const fitSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
   metric: metricSchema,
-  /** Title of the fit: `throughput against shards, 1 CPU each`. */
+  /** Title of the fit: `throughput against shards, 1 CPU`. */
   what: z.string(),
   /** Exponent of the power law; null if there are too few points for a fit. */
   exponent: intervalSchema.nullable(),

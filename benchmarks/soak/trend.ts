@@ -17,13 +17,15 @@ const CONFIDENCE = 0.95;
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;
 
-/** A point of a series. x is the hours since the first window, and y is the value. */
+/**
+ * A point of a series that shows a node's value over time. x is the hours since the first window, and y is the value.
+ */
 export interface TrendPoint {
   readonly x: number;
   readonly y: number;
 }
 
-/** Growth per hour, in the unit of the value. */
+/** Growth of a node's value per hour, in the unit of the value. */
 export interface Trend {
   readonly perHour: number;
   /** Bounds of the 95 % confidence interval of `perHour`. */

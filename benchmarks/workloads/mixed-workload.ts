@@ -156,7 +156,7 @@ export function requestMixOf(mixed: MixedWorkload): RequestMix {
   };
 }
 
-/** A name with its parameters as text: `zipfian theta=0.99`. */
+/** Formats the name and the parameters of a distribution: `zipfian theta=0.99`. */
 function describeParameters(name: string, of: object): string {
   const rest = Object.entries(of)
     .filter(([, value]) => value !== name)

@@ -228,7 +228,7 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
   return { tests: [...tests], unknown };
 }
 
-/** Families of the keys that the tests need, without repetition. */
+/** Families of keys (beginnings of their names) that the tests need, without repetition. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
   return [...new Set(compact(tests.map((test) => familyOf(NAMED_TESTS[test].prefill))))];
 }

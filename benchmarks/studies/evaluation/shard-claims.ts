@@ -14,12 +14,12 @@ const statedByBillion = (text: string): StatedClaim => new StatedClaim(DOCUMENTS
 
 type Exponent = NonNullable<StudyFit["exponent"]>;
 
-/** An exponent as text: `0.92 (0.88 … 0.96)`. */
+/** Exponent of a power law, with its interval, as text: `0.92 (0.88 … 0.96)`. */
 function describeExponent({ estimate, low, high }: Exponent): string {
   return `${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
 }
 
-/** A fit as text: `SET, throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96) of 4 treatments`. */
+/** Fit of a power law as text: `SET, throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96) of 4 treatments`. */
 export function describeFit({ title, what, exponent, treatments, excluded }: StudyFit): string {
   const names = excluded.map(({ treatment, why }) => `${treatment} (${why})`).join(", ");
   const without = excluded.length === 0 ? "" : `; excluded: ${names}`;

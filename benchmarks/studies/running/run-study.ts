@@ -120,7 +120,7 @@ export async function runStudy(
 }
 
 /**
- * The decision whether to continue. Ratios of treatments that were given up do not count.
+ * Decides whether a study continues. Ratios of treatments that were given up do not count.
  * @param tried entries since the study was started or resumed
  */
 function decisionOf(
@@ -173,7 +173,10 @@ function treatmentOf({ treatments }: Study, id: string): Treatment {
   return treatment;
 }
 
-/** Whether a step was given up. A pair is also given up if one of its treatments was given up. */
+/**
+ * Whether a step is no longer tried, because its treatment or pair was given up. A pair is also given up if one of its
+ * treatments was given up.
+ */
 function isGivenUp(step: StudyStep, entries: readonly StudyLogEntry[]): boolean {
   if (step.kind === "reference-load") return false;
   const subjects = step.kind === "treatment" ? [step.treatment] : [step.base, step.other, stepSubject(step)];
