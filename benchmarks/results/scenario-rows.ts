@@ -86,8 +86,8 @@ function spread(times: readonly (number | null)[]): RepeatSpread {
 }
 
 /**
- * Formats the durations of all repeats: `1.35 s`; `1.35 s (1.30 s … 1.52 s), 1 never` with the shortest, the longest
- * and a repeat that never ended; or `never`.
+ * Formats the durations of all repeats: median `1.35 s`; with the range if durations differ, `1.35 s (1.30 s … 1.52
+ * s)`; with the number of repeats that never reached the state, `1.35 s, 1 never`.
  */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";

@@ -40,7 +40,9 @@ export interface Trend {
   readonly grows: boolean;
 }
 
-/** A series with one value of a node over time. Samples that lack the value are omitted. */
+/**
+ * Series of one value of a node, such as its memory, over the windows of a soak. Samples without the value are omitted.
+ */
 export function nodeSeries(
   node: string,
   windows: readonly SoakWindow[],

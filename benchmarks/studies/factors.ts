@@ -71,7 +71,7 @@ export interface Treatment {
   readonly settings: ServerSettings;
   /** Engine of the servers; undefined for the first Valkey that is found. */
   readonly engine: string | undefined;
-  /** Number of CPUs of each server; undefined if servers are not pinned. */
+  /** Number of CPUs to which each server is pinned; undefined if servers are not pinned. */
   readonly cpus: number | undefined;
   readonly workload: Workload;
   readonly runners: number;

@@ -98,7 +98,7 @@ export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>
   readonly tests: readonly TestName[];
 };
 
-/** Whether a measurement has exactly one length. The length is either a number of seconds or a number of requests. */
+/** Whether a benchmark sets at most one length of its measurements: a number of seconds, or a number of requests. */
 export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
   return duration === undefined || requests === undefined;
 }

@@ -15,8 +15,8 @@ export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
 }
 
 /**
- * The mixed workloads of a benchmark. These workloads get the duration of the benchmark's measurements, and a key space
- * that is possible on every deployment.
+ * The mixed workloads of a benchmark. They get the duration of the benchmark's measurements, and a number of keys that
+ * every deployment can have exactly.
  * @param anyCluster whether one of the deployments is a cluster
  */
 export function mixedWorkloads(

@@ -135,7 +135,7 @@ export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots):
   return slices;
 }
 
-/** Whether `count` of an extent is a number of keys. If false, it is the number of elements of a single key. */
+/** Whether each of the `count` numbers names a key of its own. If false, the numbers are elements of one key. */
 function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }

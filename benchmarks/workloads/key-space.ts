@@ -4,10 +4,10 @@ import type { SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";
 
 /**
- * Infixes of the keys of one primary. An infix is the text between the family and the number in the name of a key. In a
- * cluster, the infixes are hash tags such as `:{06S}`, one for each slot. In replication mode, the only infix is the
- * empty text. A tag with two letters has two closing braces, because valkey-benchmark fills a field of three
- * characters.
+ * Infixes of the keys of one primary. An infix is the text between the beginning of a key's name (such as `key`) and
+ * its number. In a cluster, the infixes are hash tags such as `:{06S}`, one for each slot. In replication mode, the
+ * only infix is the empty text. A tag with two letters has two closing braces, because valkey-benchmark fills a field
+ * of three characters.
  */
 export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {
   if (slots === undefined) return [""];

@@ -61,8 +61,8 @@ export function wholeRatio(reads: number): { readonly reads: number; readonly wr
 }
 
 /**
- * A mixed workload as a test of valkey-benchmark. The test repeats one sequence of commands, in which the reads come
- * first.
+ * Converts a mixed workload to a test of valkey-benchmark. The test repeats one sequence of commands, in which the
+ * reads come first.
  */
 export function testForMixed(mixed: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
   const key = `${KEY_FAMILIES[mixed.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;

@@ -101,7 +101,10 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/** Reason why a study ended. Either every comparison is precise, or the budget is used up. */
+/**
+ * Describes why a study ended: its comparisons are precise, or the budget is used up. Other texts are for a study that
+ * has not ended, and for failed treatments.
+ */
 export function describeEnd({
   ended,
   precision,

@@ -92,8 +92,8 @@ function valkeyGrowth({ analysis, growth }: ClaimBasis): readonly TableGrowth[] 
 }
 
 /**
- * Judges the claims about memory. The published document measured with one number of keys. But the bytes per entry
- * depend on the number of keys, at least as much as on the engine.
+ * Judges the claims about memory. The published document measured with one number of keys only. But the bytes per entry
+ * change with the number of keys by at least as much as the difference that the document claims between engines.
  */
 function memoryClaims(basis: ClaimBasis): Claim[] {
   const own = stated("Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live");

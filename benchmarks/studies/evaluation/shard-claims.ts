@@ -34,7 +34,7 @@ export function densityConclusions(basis: ClaimBasis, fits: readonly StudyFit[])
 
 /** The exponent that the published document reports. */
 const DOCUMENT_EXPONENT = 0.92;
-/** Greatest width of an interval that can support the published document's exponent. */
+/** Greatest width of a confidence interval with which a measured exponent can support the document's exponent. */
 const MAX_WIDTH = 0.2;
 
 function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
