@@ -1,6 +1,6 @@
 /**
  * The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. This file loads
- * Grafana's SDK, so the component imports this file only when it is used.
+ * Grafana's SDK, so `ValkeyDashboard` imports this file only when a program declares a dashboard.
  */
 import { VizLegendOptionsBuilder, LegendDisplayMode, LegendPlacement } from "@grafana/grafana-foundation-sdk/common";
 import type { DataSourceRef } from "@grafana/grafana-foundation-sdk/common";
@@ -15,7 +15,7 @@ interface Graph {
   readonly description: string;
   /** Grafana's name of the unit. */
   readonly unit: string;
-  /** Expressions and the legends of their lines. */
+  /** PromQL expressions, each with the legend of its lines. */
   readonly queries: readonly (readonly [expression: string, legend: string])[];
 }
 

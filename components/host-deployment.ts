@@ -20,7 +20,9 @@ export class HostDeployment extends pulumi.ComponentResource {
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
   readonly reference: pulumi.Output<DeploymentReference>;
-  /** Milliseconds between the time when all servers run and the time when the deployment serves. */
+  /**
+   * Duration of the formation, milliseconds: from the moment when all servers run until clients can use the deployment.
+   */
   readonly formationMs: pulumi.Output<number>;
   /** Result of the last verification, with every assertion of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;

@@ -46,7 +46,10 @@ export class LookEndpoint {
     this.#metrics.record(look, former);
   }
 
-  /** @param end earliest expiry of the servers' certificates, milliseconds since 1970 */
+  /**
+   * Publishes the earliest expiry of the servers' certificates as a metric.
+   * @param end expiry, milliseconds since 1970
+   */
   recordCertificateEnd(deployment: string, end: number): void {
     this.#metrics.recordCertificateEnd(deployment, end);
   }

@@ -48,12 +48,12 @@ export interface HealedDeployment {
 
 export class Healer {
   #memory: HealingMemory;
-  /** Whether the memory contains the repairs by earlier processes. */
+  /** Whether `#memory` already contains the repairs by earlier processes. */
   #isInformed = false;
-  /** Reason why the last problem was not repaired, so that it is reported once. */
+  /** Last reported reason why a problem is not repaired, so that each reason is reported only once. */
   #waiting = "";
 
-  /** @param now present time, milliseconds since 1970 */
+  /** @param now reads the present time, milliseconds since 1970 */
   constructor(
     private readonly deployment: HealedDeployment,
     private readonly now: () => number = Date.now,
@@ -151,7 +151,7 @@ export class Healer {
   /**
    * Does the work while this process holds the lock, so that no update and no other process changes the deployment. The
    * method reports errors and does not throw them.
-   * @param counted memory that already counts this work as a repair. @default the present memory
+   * @param counted memory in which this work already counts as a repair. @default the work does not count as a repair
    * @returns whether the work was done
    */
   async alone(

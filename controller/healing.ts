@@ -8,7 +8,7 @@ import { listNames } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
 
-/** Assertions that a repair can restore. */
+/** Assertions of the verification that a repair can make true again. */
 const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
   "links-up",
   "primaries",
@@ -140,11 +140,11 @@ export type HealingDecision =
       readonly handOver: boolean;
       /** Checksum `work` of open slots whose migration is abandoned; undefined if no slot is open. */
       readonly abandoned?: string | undefined;
-      /** Whether settings get their configured values. @default false */
+      /** Whether the repair restores the configured values of settings. @default false */
       readonly settings?: boolean | undefined;
     };
 
-/** The memory, updated with the result of a verification. */
+/** Returns the memory, updated with the result of a verification. */
 export function remember(before: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
   const memory = { ...before, open: rememberOpenSlots(before, look) };
@@ -162,8 +162,8 @@ export function remember(before: HealingMemory, look: Look): HealingMemory {
 }
 
 /**
- * The memory of open slots, updated with the result of a verification. If the verification could not read the open
- * slots, the time without work starts again, because somebody may have worked on these slots meanwhile.
+ * Returns the memory of open slots, updated with the result of a verification. If the verification could not read the
+ * open slots, the time without work on them starts again, because somebody may have worked on them meanwhile.
  */
 function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): HealingMemory["open"] {
   if (openSlots === undefined) return undefined;
@@ -178,14 +178,17 @@ function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): He
 }
 
 /**
- * The memory when a repair begins. The memory counts the repair at its beginning, so that the repair counts even if the
- * controller is killed during the repair.
+ * Returns the memory with one more repair. A repair counts from its beginning, so it counts even if the controller is
+ * killed during the repair.
  */
 export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
   return { ...memory, repairs: [...memory.repairs, now], inVain: memory.inVain + 1, isUnfinished: true };
 }
 
-/** The memory when a repair has ended. */
+/**
+ * Returns the memory after the end of a repair. The end becomes the time of the repair. A repair that did not succeed
+ * stays marked as unfinished.
+ */
 export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceeded: boolean): HealingMemory {
   return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now], isUnfinished: !hasSucceeded };
 }

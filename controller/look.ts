@@ -49,7 +49,7 @@ export interface Look {
   readonly changedSettings?: readonly string[] | undefined;
 }
 
-/** The result of a verification as a look. @param former the previous look; undefined for the first one */
+/** Converts the result of a verification to a `Look`. @param former the previous look; undefined for the first one */
 export function lookOf(
   deployment: string,
   { verification, drift, openSlots }: Inspection,
@@ -87,8 +87,8 @@ function settingsToRepair({ facts, verdict }: Verification): string[] {
 }
 
 /**
- * Differences between two looks, one line each. For the first look, the lines are its verdict and every failed
- * assertion.
+ * Lines that describe what has changed between two verifications. For the first verification, the lines are the
+ * verdict, every failed assertion and every remark.
  */
 export function changesOf(former: Look | undefined, look: Look): string[] {
   const { deployment } = look;
@@ -107,8 +107,8 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
 }
 
 /**
- * Assertions that fail now and did not fail before, and assertions that failed before and hold now. If a node cannot be
- * reached, many assertions fail for this reason, so one line lists all of them.
+ * Lines about assertions that begin to fail, and about assertions that hold again. If a node cannot be reached, many
+ * assertions fail for this reason, so one line names all of them.
  */
 function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
   const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));

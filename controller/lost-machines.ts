@@ -47,10 +47,12 @@ export class LostMachines {
   }
 
   /**
-   * Deletes the pod, and its claims if their volumes are on the lost machine. Call this method while the Lease is held.
-   * It decides again first, because an update may have changed the deployment before this process got the Lease.
+   * Deletes the pod, and its volume claims if their volumes are on the lost machine. Call this method while this
+   * process holds the Lease. The method decides again first, because an update may have changed the deployment before
+   * this process got the Lease.
    * @param repairs the times that were passed to `decide`
-   * @throws Failure when the pod must not be replaced any more, or a deletion fails; the reason of the signal
+   * @throws Failure when the pod must not be replaced any more, or a deletion fails; the signal's reason if the signal
+   * is aborted
    */
   async replace({ pod }: Replacement, repairs: readonly number[], signal: AbortSignal): Promise<void> {
     const again = await this.decide(repairs);

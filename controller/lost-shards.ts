@@ -1,6 +1,7 @@
 /**
- * Shards of a cluster that have lost their primary and cannot elect a replica. With consent, the controller makes a
- * replica take over. Without consent, the controller prints the commands with which a person can do the same.
+ * Handles shards of a cluster that have lost their primary and cannot elect a replica. If `onLostMajority` is
+ * `takeover`, the controller makes a replica take over. Otherwise, it logs the commands with which a person can do
+ * this.
  */
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
@@ -41,7 +42,7 @@ export interface LostShardsContext {
 export class LostShards {
   /** Machines on which the pods ran when they were last seen. */
   #machines: LastMachines = new Map();
-  /** Lost primaries, and the time since which exactly these are lost, by the monotonic clock, milliseconds. */
+  /** Lost primaries, and the time since which exactly these primaries are lost, milliseconds of the monotonic clock. */
   #lost: { readonly names: string; readonly since: number } | undefined;
   /** The last reasons and advice, so that each text is reported only once. */
   #said = "";
@@ -49,7 +50,7 @@ export class LostShards {
   constructor(private readonly context: LostShardsContext) {}
 
   /**
-   * Acts on the result of a verification.
+   * Handles shards for which a verification found no primary.
    * @throws Failure when pods, machines or nodes cannot be read, or a takeover fails
    */
   async onLook(look: Look, password: string, signal: AbortSignal): Promise<void> {
@@ -75,7 +76,10 @@ export class LostShards {
     await this.context.withLease(signal, (held) => this.#perform(scene, held));
   }
 
-  /** Reads the evidence and plans again before each takeover, because each takeover changes the cluster. */
+  /**
+   * Makes replicas take over, one after the other. Before each takeover, the method reads the state of the cluster and
+   * plans again, because each takeover changes the cluster.
+   */
   async #perform(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
     const { target, log, tell } = this.context;
     for (let count = 0; count < target.shape.primaries; count++) {
@@ -102,7 +106,7 @@ export class LostShards {
     return { plan, stopped, doubts };
   }
 
-  /** Whether the nodes cannot elect a replica themselves, or have had enough time to elect one. */
+  /** Whether a takeover may begin: the nodes cannot elect a replica, or have had enough time to elect one. */
   #mayPerform(plan: TakeoverPlan): boolean {
     return plan.withoutVotes > 0 || this.#hasWaited(plan);
   }
@@ -115,7 +119,7 @@ export class LostShards {
     return performance.now() - this.#lost.since >= ELECTION_TIMEOUTS * timeout;
   }
 
-  /** Logs the commands that a person can run if the servers that do not reply are off. */
+  /** Logs the commands that promote replicas. A person may run them if the servers that do not reply are off. */
   async #advise(scene: TakeoverScene): Promise<void> {
     const { plan, silent } = await planFromNodes(scene, undefined);
     const reasons = plan.refusals.map((why) => `no replica can take over: ${why}`);
@@ -135,7 +139,7 @@ export class LostShards {
   }
 }
 
-/** A message for each shard, in the order in which a person should run the commands. */
+/** A message with a command for each shard, in the order in which a person should run the commands. */
 function adviceFor(
   { takeovers, withoutVotes }: TakeoverPlan,
   silent: readonly string[],

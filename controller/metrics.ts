@@ -49,7 +49,10 @@ export class LookMetrics {
     return this.#registry.contentType;
   }
 
-  /** Sets the metrics to the result of a verification. @param former the previous look; undefined for the first look */
+  /**
+   * Sets the metrics to the result of a verification.
+   * @param former the previous result; undefined for the first one
+   */
   record(look: Look, former: Look | undefined): void {
     const { deployment, pass, assertions, at, seconds } = look;
     this.#verified.set({ deployment }, Number(pass));
@@ -60,7 +63,10 @@ export class LookMetrics {
     this.#failovers.inc({ deployment }, failoversBetween(former?.primaries ?? {}, look.primaries));
   }
 
-  /** @param end earliest expiry of the certificates, milliseconds since 1970 */
+  /**
+   * Sets the metric for the earliest expiry of the servers' certificates.
+   * @param end expiry, milliseconds since 1970
+   */
   recordCertificateEnd(deployment: string, end: number): void {
     this.#certificate.set({ deployment }, end / 1000);
   }

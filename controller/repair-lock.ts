@@ -1,4 +1,4 @@
-/** Locks that keep a repair apart from updates and from repairs by other processes. */
+/** Locks that keep repairs and updates from changing a deployment at the same time. */
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { acquireChangeLock } from "../platforms/host/change-lock";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
@@ -19,7 +19,7 @@ export interface RepairLock {
    * Takes the lock for a repair.
    * @param history repairs, including the one that begins
    * @returns the reason why nothing must be repaired now; undefined if this process holds the lock
-   * @throws as `observe`
+   * @throws Failure when the lock cannot be read or taken
    */
   readonly begin: (history: RepairHistory) => Promise<string | undefined>;
   /**
@@ -43,7 +43,7 @@ export class LeaseLock implements RepairLock {
   readonly #lease: Lease;
 
   /**
-   * @param target the deployment at this time. Its nodes may change, but its Lease stays the same
+   * @param target returns the present reference of the deployment. Its nodes may change, but its Lease stays the same
    * @param identity name of this process, unique among all processes that may change the deployment
    */
   constructor(

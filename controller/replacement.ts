@@ -44,7 +44,8 @@ export type ReplacementDecision =
 const GONE = "gone";
 
 /**
- * The memory, updated with the listed machines. If the state of a machine has changed, its time `since` starts again.
+ * Returns the memory, updated with the listed machines. If the state of a machine has changed, its time `since` starts
+ * again.
  */
 export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: number): MachineMemory {
   const states = machineStates(facts);
@@ -59,8 +60,8 @@ export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: 
 
 /**
  * Decides whether to replace a pod now.
- * @param memory memory that includes these facts
- * @param now present time by the clock of the memory
+ * @param memory memory that `rememberMachines` has updated with `facts`
+ * @param now present time, milliseconds of the monotonic clock
  */
 export function decideReplacement(
   memory: MachineMemory,
@@ -109,7 +110,7 @@ export function decideReplacement(
 
 const nameOf = ({ name }: PodPlace): string => name;
 
-/** States of all machines that exist, and of machines of pods that no longer exist. */
+/** States of the machines, by name. A machine that no longer exists is included as long as a pod is assigned to it. */
 function machineStates({
   machines,
   servers,
@@ -121,7 +122,7 @@ function machineStates({
   return states;
 }
 
-/** Reason why no pod of any machine may be replaced now. */
+/** Reason why no pod of any machine may be replaced now; undefined if there is no such reason. */
 function whyNotAnyPod(
   facts: PlaceFacts,
   struck: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] },

@@ -15,8 +15,8 @@ export interface Interruption {
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Turns signals into an abort, so that the running command can clean up.
- * @param onSecond function that is called at the second request to stop. This function must not return
+ * Listens for requests to stop. At the first one, it aborts a signal, so that the running command can clean up.
+ * @param onSecond called at the second request to stop. This function must not return
  */
 export function listenForInterruption(onSecond: () => void): Interruption {
   const controller = new AbortController();

@@ -8,7 +8,7 @@ export interface Step {
   /**
    * Runs the step.
    * @returns title of the finished step, with its result; undefined keeps the first title
-   * @throws StepFailure if the result is a failure but not an error
+   * @throws StepFailure if the step ran without an error but its result is bad, such as the verdict FAIL
    */
   readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }

@@ -46,7 +46,7 @@ interface ClusterAccessEntry {
   >;
 }
 
-/** Access entries by name, in the form of the cluster component's argument. Pure. */
+/** Converts access entries to the form that the cluster component of `@pulumi/eks` takes. Pure. */
 export function accessEntries(access: AccessEntries): Record<string, ClusterAccessEntry> {
   return Object.fromEntries(
     Object.entries(access).map(([who, { principalArn, rights }]) => {

@@ -49,7 +49,7 @@ export interface ExistingResources {
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
   /** Whether any pool uses spot machines. @default false */
   readonly spot?: boolean | undefined;
-  /** Name of the image cache's secret. @default no cache */
+  /** Name of the secret in Secrets Manager with the image cache's credentials for Docker Hub. @default no cache */
   readonly credentialsSecret?: string | undefined;
 }
 
@@ -113,8 +113,8 @@ export function accountProblems(
 }
 
 /**
- * Part of a message about machine types that a region does not offer: whether all these types are Graviton types. Some
- * regions have no Graviton machines.
+ * End of a message about machine types that a region does not offer: a remark if all of them are Graviton types, else
+ * an empty text. Some regions have no Graviton machines.
  */
 function kindOf(types: readonly string[]): string {
   const [only, ...others] = architecturesOf(types);
@@ -122,7 +122,8 @@ function kindOf(types: readonly string[]): string {
 }
 
 /**
- * Reads the facts from AWS, also in a preview. Quotas for which the credentials have no read permission are left out.
+ * Reads the facts about an account in a region from AWS, also in a preview. A quota that the credentials may not read
+ * is left out.
  */
 export async function readAccount(
   plan: Pick<EksPlan, "region" | "machines" | "quotas">,
@@ -198,8 +199,8 @@ async function keyProblemOf(
 }
 
 /**
- * Reason why the secret cannot be used. The check does not read the content of the secret, because only ECR needs the
- * right to read the content.
+ * Reason why the image cache's secret cannot be used; undefined if it can be used or there is no image cache. The check
+ * does not read the content of the secret, because only ECR needs that right.
  */
 async function secretProblemOf(
   name: string | undefined,
@@ -217,7 +218,7 @@ async function secretProblemOf(
 }
 
 /**
- * Reads the facts and refuses an account that cannot run the plan.
+ * Reads the facts about an account from AWS, and refuses an account that cannot run the plan.
  * @param label formats a problem's path in the notation of the configuration
  * @returns the facts
  * @throws BadInput with every problem

@@ -59,8 +59,8 @@ export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
   /**
-   * The control plane. It is available minutes earlier than the last resource in `ready`. A resource that needs no
-   * machine can depend on the control plane instead of `ready`, so that the resource does not wait for machines.
+   * The control plane. A resource that needs no machine can depend on the control plane instead of `ready`, which also
+   * waits for machines and DNS. Pulumi then creates that resource minutes earlier.
    */
   readonly controlPlane: pulumi.Resource;
   /** The security group that EKS creates for the control plane and the machines. */

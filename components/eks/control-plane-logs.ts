@@ -18,15 +18,15 @@ export interface LogGroupArgs {
   /** Retention of the logs, days. */
   readonly retentionInDays: number;
   /**
-   * Whether the group of an earlier cluster is taken over. The group then gets the retention and the tags of this
-   * stack.
+   * Whether the stack takes over the log group of an earlier cluster. The log group then gets the retention and the
+   * tags of this stack.
    */
   readonly takenOver: boolean;
 }
 
 /**
- * Creates the group, or imports the existing one. The group must exist before the cluster, because EKS would create a
- * missing group without a retention.
+ * Creates the log group of a control plane, or imports the log group of an earlier cluster. The log group must exist
+ * before the cluster, because EKS would create a missing log group without a retention.
  */
 export function createLogGroup(
   name: string,

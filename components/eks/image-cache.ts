@@ -15,7 +15,7 @@ export interface ImageCacheComponentArgs {
    * region.
    */
   readonly prefix: string;
-  /** Images of Docker Hub. */
+  /** Images of Docker Hub that machines pull from the cache. */
   readonly images: readonly string[];
   /** Name of the machines' role. */
   readonly nodeRole: string;

@@ -13,7 +13,7 @@ export interface SubnetFacts {
   readonly id: string;
   readonly vpcId: string;
   readonly zone: string;
-  /** Number of unused addresses. */
+  /** Number of unused addresses in the subnet. */
   readonly free: number;
 }
 
@@ -73,7 +73,7 @@ export function networkProblems(
   return problems;
 }
 
-/** Reads the facts from AWS, also in a preview. */
+/** Reads the facts about an existing network from AWS, also in a preview. */
 export async function readNetwork(
   { vpcId, privateSubnetIds }: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds">,
   opts?: { readonly provider: aws.Provider },

@@ -1,10 +1,10 @@
-/** Engine, topology and origin of a deployment. */
+/** Engine and topology of a deployment, and whether this project or the upstream chart creates its pods. */
 import type { Mode } from "../../valkey/node";
 import type { SentinelSettings } from "../../valkey/sentinel-config";
 import type { Engine } from "../../valkey/settings/engines";
 import type { Shape } from "../../valkey/topology/placement";
 
-/** Engine, topology and origin of a deployment's pods. */
+/** Engine and topology of a deployment, and whether this project or the upstream chart creates its pods. */
 export interface DeploymentKind {
   /** Engine of the servers. @default "valkey" */
   readonly engine?: Engine | undefined;

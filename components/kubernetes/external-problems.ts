@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import type { ExternalReach } from "./arguments";
 
-/** Problems with the settings. Each problem has the name of its setting. */
+/** Problems with the settings for clients outside the Kubernetes cluster, each with the name of the setting. */
 export function externalProblems({
   type,
   sourceRanges = [],

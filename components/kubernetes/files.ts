@@ -70,7 +70,7 @@ export function createSecretFiles(
 
 type FileMetadata = k8s.types.input.meta.v1.ObjectMeta & { readonly name: pulumi.Input<string> };
 
-/** Metadata of a patch. An annotation lets the patch take over fields that others have changed. */
+/** Metadata of a patch. An annotation lets the patch take over fields that other programs have changed. */
 const patched = (metadata: FileMetadata): k8s.types.input.meta.v1.ObjectMetaPatch => ({
   ...metadata,
   annotations: pulumi.output(metadata.annotations ?? {}).apply((own) => ({ ...own, "pulumi.com/patchForce": "true" })),

@@ -187,7 +187,7 @@ export function createArchivePolicy(
   );
 }
 
-/** The archive's pod, if the deployment has a backup. It connects to servers like a replica, which it is not. */
+/** The archive's pod, if the deployment has a backup. The pod connects to the servers as a replica does. */
 function archivePeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.backup === undefined ? [] : [{ podSelector: { matchLabels: archiveLabels(deployment) } }];
 }

@@ -71,7 +71,7 @@ export function withReplicaCount(directives: Directives, replicas: number): Dire
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);
 }
 
-/** Settings by which configurations of replication mode differ. */
+/** Settings that decide on the configuration of servers in replication mode, in addition to the directives. */
 export interface ReplicationConfig {
   readonly tls?: Tls | undefined;
   /** Whether there are Sentinels, which promote a replica when the primary stops. */
@@ -96,8 +96,8 @@ export function replicationConfig(directives: Directives, { tls, watched }: Repl
 }
 
 /**
- * Text of the file in the Secret that the configuration includes. Servers read this file when they start. Running
- * servers of Valkey get changed users and passwords from the resource `Access`.
+ * Text of the file with the password, which valkey.conf includes from the Secret. Servers read this file when they
+ * start. Running Valkey servers get new users and passwords from the resource `Access` instead.
  */
 export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);

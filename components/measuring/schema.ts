@@ -117,7 +117,7 @@ export function withLoadGenerator(workload: unknown): unknown {
 }
 
 /**
- * The arguments with their defaults.
+ * Checks the arguments of a component, and adds the defaults.
  * @param component type and name, for the message
  * @throws BadInput with every problem
  */

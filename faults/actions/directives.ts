@@ -1,6 +1,6 @@
 /**
- * The directives of a scenario. The directives are set on all running nodes, and on nodes that start during the
- * scenario. After the scenario, the directives are reset.
+ * Sets the directives of a scenario on all running nodes, and on nodes that start during the scenario. After the
+ * scenario, the directives are reset.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";

@@ -1,4 +1,4 @@
-/** Context for actions on a deployment, and access to one of its nodes. */
+/** Context that the actions of a fault scenario share, and a function that connects to one node. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Shape } from "../../valkey/topology/placement";

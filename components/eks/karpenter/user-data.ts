@@ -37,7 +37,8 @@ function part(type: string, body: string): string {
 }
 
 /**
- * Shell commands that install a systemd unit, so that the interrupts are pinned again after a restart of the machine.
+ * Shell commands that install a systemd unit. At every start of the machine, the unit pins the interrupts of the
+ * network card to CPUs.
  */
 function interruptScript(cpus: number): string {
   return [

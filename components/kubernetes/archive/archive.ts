@@ -25,9 +25,12 @@ import { backupProblems } from "./backup-problems";
 const CREDENTIALS_DIRECTORY = "/archive/credentials";
 const SPOOL_DIRECTORY = "/archive/spool";
 const SPOOL_SIZE = "4Gi";
-/** Part of the spool's disk space that commands may use. Files of the spool are removed when they are read as a whole. */
+/**
+ * Part of the pod's spool volume that waiting data may use. The rest is a reserve, because a file of the spool is
+ * deleted only when all of it has been read.
+ */
 const SPOOL_PART = 0.75;
-/** Time limit for the pod to write what has arrived when it is stopped, seconds. */
+/** Time that a stopping pod has to write the received data to the bucket, seconds. */
 const GRACE_SECONDS = 60;
 /** Address of the EKS Pod Identity Agent on each machine. */
 const POD_IDENTITY = "169.254.170.23/32";
@@ -42,7 +45,7 @@ export function checkBackup(deployment: string, args: BackupArgs | undefined): v
   );
 }
 
-/** Creates the pod `NAME-archive` and what it needs. */
+/** Creates the pod `NAME-archive`, its service account, its network policy and, for keys in the arguments, a Secret. */
 export function createArchive(
   context: DeploymentContext,
   kind: Pick<DeploymentKind, "mode" | "shape">,
@@ -91,7 +94,10 @@ export function createArchive(
   });
 }
 
-/** The Secret with the keys for the bucket: the given one, or one that is made of the given keys. */
+/**
+ * The Secret with the keys for the bucket: the existing Secret `secretName`, or a new Secret with the keys in the
+ * arguments.
+ */
 function credentialsSecret(
   context: DeploymentContext,
   { credentials }: BackupArgs,

@@ -4,13 +4,13 @@ import { compact } from "../../../lib/compact";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { BackupArgs } from "../backup-arguments";
 
-/** A problem, with the path of the argument below `backup`. */
+/** Problem of one argument of a backup, with the path of the argument below `backup`. */
 export interface BackupProblem {
   readonly field: string;
   readonly reason: string;
 }
 
-/** Smallest size of the spool, bytes. */
+/** Smallest allowed disk space for data that the bucket has not taken yet (the spool), bytes. */
 const SMALLEST_SPOOL = 256 * 1024 ** 2;
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const PREFIX = /^[\w!*'()+=@,-][\w!.*'()+=@,-]*(\/[\w!*'()+=@,-][\w!.*'()+=@,-]*)*$/;
@@ -19,7 +19,10 @@ const ROLE = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 const REGION = /^[a-z0-9-]{1,64}$/;
 const ENCRYPTION = /^(none|AES256|aws:kms(:.+)?)$/;
 
-/** Problems of the values that are known. Values that other resources compute are checked when the pod starts. */
+/**
+ * Problems of a backup's arguments. Arguments that other resources compute are not known yet. The pod checks them when
+ * it starts.
+ */
 export function backupProblems(args: BackupArgs): BackupProblem[] {
   const { bucket, prefix, region, role, encryption, baseEverySeconds, keepSeconds } = args;
   return compact([
@@ -80,7 +83,10 @@ function rangeProblem(
   return { field, reason: `it is ${value}; expected a whole number from ${min} to ${max} seconds` };
 }
 
-/** A set is kept as a whole, so a shorter time than the one between two bases would keep more than it says. */
+/**
+ * Problem if `keepSeconds` is shorter than `baseEverySeconds`. The archive deletes a base only together with the
+ * commands that follow until the next base. So it would keep data for longer than `keepSeconds`.
+ */
 function orderProblem({ baseEverySeconds, keepSeconds }: BackupArgs): BackupProblem | undefined {
   const base = baseEverySeconds ?? BASE_SECONDS.default;
   const keep = keepSeconds ?? KEEP_SECONDS.default;

@@ -12,7 +12,7 @@ export interface ControlledKind {
   readonly keepsData: boolean;
 }
 
-/** A problem, with the name of the argument. */
+/** Problem of one argument of a controller, with the name of the argument. */
 interface ControllerProblem {
   readonly field: keyof ControllerArgs;
   readonly reason: string;

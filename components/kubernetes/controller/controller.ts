@@ -36,7 +36,10 @@ export function checkController(deployment: string, args: ControllerArgs | undef
   );
 }
 
-/** @param target reference to the running servers, as the provider uses it */
+/**
+ * Creates the controller's pod, its rights and its network policy.
+ * @param target reference to the running servers, as the provider uses it
+ */
 export function createController(
   context: DeploymentContext,
   target: pulumi.Output<KubernetesReference>,

@@ -14,7 +14,7 @@ interface Rule {
   readonly apiGroups: string[];
   readonly resources: string[];
   readonly verbs: string[];
-  /** Names of the objects. @default all objects */
+  /** Names of the objects to which the rule applies. @default all objects */
   readonly resourceNames?: string[];
 }
 
@@ -68,9 +68,9 @@ const ALL_MACHINES: Rule[] = [rule("", ["nodes"], ["get", "list"])];
 const VOLUMES: Rule[] = [rule("", ["persistentvolumes"], ["get"])];
 
 /**
- * Creates the service account with its rights.
- * @param replaceable pods that the controller may replace; undefined without consent to replace pods
- * @returns the resources that the pod needs
+ * Creates the controller's service account with its rights.
+ * @param replaceable pods that the controller may replace; undefined if it must not replace pods
+ * @returns resources that must exist before the controller's pod
  */
 export function createRights(
   context: DeploymentContext,

@@ -30,13 +30,13 @@ const isDirectory = (source: string): boolean => /^\.{0,2}\//.test(source);
 /** Description of the installed chart: its version, or its directory. */
 export const installedChart = (source: string, version: string): string => (isDirectory(source) ? source : version);
 
-/** Problem with a source; undefined if it is valid. */
+/** Problem with the source of a chart; undefined if the source is valid. */
 export function sourceProblem(source: string): string | undefined {
   if (isDirectory(source) || /^(https?|oci):\/\/./.test(source)) return undefined;
   return `it is "${source}"; expected https://…, oci://… or a directory that begins with ./ or /`;
 }
 
-/** Problem with a version; undefined if it is an exact version. */
+/** Problem with the version of a chart; undefined if it is an exact version. */
 export function versionProblem(version: string): string | undefined {
   return /^\d+\.\d+\.\d+$/.test(version)
     ? undefined
@@ -59,10 +59,7 @@ export type ChartRequest = Pick<
   | "clusterDomain"
 > & { readonly replicas: number };
 
-/**
- * Paths of values that the component sets itself, because the component finds and verifies the deployment by these
- * values.
- */
+/** Paths of chart values that only the component sets, because it finds and verifies the deployment by these values. */
 const OWN: readonly string[] = [
   "fullnameOverride",
   "nameOverride",
@@ -79,7 +76,7 @@ const OWN: readonly string[] = [
   "replica.service",
 ];
 
-/** Problems with the given values. There is one problem for each path that the component sets itself. */
+/** Problems with the chart values that a program gives: one problem for each value that only the component may set. */
 export function chartValueProblems(given: ChartValues): { readonly path: string; readonly reason: string }[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;

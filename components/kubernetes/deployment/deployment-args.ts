@@ -106,8 +106,8 @@ export interface DeploymentArgs
 }
 
 /**
- * Default of `passwordOverlapSeconds`. A pod may get a new password up to 90 s after it is published. In the remaining
- * 30 s, clients in pods read the new password and reconnect.
+ * Default of `passwordOverlapSeconds`. A new password may reach pods up to 90 s after it was written to the Secret. In
+ * the remaining 30 s, clients in pods read the new password and reconnect.
  */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_TIMEOUT_SECONDS = 600;

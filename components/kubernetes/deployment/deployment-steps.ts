@@ -54,7 +54,7 @@ export interface Servers extends pulumi.Resource {
   readonly endpoint: pulumi.Output<string>;
 }
 
-/** A deployment whose plain arguments have passed the checks. */
+/** Name, kind and arguments of a deployment, and the component that declares it. */
 interface Request {
   readonly name: string;
   readonly kind: DeploymentKind;
@@ -62,7 +62,10 @@ interface Request {
   readonly parent: pulumi.Resource;
 }
 
-/** Checks the plain arguments, and adds and logs the derived settings. @throws BadInput with every problem */
+/**
+ * Checks the arguments that are plain values, and adds and logs the derived settings.
+ * @throws BadInput with every problem
+ */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
   checkExternal(name, kind, given.external);
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
@@ -270,7 +273,10 @@ export class DeploymentSteps {
     createController(context, inputs.target, controller);
   }
 
-  /** Declares the pod that writes the backup, if it is wanted, after the deployment has passed verification. */
+  /**
+   * Declares the pod that writes the backup, if the arguments have `backup`. The pod starts after the deployment has
+   * passed verification.
+   */
   archive(verified: pulumi.Resource): void {
     const { name, kind, parent } = this.request;
     const { backup } = this.servers;

@@ -52,7 +52,7 @@ function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>>
   return pulumi.output(Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules])));
 }
 
-/** Wanted volumes of the servers, for the handlers that create and change volumes. */
+/** Configured volumes of the servers, for the handlers that create and change volumes. */
 export function storageRequest({
   engine,
   storage,

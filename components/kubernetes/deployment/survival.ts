@@ -5,7 +5,7 @@ import type { ServerArgs } from "../arguments";
 import { hasVolumes } from "../pods/pod-volumes";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Consequences of each kind of failure. */
+/** For each kind of failure: the data that the deployment can lose, and the time during which clients cannot write. */
 export function deploymentSurvivals(
   { engine = "valkey", isUpstreamChart = false, mode, shape, sentinel }: DeploymentKind,
   { settings, placement, storage }: Pick<ServerArgs, "settings" | "placement" | "storage">,

@@ -25,7 +25,7 @@ export function livenessProbe(tls: boolean, engine: DirectiveEngine = "valkey"):
   };
 }
 
-/** All probes of a server that answers PING. @param tls whether connections are encrypted */
+/** All probes of a Valkey or Redis server. @param tls whether connections are encrypted */
 export function serverProbes(
   mode: "cluster" | "replication",
   tls: boolean,

@@ -31,8 +31,8 @@ export const CONTROLLER_RESOURCES = {
 } as const satisfies Resources;
 
 /**
- * Resources of the pod that writes the backup. Its memory grows with the number of shards, because parts of a base and
- * of the commands of each shard are in memory until the bucket has them. It does not grow with the data.
+ * Resources of the pod that writes the backup. Its memory grows with the number of shards, because the pod keeps some
+ * data of each shard in memory until the bucket has it. The memory does not grow with the size of the data set.
  */
 export function archiveResources(shards: number): Resources {
   return {

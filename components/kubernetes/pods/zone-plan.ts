@@ -7,7 +7,7 @@ import { nodeCount, distributePrimaries } from "../../../valkey/topology/placeme
 export interface ZonePlan {
   readonly zones: readonly string[];
   readonly nodes: number;
-  /** Nodes per zone, in descending order. The scheduler chooses which zone gets which of these numbers. */
+  /** Number of nodes in each zone, in descending order. The scheduler chooses which zone gets which number. */
   readonly sizes: readonly number[];
 }
 

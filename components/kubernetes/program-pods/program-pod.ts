@@ -31,7 +31,7 @@ export interface ProgramPod {
   readonly program: Bundle;
   /** Options of Node.js. */
   readonly nodeOptions: readonly string[];
-  /** Text of the settings, JSON. The pod starts anew if it changes. */
+  /** Text of the settings, JSON. A change of this text restarts the pod. */
   readonly settings: pulumi.Output<string>;
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
@@ -63,8 +63,8 @@ const directoryOf = ({ component }: ProgramPod, part: "settings" | "program"): s
 const programFile = ({ component }: ProgramPod): string => `${component}.cjs`;
 
 /**
- * Unpacks the program in memory, because the container's file system is read-only. The program has only ASCII
- * characters and is read as one chunk. A way without these two limits needs 10 MiB more memory.
+ * JavaScript that unpacks the program in memory and runs it. The container's file system is read-only. Two limits save
+ * 10 MiB of memory: the program has only ASCII characters, and it is unpacked as one chunk.
  */
 function startText(pod: ProgramPod): string {
   const file = programFile(pod);

@@ -25,7 +25,7 @@ import {
   createStatefulSet,
 } from "./server-objects";
 
-/** Parts that differ between topologies and engines. */
+/** Parts of a deployment's servers that differ between topologies and engines. */
 export interface NativeServersPlan {
   readonly nodes: number;
   /** Text of the server's configuration file. */
