@@ -27,7 +27,10 @@ export interface BackupArgs {
   readonly role?: pulumi.Input<string> | undefined;
   /** Seconds between two bases of a shard, 600 to 2592000. A base is a copy of all data. @default 86400, a day */
   readonly baseEverySeconds?: number | undefined;
-  /** Seconds for which every time can be restored, 3600 to 31536000. @default 604800, seven days */
+  /**
+   * Seconds before now for which the data of every moment can be restored, 3600 to 31536000.
+   * @default 604800, seven days
+   */
   readonly keepSeconds?: number | undefined;
   /**
    * Encryption by the S3 server: `none`, `AES256`, `aws:kms`, or `aws:kms:KEY` with a key's ID, ARN or alias. `none`
@@ -36,8 +39,8 @@ export interface BackupArgs {
    */
   readonly encryption?: string | undefined;
   /**
-   * Disk space of the pod for what the bucket has not taken yet, as a Kubernetes quantity. If the bucket is away for so
-   * long that this space is used up, shards get new bases.
+   * Disk space of the pod for data that is not in the bucket yet, as a Kubernetes quantity. If the bucket cannot be
+   * reached until this space is full, shards get new bases.
    * @default "4Gi"
    */
   readonly spoolSize?: string | undefined;

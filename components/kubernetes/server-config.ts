@@ -29,7 +29,7 @@ export const TLS_FILES = {
 /** Files of a Secret by name, each with a function that makes its text from the credentials. */
 export type SecretFiles = Readonly<Record<string, (credentials: Credentials) => string>>;
 
-/** Values by name of the directive. */
+/** Values of directives of valkey.conf, by name of the directive. */
 type Directives = ReadonlyMap<string, string>;
 
 /** Configuration that all cluster nodes have in common. Settings that differ between pods are on the command line. */

@@ -15,8 +15,8 @@ export interface MeasurementTarget {
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Input<string>;
   /**
-   * Duration of the deployment's formation, milliseconds: from the moment when all servers run until the deployment
-   * serves. It is copied into the results.
+   * Duration of the deployment's formation, milliseconds: from the moment when all servers run until clients can use
+   * the deployment. It is copied into the results.
    * @default null: not known
    */
   readonly formationMs?: pulumi.Input<number | null> | undefined;

@@ -108,10 +108,7 @@ export const measuringFields = {
 /** A path as text, such as `workloads.steady.rate`. */
 export const dottedPath: Label = (path) => path.map(String).join(".");
 
-/**
- * A mixed workload with its load generator. If the given workload names none, the result has the default load
- * generator.
- */
+/** Adds the default load generator to a mixed workload that names no load generator. */
 export function withLoadGenerator(workload: unknown): unknown {
   return isMap(workload) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...workload } : workload;
 }

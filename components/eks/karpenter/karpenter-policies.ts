@@ -19,7 +19,7 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[];
 }
 
-/** A cluster and the resources that belong to it. */
+/** Cluster and resources to which the policies limit the controller's rights. */
 export interface PolicyScope {
   /** AWS partition: `aws`, `aws-cn` or `aws-us-gov`. */
   readonly partition: string;

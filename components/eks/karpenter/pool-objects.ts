@@ -6,7 +6,7 @@ import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
 import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
 import { userDataOf } from "./user-data";
 
-/** Facts about a cluster that its machines need. */
+/** Facts about a cluster that the Kubernetes objects of its pools contain. */
 export interface PoolCluster {
   /** Value of the tag `karpenter.sh/discovery` of subnets and security groups. */
   readonly clusterName: string;

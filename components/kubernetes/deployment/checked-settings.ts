@@ -62,7 +62,8 @@ export function checkedSettings(
 }
 
 /**
- * Memory that the servers need; undefined if the memory limit is not known yet, or for Dragonfly, which does not fork.
+ * Facts that decide how much memory the servers need; undefined if the memory limit is not known yet. Also undefined
+ * for Dragonfly: it does not fork, so Valkey's memory plan does not apply to it.
  */
 function memoryDemand(
   { engine, mode, shape }: Pick<DeploymentKind, "engine" | "mode" | "shape">,

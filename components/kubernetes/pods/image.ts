@@ -1,4 +1,4 @@
-/** Names of images. Pure. */
+/** Checks an image's tag, and chooses when machines pull the image. Pure. */
 import { BadInput } from "../../../lib/errors";
 import type { PullPolicy } from "../arguments";
 

@@ -48,7 +48,7 @@ export interface NativeServersPlan {
   readonly primary?: "elected" | "designated" | undefined;
 }
 
-/** Location of the servers, and the objects that other resources need. */
+/** Servers that were declared: the location of their pods, and the objects on which other resources depend. */
 export interface NativeServers {
   readonly pods: ServerPods;
   /** Checksum that changes with the pod template. */
