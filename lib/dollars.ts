@@ -10,8 +10,9 @@ export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond:
 }
 
 /**
- * Dollars for keeping a GiB of data for a month.
+ * Cost of keeping one GiB of data for a month, dollars.
  * @param bytes bytes of data. Each byte counts once, no matter how many replicas have a copy
+ * @returns undefined without data
  */
 export function usdPerGibMonth(usdPerHour: number, bytes: number): number | undefined {
   return bytes > 0 ? (usdPerHour * HOURS_PER_MONTH) / (bytes / 1024 ** 3) : undefined;

@@ -1,8 +1,8 @@
 /** Groups lists by a key. */
 
 /**
- * The values by key. Keys are in the order of their first appearance. Map.groupBy is not used, because it needs Node.js
- * 21.
+ * Groups values by a key. The keys are in the order of their first appearance. Map.groupBy is not used, because it
+ * needs Node.js 21.
  */
 export function groupBy<T, K>(values: Iterable<T>, keyOf: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();

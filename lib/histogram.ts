@@ -164,8 +164,8 @@ export class Histogram {
   }
 
   /**
-   * The cumulative distribution at the percentiles of valkey-benchmark's table. Each percentile halves the part of the
-   * requests above the previous percentile.
+   * The cumulative distribution at the percentiles of valkey-benchmark's table: 0 %, 50 %, 75 %, 87.5 %, and so on.
+   * Each step halves the part of the requests that took longer.
    */
   percentiles(): CumulativeCount[] {
     const counts = this.cumulative();

@@ -29,10 +29,7 @@ interface ReferenceBase {
   readonly directives: Readonly<Record<string, string>>;
 }
 
-/**
- * Servers at addresses that this machine can reach.
- * @opaque
- */
+/** A reference to servers at addresses that this machine can reach. @opaque */
 export interface EndpointReference extends ReferenceBase {
   readonly platform: "endpoints";
   readonly nodes: readonly DeploymentNode[];
@@ -45,10 +42,7 @@ export interface EndpointReference extends ReferenceBase {
   readonly lock?: string | undefined;
 }
 
-/**
- * The pods of a StatefulSet.
- * @opaque
- */
+/** A reference to the pods of a StatefulSet. @opaque */
 export interface KubernetesReference extends ReferenceBase {
   readonly platform: "kubernetes";
   /** Path of the kubeconfig. @default KUBECONFIG, else ~/.kube/config */
@@ -66,7 +60,10 @@ export interface KubernetesReference extends ReferenceBase {
   readonly tls?: { readonly secretName: string } | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
-  /** ACL rules of all users except `default`, by name of the user. @default users are not verified */
+  /**
+   * ACL rules that each user must have, by user name. The user `default` is left out.
+   * @default ACL rules are not verified
+   */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Expected kernel settings of the machines. @default nothing */
   readonly tuning?: ExpectedTuning | undefined;
@@ -78,12 +75,15 @@ export interface KubernetesReference extends ReferenceBase {
   /** Services to which clients connect, each with the nodes that it routes to. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
   /**
-   * Objects by which clients and servers find the primary. They exist if a pod other than the first pod can be the
-   * primary.
+   * Services and ConfigMap by which clients and servers find the primary. They exist if a pod other than the first pod
+   * can be the primary.
    * @default nothing
    */
   readonly lead?: PrimaryLead | undefined;
-  /** Name of the Lease that the deployment's controller and updates share. @default no controller repairs the deployment */
+  /**
+   * Name of the Lease that an update or the controller holds while it changes the servers.
+   * @default no controller repairs the deployment
+   */
   readonly lease?: string | undefined;
   /**
    * Files for a process that runs in the Kubernetes cluster. Such a process connects to the addresses of pods.
@@ -138,7 +138,10 @@ export function openKubernetesClient({ kubeconfig, context }: KubernetesReferenc
   return KubernetesClient.open({ kubeconfig, context });
 }
 
-/** Opens a deployment as `openDeployment` does. The result also has the facts that only pods have. */
+/**
+ * Opens a deployment of pods as `openDeployment` does. The result also has properties that only pods have, such as the
+ * namespace and the image.
+ */
 export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -151,7 +154,7 @@ export async function openPodDeployment(
 }
 
 /**
- * Opens the pods that run at this moment, without waiting for the other pods.
+ * Opens a deployment with only the pods that run at this moment. The function does not wait for other pods.
  * @param without names of pods that are left out
  * @throws the errors of `openDeployment`
  */

@@ -10,7 +10,7 @@ import { parseInfo } from "../../valkey/topology/replies";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 
-/** Reconnects nodes. @returns when every node knows the addresses of all others */
+/** Reconnects all nodes after addresses have changed. @returns when every node knows the new addresses */
 export async function rejoin(context: FaultContext): Promise<void> {
   if (context.injector.deployment.mode === "cluster") return rejoinCluster(context);
   const { observer } = context;
@@ -59,8 +59,8 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
 }
 
 /**
- * Pairs of nodes that must meet. Each node meets the nodes at distances 1, 2, 4, … in the list, so that gossip reaches
- * all nodes in few steps.
+ * Pairs of nodes: the first node sends CLUSTER MEET for the second node. Each node meets the nodes at distances 1, 2,
+ * 4, … in the list, so that gossip reaches all nodes in few steps.
  */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {
   const meetings: [C, DeploymentNode][] = [];

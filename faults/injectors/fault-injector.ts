@@ -12,7 +12,7 @@ export interface StartOptions {
   readonly newAddresses: boolean;
   /** For an upgrade: the directory of the programs to start. */
   readonly home?: string | undefined;
-  /** Name of the primary to follow, in replication mode. */
+  /** Name of the primary that the started nodes follow, in replication mode. */
   readonly follows?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface FaultInjector {
   /** The deployment with its current addresses. */
   readonly deployment: Deployment;
   readonly nodes: () => readonly DeploymentNode[];
-  /** True if a hand-over can make a replica the primary, and this replica then stays the primary. */
+  /** Whether a replica that a hand-over has made the primary stays the primary. */
   readonly supportsHandOver: boolean;
   /** Whether nodes that return with different addresses find each other by themselves. */
   readonly rediscoversPeers: boolean;

@@ -17,7 +17,7 @@ import type { FaultInjector } from "./fault-injector";
 import { attemptAll } from "./fault-injector";
 import { unmetHostPrecondition } from "./preconditions";
 
-/** The file that fills a server's disk. */
+/** Name of the file that fills a server's disk. */
 const FILLER = "filler";
 const FILL_CHUNK_BYTES = 64 * 1024;
 

@@ -32,9 +32,9 @@ type Spec = Plain<V1NetworkPolicySpec>;
 type EgressRule = NonNullable<Spec["egress"]>[number];
 
 /**
- * Specs of the two NetworkPolicies that separate some pods of a deployment from its other pods. `cut` selects the pods
- * that are cut off, and `others` selects the remaining pods. Among the pods of the deployment, each policy lets pods
- * call only those of their own side. Both specs are derived from the deployment's own policy. Pure.
+ * Specs of two NetworkPolicies that cut off some pods of a deployment. `cut` applies to the pods that are cut off, and
+ * `others` applies to all other pods of the deployment. Pods of the one policy cannot call pods of the other policy.
+ * Everything else is as in `own`, the spec of the deployment's own policy. Pure.
  */
 export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec; readonly cut: Spec } {
   const narrowTo = (selector: Plain<V1LabelSelector>): Spec => ({
@@ -49,7 +49,10 @@ export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec;
   };
 }
 
-/** The rule with a new selector. The selector replaces every peer that stands for the deployment's own pods. */
+/**
+ * Copies an egress rule. In the copy, each peer that selects all pods of the deployment selects only the pods of
+ * `podSelector`.
+ */
 function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
   if (rule.to === undefined) return rule;
   return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };

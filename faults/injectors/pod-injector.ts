@@ -105,7 +105,7 @@ export class PodFaultInjector implements FaultInjector {
 
   /**
    * Heals the cut.
-   * @throws Failure if the cut cannot be healed, or if no node noticed the cut, because the results would then describe
+   * @throws Failure if the cut cannot be healed. Also if no node noticed the cut, because a result would then describe
    *   a run without a fault
    */
   readonly healCut = async (): Promise<void> => {
@@ -181,7 +181,8 @@ export class PodFaultInjector implements FaultInjector {
 
   /**
    * Connects to a server, so that SHUTDOWN can end the server.
-   * @returns undefined for a Sentinel, and for a server that does not reply: such a server does not hand its slots over
+   * @returns undefined for a Sentinel, and for a server that does not reply, because such a server cannot hand its
+   *   slots over
    */
   async #connectTo(name: string): Promise<Connection | undefined> {
     const node = this.nodes().find((each) => each.name === name);
@@ -216,7 +217,7 @@ export class PodFaultInjector implements FaultInjector {
     if (!(await holdsInTime(accepts, polling))) throw new Failure(`${name} accepts no connection: ${reason}`);
   }
 
-  /** Sets the directives whose values differ from the values in the ConfigMap. */
+  /** Sets the directives of a pod's server whose values differ from the values in the ConfigMap. */
   async #setDirectives(name: string): Promise<void> {
     const { directives } = this.deployment;
     const words = [...directives].filter(([directive, value]) => this.#configured.get(directive) !== value).flat();

@@ -33,7 +33,7 @@ export class PodWatcher {
     this.#closed.abort();
   }
 
-  /** Deletes a pod. @param graceSeconds undefined for the grace period of the pod */
+  /** Deletes a pod. @param graceSeconds grace period, seconds; undefined for the grace period of the pod's spec */
   async delete(name: string, graceSeconds: number | undefined): Promise<void> {
     this.#deletedUids.set(name, this.#uids.get(name) ?? (await this.#uidOf(name)));
     const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
@@ -42,7 +42,7 @@ export class PodWatcher {
     await this.kubernetes.find(`deleting pod ${name}`, deleted);
   }
 
-  /** Waits until the deleted pod is gone. The recreated pod may exist already. */
+  /** Waits until a pod that was deleted is gone. A recreated pod with the same name may exist already. */
   async awaitGone(name: string): Promise<void> {
     const isOther = (pod: V1Pod): boolean => resourceName(pod) !== name || this.#isRecreated(pod);
     await this.#awaitPods(`${name} has ended`, (pods) => pods.every(isOther));
@@ -58,7 +58,7 @@ export class PodWatcher {
     await this.refresh();
   }
 
-  /** Reads the current addresses. */
+  /** Reads the current addresses of the pods from the API server. */
   async refresh(): Promise<void> {
     const pods = await this.#list();
     this.#uids = new Map(pods.map((pod) => [resourceName(pod), pod.metadata?.uid ?? ""]));

@@ -12,7 +12,7 @@ export type PreconditionCheck = (
   configured: ReadonlyMap<string, string>,
 ) => string | undefined;
 
-/** The unmet precondition of a scenario for processes on this machine. */
+/** Reason why a scenario cannot run on processes of this machine; undefined if it can run. */
 export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
   if (fault.kind === "cut-zone") return unmetPartitionPrecondition();
   return fault.kind === "full-disk" ? unmetDiskPrecondition() : undefined;
@@ -21,7 +21,7 @@ export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
 const UPGRADE_BY_IMAGE =
   "a pod runs the programs of its image: change the image of the deployment and run pulumi up, which upgrades node by node";
 
-/** The unmet precondition of a scenario for pods. Pure. */
+/** Reason why a scenario cannot run on pods; undefined if it can run. Pure. */
 export const unmetPodPrecondition: PreconditionCheck = ({ fault, settings }, configured) => {
   // A recreated pod reads appendonly from its ConfigMap, before a directive can be set on it.
   const appendonly = configured.get("appendonly") ?? "no";

@@ -29,8 +29,8 @@ const POLL_MS_PER_NODE = 3;
 const REPLY_TIMEOUT_MS = 400;
 
 /**
- * Last time at which the deployment lacked each kind of health, in milliseconds of performance.now. A time is undefined
- * if the deployment never lacked that kind of health.
+ * Last times at which the deployment was not serving, not redundant or not zone-safe, in milliseconds of
+ * performance.now. A time is undefined if there was no such moment.
  */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;
@@ -106,7 +106,7 @@ export class DeploymentObserver {
     return this.#current().get(name) ?? SILENT;
   }
 
-  /** All changes of state, with times relative to `fromMs`. */
+  /** All changes of the nodes' states. Their times are relative to `fromMs`. */
   changes(fromMs: number): StateChange[] {
     return this.#changes.map((change) => ({ ...change, atMs: change.atMs - fromMs }));
   }

@@ -34,8 +34,8 @@ export interface ExpectedTopology {
 }
 
 /**
- * States in replication mode. A replica may follow the host name of a Service instead of a node's host name. If there
- * is exactly one primary, such a replica counts as following this primary.
+ * Completes the states of replicas that follow the host name of a Service, in replication mode. If there is exactly one
+ * primary, `follows` becomes the name of this primary; otherwise it stays undefined.
  */
 export function followService(states: ReadonlyMap<string, ObservedNodeState>): Map<string, ObservedNodeState> {
   const primaries = [...states].filter(([, { role }]) => role === "primary").map(([name]) => name);
@@ -59,7 +59,7 @@ export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode
   return replying.every(({ ok }) => ok);
 }
 
-/** Whether the deployment serves, every node replies, and every primary has the wanted number of linked replicas. */
+/** Whether the deployment serves, every node replies, and every primary has the expected number of linked replicas. */
 export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, expected: ExpectedTopology): boolean {
   const all = [...states.values()];
   if (!isServing(states, expected) || all.some(({ role }) => role === "silent")) return false;

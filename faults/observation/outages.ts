@@ -9,14 +9,14 @@ export interface Outage {
    */
   readonly longestMs: number;
   /**
-   * Time from the fault to the first acknowledgement after the last outage, milliseconds; null if writes still failed
-   * at the end.
+   * Time from the fault to the first acknowledgement after the last outage, milliseconds; 0 if there was no outage;
+   * null if writes still failed at the end.
    */
   readonly overMs: number | null;
 }
 
 /**
- * The outage of a shard, or of any other set of writes.
+ * The outage that a list of writes shows, such as the writes to one shard.
  *
  * The time between two acknowledgements is an outage if a write that was due in this time failed or got no reply. If
  * all writes that were due in this time were acknowledged late, the time counts as latency and not as an outage.

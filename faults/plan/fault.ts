@@ -12,8 +12,8 @@ export type Fault = { readonly kind: FaultKind } &
   (
     | { readonly kind: "kill-primary"; readonly restart: HealTime }
     /**
-     * SIGKILL of a share of the primaries at the same time. If the share is half or more, no majority of primaries is
-     * left to elect replicas.
+     * SIGKILL of a part of the primaries (`share`, 0 to 1) at the same time. If the part is half or more, no majority
+     * of primaries is left to elect replicas.
      */
     | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
     /** SIGKILL of every node of a zone. If the zone is undefined, it is the zone with the most primaries. */
@@ -22,7 +22,7 @@ export type Fault = { readonly kind: FaultKind } &
     | { readonly kind: "kill-machine"; readonly restart: HealTime }
     /** SIGKILL of all nodes at the same time. The nodes restart with their data. */
     | { readonly kind: "kill-all"; readonly newAddresses: boolean }
-    /** A primary is paused (SIGSTOP) and resumed. */
+    /** Pause of one primary (SIGSTOP), which is later resumed. */
     | { readonly kind: "freeze-primary"; readonly seconds: number }
     /**
      * A network partition between one zone and all other zones. Clients still reach both sides. An undefined zone means

@@ -182,7 +182,7 @@ function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: rea
 interface NodeGroups {
   readonly kind: "zone" | "machine";
   readonly groupOf: ReadonlyMap<string, string>;
-  /** The group that the fault names. If it is undefined, the fault strikes the group with the most primaries. */
+  /** Name of the zone or machine that the fault strikes; undefined for the zone or machine with the most primaries. */
   readonly wanted: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Phase 6: stops the writes, reads every key back, accounts for the writes, and makes the record. */
+/** Phase 6: stops the writes, reads every key back, finds the lost writes, and makes the record of the scenario. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { accountForWrites } from "../writes/accounting";
 import type { Recovery } from "./await-recovery";
@@ -10,7 +10,7 @@ import type { PreparedScenario } from "./prepare";
 import type { ScenarioResult, ScenarioRun } from "./scenario-run";
 import { scenarioRecord } from "./scenario-record";
 
-/** Results of all phases before this phase. */
+/** Results of phases 1 to 5 of a scenario. */
 export interface FinishedPhases {
   readonly prepared: PreparedScenario;
   readonly observation: ScenarioObservation;
@@ -20,7 +20,7 @@ export interface FinishedPhases {
 }
 
 /**
- * Accounts for the writes, and makes the record. Keys that cannot be read are counted in the record.
+ * Finds the lost writes of a scenario, and makes its record. Keys that cannot be read are counted in the record.
  * @throws Failure if the load cannot be stopped
  */
 export async function accountAndRecord(run: ScenarioRun, phases: FinishedPhases): Promise<ScenarioResult> {

@@ -1,6 +1,6 @@
 /**
- * Phase 4: waits until the plan says that the fault must be healed, and then heals it. A deployment that cannot recover
- * by itself is assisted before the fault is healed.
+ * Phase 4: waits until the plan says that the fault must be healed, and then heals it. Before that, this phase assists
+ * a deployment that cannot recover by itself.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";

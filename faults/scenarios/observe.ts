@@ -59,8 +59,8 @@ export async function closeObservation({ client, observer }: ScenarioObservation
 }
 
 /**
- * Opens connections that understand redirects. In replication mode, Valkey 8.0 and newer send redirects only to clients
- * that announce that they understand redirects.
+ * Opens connections for a client that follows redirects. In replication mode, Valkey 8.0 and newer send redirects only
+ * to clients that announce that they understand redirects (CLIENT CAPA).
  */
 function clientDialer(injector: FaultInjector, timeoutMs: number): Dialer {
   return async (endpoint) => {

@@ -39,8 +39,8 @@ export interface SentWrite {
 }
 
 /**
- * Sends a write until a node acknowledges or refuses it. After a lost connection or a timeout, the write is not
- * repeated.
+ * Sends a write, and follows redirects until a node acknowledges or refuses it. After a lost connection or a timeout,
+ * the write is not sent again.
  */
 export async function sendWrite(
   key: WriteKey,

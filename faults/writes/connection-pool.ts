@@ -72,7 +72,7 @@ export class ConnectionPool {
     private readonly perNode = 1,
   ) {}
 
-  /** A connection to a node. @throws the errors of `dial` */
+  /** Returns an open connection to a node, and opens one if needed. @throws the errors of `dial` */
   connectionTo(endpoint: Endpoint): Promise<Connection> {
     const name = `${formatEndpoint(endpoint)}/${this.#used++ % this.perNode}`;
     let pooled = this.#connections.get(name);

@@ -1,6 +1,6 @@
 /**
- * The table with the node to which a client sends each write. This node is the owner of the slot, according to the
- * views of the nodes and to redirects.
+ * The table with the node to which a client sends each write: for each slot, the node that owns the slot. The client
+ * learns the owners from CLUSTER NODES and from redirects. In replication mode, the table contains only the primary.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
@@ -14,8 +14,8 @@ import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 
 /**
- * Milliseconds between two refreshes. After an error, the next refresh comes earlier, but not earlier than SOON_MS
- * after the previous refresh.
+ * Milliseconds between two refreshes of the table. After an error, the next refresh comes earlier, but not earlier than
+ * SOON_MS after the previous refresh.
  */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
@@ -31,8 +31,8 @@ export class RoutingTable {
   /** Owners by slot. In replication mode, only the first entry is used. */
   readonly #owners: (SlotOwner | undefined)[] = [];
   /**
-   * Endpoint at which this client reached each node, by node ID. The endpoint is stored because a view may contain an
-   * old address of a node.
+   * Endpoint at which this client reached each node, by node ID. The endpoint is stored because a reply to CLUSTER
+   * NODES may contain an old address of a node.
    */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connections: ConnectionPool;
@@ -41,7 +41,7 @@ export class RoutingTable {
   #soon = new AbortController();
   #asked = 0;
 
-  /** @param nodes the current nodes */
+  /** @param nodes returns the current nodes of the deployment */
   constructor(
     private readonly mode: Mode,
     private readonly nodes: () => readonly DeploymentNode[],
@@ -62,12 +62,15 @@ export class RoutingTable {
     this.refreshSoon();
   }
 
-  /** Makes the next refresh start early. */
+  /** Makes the next refresh of the table start early. */
   refreshSoon(): void {
     this.#soon.abort();
   }
 
-  /** Asks all nodes for their views once. After that, the method refreshes the table at intervals until `close`. */
+  /**
+   * Fills the table once from the replies of all nodes, and then refreshes the table at intervals until `close` is
+   * called.
+   */
   async open(): Promise<void> {
     if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
     else await this.#findPrimary();
@@ -97,8 +100,8 @@ export class RoutingTable {
   }
 
   /**
-   * Asks some nodes for their views. The method waits only for the first reply, so that a frozen node does not delay
-   * the refresh.
+   * Refreshes the table from the CLUSTER NODES replies of some nodes. The method waits only for the first reply, so
+   * that a frozen node does not delay the refresh.
    */
   async #askSomeNodes(): Promise<void> {
     const nodes = this.nodes();
@@ -115,8 +118,8 @@ export class RoutingTable {
   }
 
   /**
-   * Finds the primary. If several nodes claim to be the primary, the node with the most replicas counts. If several of
-   * them have equally many replicas, the primary that was known before counts.
+   * Finds the primary. If several nodes claim to be the primary, the method chooses the node with the most replicas. If
+   * several of these nodes have equally many replicas, it chooses the primary that was known before.
    */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);
@@ -148,8 +151,8 @@ export class RoutingTable {
   }
 
   /**
-   * Applies a view. For each slot, the owner with the highest epoch counts. If epochs are equal, the owner in the
-   * latest view counts.
+   * Updates the table from a node's reply to CLUSTER NODES. For each slot, the table keeps the owner with the highest
+   * configuration epoch. If epochs are equal, the owner in the latest reply replaces the known owner.
    */
   #applyView({ selfId, topology }: ClusterView, asked: Endpoint): void {
     this.#endpoints.set(selfId, asked);

@@ -30,12 +30,12 @@ const CONNECTIONS_WITH_WAIT = 8;
 const EXTRA_IN_FLIGHT = 100;
 const READS_IN_FLIGHT = 200;
 
-/** The deployment that is written to. */
+/** The deployment to which the client writes. */
 export interface WriteClientTarget {
   readonly mode: Mode;
   /** Slots of each shard; one shard without slots in replication mode. */
   readonly shards: readonly (readonly SlotRange[])[];
-  /** The current nodes. */
+  /** Returns the current nodes of the deployment. */
   readonly nodes: () => readonly DeploymentNode[];
   readonly dial: Dialer;
 }

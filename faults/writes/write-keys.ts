@@ -7,8 +7,8 @@ import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 /** Number of slots of each shard that are written to. These slots are spread over all slot ranges of the shard. */
 const SLOTS_PER_SHARD = 16;
 /**
- * One write in this many goes to a key that was written before. The number has no common divisor with most numbers of
- * shards, so that every shard gets such writes.
+ * Number of writes of which one goes to a key that was written before. The number has no common divisor with most
+ * numbers of shards, so that every shard gets such writes.
  */
 const REWRITE_EVERY = 11;
 
@@ -51,14 +51,14 @@ export class WriteKeys {
     return [...this.#keys.values()];
   }
 
-  /** One slot of each shard. */
+  /** One slot of each shard, in the order of the shards. */
   get slotOfEachShard(): readonly number[] {
     return this.#slots.map(([first = 0]) => first);
   }
 
   /**
-   * The key of the shard's next write. Most writes get a key of their own, because a later write to the same key would
-   * hide a loss.
+   * Chooses the key of a shard's next write. Most writes get a new key, because a later write to the same key would
+   * hide a lost write.
    */
   next(shard: number): WriteKey {
     const isRewritten = ++this.#chosen % REWRITE_EVERY === 0;
@@ -83,7 +83,7 @@ export class WriteKeys {
   }
 }
 
-/** At most `wanted` slots, evenly spread over the slot ranges. */
+/** Returns at most `wanted` slots, which are evenly spread over the slot ranges. */
 function spreadSlots(ranges: readonly SlotRange[], wanted: number): number[] {
   const total = countSlots(ranges);
   const count = Math.min(wanted, total, SLOT_COUNT);

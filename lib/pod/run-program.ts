@@ -14,7 +14,7 @@ export interface ProgramStart {
   readonly settings: string;
   /** Checksum of the settings that `up` wrote. */
   readonly checksum: string | undefined;
-  /** Aborted by SIGTERM and SIGINT. */
+  /** Signal that is aborted when the process gets SIGTERM or SIGINT. */
   readonly signal: AbortSignal;
 }
 

@@ -10,12 +10,12 @@ export const METRICS_PATH = "/metrics";
 export interface ServedText {
   /** HTTP status. @default 200 */
   readonly status?: number;
-  /** Media type. */
+  /** Media type of the text, for the header Content-Type. */
   readonly type: string;
   readonly text: string;
 }
 
-/** Texts by path. Each request makes its text anew. */
+/** Functions that make the texts, by path. The server calls the function of a path for each request. */
 export type ServedTexts = Readonly<Record<string, () => ServedText | Promise<ServedText>>>;
 
 export class TextServer {
@@ -31,8 +31,9 @@ export class TextServer {
   }
 
   /**
-   * Starts to listen. @param at address to listen at; without a host, every address of the machine. @throws Failure
-   * when the address cannot be used
+   * Starts to listen.
+   * @param at address to listen at; without a host, the server listens at every address of the machine
+   * @throws Failure when the address cannot be used
    */
   static async open(at: { readonly host?: string; readonly port: number }, texts: ServedTexts): Promise<TextServer> {
     const opened = new TextServer(texts);

@@ -75,9 +75,9 @@ export function signedRankInterval(values: readonly number[], confidence: number
 const ranks = new Map<string, number>();
 
 /**
- * The greatest k at which the interval misses the truth with a probability of at most `tail`. The interval is from the
- * k-th smallest to the k-th greatest pairwise mean. 0 if there is no such k. The probability is 2 · P(W < k). It is
- * computed by the exact distribution of W, the sum of the ranks of all positive differences.
+ * The greatest k for which an interval misses the true value with a probability of at most `tail`; 0 if there is no
+ * such k. The interval is from the k-th smallest to the k-th greatest pairwise mean. The probability is 2 · P(W < k),
+ * by the exact distribution of W, the sum of the ranks of all positive differences.
  */
 export function signedRank(n: number, tail: number): number {
   const key = `${n} ${tail}`;

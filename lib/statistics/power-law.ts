@@ -45,11 +45,11 @@ export interface PowerLaw {
 }
 
 /**
- * Fits y = a · x^p.
- * @param rounds points by round. A slow round shifts all its points by the same factor. This changes a but not p. With
- * three or more rounds, each round gives an exponent, and the interval is Student's interval over these exponents.
- * With fewer rounds, all points are fitted together, and the interval is the interval of the fitted line. That
- * interval assumes independent scatter.
+ * Fits y = a · x^p. With three or more rounds, each round gives an exponent p, and the interval is Student's interval
+ * over these exponents. A slow round shifts all its points by the same factor, which changes a but not p. With fewer
+ * rounds, all points are fitted together, and the interval is the interval of the fitted line, which assumes
+ * independent scatter.
+ * @param rounds points of each round
  * @returns undefined if the points do not have two different values of x, or if there are too few points for an
  *   interval
  */

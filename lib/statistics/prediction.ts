@@ -4,9 +4,9 @@ import { fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
 /**
- * A prediction with an interval. The interval contains the next measurement with the given confidence. It combines the
- * scatter of one measurement with the error of the fit. The error of the fit grows with the distance from the measured
- * points.
+ * A prediction with an interval that contains the next measurement with the given confidence. The width of the interval
+ * combines the scatter of one measurement with the error of the fit. The error of the fit grows with the distance from
+ * the measured points.
  */
 export interface Prediction {
   readonly estimate: number;

@@ -9,10 +9,10 @@ import { pairedInterval } from "./paired";
 export const CONFIDENCE = 0.95;
 
 /**
- * Confidence of each interval. With this confidence, the fraction of studies whose interval contains the true ratio is
- * `CONFIDENCE`. The two differ because a study stops when its interval is narrow enough, and chance can make the
- * interval narrow too early. The value comes from a simulation of the whole stopping rule
- * (tests/lib/statistics/coverage.test.ts).
+ * Confidence with which each interval is computed. It is higher than `CONFIDENCE`, because a study stops when its
+ * interval is narrow enough, and chance can make an interval narrow too early. With this higher confidence, the
+ * fraction of studies whose interval contains the true ratio is `CONFIDENCE`. The value comes from a simulation of the
+ * whole stopping rule (tests/lib/statistics/coverage.test.ts).
  */
 export const STOPPING_CONFIDENCE = 0.965;
 
@@ -55,7 +55,7 @@ export function pairedRatio(pairs: readonly PairedValues[], precision: number, a
   );
 }
 
-/** Ratio from an interval of logarithms. @param mean logarithm of the ratio that is used if there is no interval */
+/** Ratio from an interval of logarithms. @param mean logarithm of the ratio. It is used only if there is no interval */
 export function ratioOf(
   interval: ConfidenceInterval | undefined,
   mean: number | undefined,
@@ -101,8 +101,8 @@ export function isPrecise({ low, high }: Ratio, precision: number): boolean {
 }
 
 /**
- * Approximate number of rounds for an interval with the wanted precision. It assumes that the width of the interval
- * shrinks with the square root of the number of rounds. Undefined without an interval.
+ * Approximate number of rounds after which the interval is as narrow as `precision` requires. The estimate assumes that
+ * the width of the interval shrinks with the square root of the number of rounds. Undefined without an interval.
  */
 export function roundsNeeded({ low, high, rounds }: Ratio, precision: number): number | undefined {
   if (low === undefined || high === undefined) return undefined;

@@ -112,8 +112,8 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   }
 
   /**
-   * Finds the newest log with a wanted header below `parent`. The result is the directory of this log. Logs that cannot
-   * be parsed are skipped.
+   * Finds the newest log below `parent` whose header `isWanted` accepts. Logs that cannot be parsed are skipped.
+   * @returns the directory of the log; undefined if there is no such log
    */
   latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;

@@ -60,8 +60,8 @@ export function allRunsDirectories(): string[] {
 }
 
 /**
- * The directory in shared memory for this cache and this user. Undefined if a file with this name belongs to a
- * different user. This is possible because all users are allowed to write to shared memory.
+ * The directory in shared memory for this cache and this user. Undefined if there is no shared memory, or if a
+ * different user owns a file with the name of the directory. Any user can create such a file in shared memory.
  */
 function ownInSharedMemory(environment: NodeJS.ProcessEnv): string | undefined {
   const user = process.getuid?.();

@@ -122,7 +122,7 @@ function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): Cos
   ];
 }
 
-/** Price of gp3 volumes, dollars per hour. `gib` is their total size. */
+/** Price of `count` gp3 volumes with the total size `gib`, dollars per hour. */
 function volumePrice(
   prices: PriceTable | undefined,
   gib: number,

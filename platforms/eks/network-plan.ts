@@ -106,9 +106,9 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
 }
 
 /**
- * Parts of a subnet for prefixes: everything except the first sixteenth. The parts are 1/16, 1/8, 1/4 and 1/2 of the
- * subnet, because AWS can reserve only CIDR blocks. Prefixes get 15 times as many addresses as machines, which is close
- * to the ratio that they need.
+ * Parts of a subnet that are reserved for the address prefixes of pods: everything except the first sixteenth, which is
+ * for machines. The parts are 1/16, 1/8, 1/4 and 1/2 of the subnet, because AWS can reserve only CIDR blocks. Prefixes
+ * get 15 times as many addresses as machines, which is close to the ratio that they need.
  */
 function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]

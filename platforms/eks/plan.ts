@@ -50,7 +50,7 @@ export interface EksPlanArgs {
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
-  /** Number of machines for pods that are in no group. @default 0 */
+  /** Number of machines for pods that do not belong to any of `groups`. @default 0 */
   readonly otherMachines?: number | undefined;
   /** Tier of the control plane. @default the tier that the numbers of machines and pods need */
   readonly controlPlaneTier?: ControlPlaneTier | undefined;
@@ -65,7 +65,7 @@ export interface EksPlan {
   readonly zones: readonly string[];
   readonly machines: readonly MachineGroup[];
   readonly system: SystemPlan;
-  /** Machines of the pools, by the groups of pods that run on them. */
+  /** Machines of the pools, in sets. Each set of machines runs the pods of certain groups only. */
   readonly sets: readonly MachineSet[];
   /** Plan of the network; undefined for an existing network. */
   readonly network: NetworkPlan | undefined;
@@ -262,7 +262,7 @@ function otherZones(machines: readonly MachineGroup[], zones: number, most: numb
   return fitting.length === 0 ? "" : `, or for ${fitting.join(" or ")} zones`;
 }
 
-/** Demand of each zone that has machines. */
+/** Number of machines and of address prefixes that each zone needs, by zone. */
 export function demandByZone(machines: readonly MachineGroup[]): Map<string, ZoneDemand> {
   const zones = new Map<string, ZoneDemand>();
   for (const { zone, count, podAddresses } of machines) {

@@ -6,7 +6,8 @@ export interface PublicAccess {
   /** CIDR blocks that may reach the API server. An empty list closes the public endpoint. */
   readonly cidrs: readonly string[];
   /**
-   * Permission to open the API server to the world. Required if the blocks together contain all addresses.
+   * Permission to open the API server to the world. Required if the blocks together cover at least half of the public
+   * addresses of IPv4 or of IPv6.
    * @default false
    */
   readonly openToTheWorld: boolean;

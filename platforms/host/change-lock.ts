@@ -24,8 +24,9 @@ export function acquireChangeLock(lock: string): (() => void) | undefined {
 }
 
 /**
- * Runs a change of a deployment's servers. No repair changes the servers at the same time.
- * @param lock path of the lock. If it is undefined, or if the run directory is gone, no process can repair the servers
+ * Runs a change of a deployment's servers, and holds the lock meanwhile, so that no repair changes the servers.
+ * @param lock path of the lock. If it is undefined, or if its run directory is gone, the change runs without a lock,
+ *   because no process can repair the servers
  * @throws Failure when a repair does not end in time
  */
 export async function changeAlone<T>(

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 
-/** CPU seconds at one moment; undefined if the system does not report them. */
+/** CPU seconds used until one moment. A value is undefined if the system does not report it. */
 export interface CpuSample {
   readonly atMs: number;
   /** CPU time of one process, seconds. */

@@ -59,8 +59,8 @@ export class Host {
   }
 
   /**
-   * Continues a deployment that an earlier process started in this run. If that process was killed while servers were
-   * starting, these servers have no record and are stopped.
+   * Continues a deployment that an earlier process started in this run. Servers that the earlier process was still
+   * starting when it was killed have no record and are stopped.
    * @param plan the plan with which the servers were started; only the shape may differ
    * @param formerPassword password that is tried if a server refuses the plan's password
    * @returns the deployment with all running servers
@@ -128,7 +128,7 @@ export class Host {
   /**
    * Changes the password on running servers and Sentinels, and in the configuration files of the servers. Connections
    * stay open.
-   * @param deployment deployment whose servers accept its present or its old password
+   * @param deployment deployment whose servers accept the password or the former password of its `access`
    */
   async changePassword(deployment: Deployment, password: string): Promise<void> {
     const credentials = { password, users: {} };

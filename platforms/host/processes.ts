@@ -12,7 +12,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A running process. It is a `child` of the present process, or an earlier process of this program started it. */
+/** A running process, which this process or an earlier process of this program started. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;

@@ -35,7 +35,10 @@ const MACHINES = z
   .strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) })
   .parse(table).machines;
 
-/** Names of the known machine types, such as `r7g.large`. They belong to the current families of c, m and r. */
+/**
+ * Names of the machine types in the table, such as `r7g.large`. The table has the current families that begin with c, m
+ * or r.
+ */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
 /** Finds a machine type by its name. @returns undefined if the type is not in the table */

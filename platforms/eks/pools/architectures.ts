@@ -11,7 +11,10 @@ export function architecturesOf(types: readonly string[]): Architecture[] {
   return ARCHITECTURES.filter((architecture) => found.has(architecture));
 }
 
-/** Problems with pools that have both architectures, because two measurements could run on different processors. */
+/**
+ * A problem for each pool whose machine types have both architectures. In such a pool, two measurements could run on
+ * different processors.
+ */
 export function architectureProblems(pools: Pools): Problem[] {
   return POOLS.flatMap((pool) => {
     const types = pools[pool]?.instanceTypes ?? [];

@@ -33,14 +33,14 @@ interface Choice {
   readonly room: AllocatableResources;
 }
 
-/** A set of machines while groups are added to it. */
+/** A set of machines during planning, while groups of pods are still added to it. */
 interface GrowingSet {
   readonly choice: Choice;
   readonly instanceType: string | undefined;
   readonly pinsType: boolean;
   /**
-   * Whether groups of other owners may join the set. They may join only if the machine type is known, because the room
-   * on a machine depends on the type.
+   * Whether the pods of different owners may share the machines of the set. They may share only if the machine type is
+   * known, because the number of pods on a machine depends on the type.
    */
   readonly open: boolean;
   groups: readonly PodGroup[];
@@ -55,9 +55,10 @@ export interface MachinePlan {
 }
 
 /**
- * Plans machines for the groups, in sets. Owners are placed in the order of the configuration. The groups of one owner
- * join the first set that they can safely share. If there is no such set, they get a new set. If the groups of one
- * owner cannot even share machines with each other, each group gets its own set.
+ * Plans machines for groups of pods. The machines form sets, and only the pods of a set's groups run on its machines.
+ * Owners are planned in the order of the configuration. The groups of one owner are added to the first set that they
+ * can safely share, or else to a new set. If the groups of one owner cannot share machines with each other, a set is
+ * chosen for each group separately.
  * @param prices prices of the region; undefined if there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
@@ -92,7 +93,7 @@ function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
 
 const labelOf = ({ label, name }: PodGroup): string => label ?? name;
 
-/** The sets of machines of one pool. */
+/** Plans the sets of machines of one pool. */
 class PoolSets {
   readonly sets: GrowingSet[] = [];
   readonly notes: string[] = [];
@@ -110,7 +111,7 @@ class PoolSets {
   }
 
   /**
-   * Places the groups of one owner.
+   * Chooses sets of machines for the groups of pods of one owner.
    * @param groups groups of one owner. The groups name the same machine type, or no type
    */
   #place(groups: readonly PodGroup[]): void {
@@ -120,7 +121,7 @@ class PoolSets {
     else this.unfitting.push(first);
   }
 
-  /** Places the groups in an existing set. @returns whether a set has room */
+  /** Adds the groups to the first existing set of machines that they can share. @returns whether there is such a set */
   #tryToJoin(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     for (const set of this.sets) {
       if (!set.open || set.instanceType !== instanceType) continue;
@@ -134,7 +135,10 @@ class PoolSets {
     return false;
   }
 
-  /** Places the groups in a new set. @returns whether a type has room for them */
+  /**
+   * Creates a set of machines for the groups.
+   * @returns false if no machine type is large enough, or if the groups cannot share machines
+   */
   #tryToOpen(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     const types = instanceType === undefined ? this.args.instanceTypes : [instanceType];
     const choice = chooseType({ ...this.args, instanceTypes: types }, groups, this.prices);
@@ -145,7 +149,7 @@ class PoolSets {
     return true;
   }
 
-  /** Places each group on its own, because they cannot share one set. */
+  /** Chooses a set of machines for each group separately, because the groups cannot share one set. */
   #separate(groups: readonly PodGroup[], first: PodGroup): void {
     for (const group of groups) this.#place([group]);
     const beside = this.sets.find((set) => set.groups.includes(first))?.groups ?? groups;

@@ -13,11 +13,15 @@
  * otherwise as many as fit.
  *
  * **One group.** A zone gets one more machine only when each of its machines holds k pods, so it has ⌈pods/k⌉ machines.
- * If the machines are those for a spread that Karpenter has planned, no pod is left over, in any order. While some zone
- * has fewer than ⌊n/Z⌋ pods, the zone with the fewest pods has room and may take one. When all zones have ⌊n/Z⌋ pods,
- * one of the zones that were planned with ⌈n/Z⌉ pods still has only ⌊n/Z⌋, has room, and may take one. Which zones have
- * ⌈n/Z⌉ pods changes only the place of the machines, not their number. Pods prefer the first zones, as far as the
- * spread allows, so that Karpenter starts the machines in the planned zones.
+ * With the machines that Karpenter has planned for some spread of the pods, no pod is left over, in any order of
+ * binding:
+ * - While some zone has fewer than ⌊n/Z⌋ pods, the zone with the fewest pods can take the next pod. Its machines have
+ *   room, and the skew allows the pod.
+ * - When every zone has ⌊n/Z⌋ pods, each further pod can go to a zone for which Karpenter has planned ⌈n/Z⌉ pods.
+ *
+ * A different spread has its ⌈n/Z⌉ pods in different zones. This changes the places of the machines, but not their
+ * number. Pods prefer the first zones, as far as the spread allows, so that Karpenter starts the machines in the
+ * planned zones.
  *
  * **Several groups** share a set if one of them is its leader. Three conditions must hold:
  * 1. The leader has pods in every zone (⌊n/Z⌋ ≥ 1), and no other group has further zones.
@@ -60,7 +64,7 @@ export interface MachineSet {
   readonly machines: Readonly<Record<string, number>>;
 }
 
-/** Number of machines, by zone, that groups share. */
+/** Machines that groups of pods share: their number, by zone. */
 export interface SetLayout {
   readonly machines: ReadonlyMap<string, number>;
   /** Highest number of pods on one machine. */
@@ -85,7 +89,8 @@ export function nodeSelectorsOfMachineSets(
 }
 
 /**
- * Resources of the pods of a group that must fit on one machine: all pods if they must be together, and one pod if not.
+ * Resources that one machine must have for a group: for all pods if the pods must be together, and otherwise for one
+ * pod.
  */
 export function unitOf(group: PodGroup): AllocatableResources {
   return requestsOf(group, group.together === true ? group.pods.length : 1);
@@ -101,10 +106,10 @@ export function fits(wanted: AllocatableResources, room: AllocatableResources): 
 }
 
 /**
- * The machines of a set with the given groups.
+ * Plans the machines that the given groups share.
  * @param groups groups whose pods fit on a machine
  * @param room resources of one machine
- * @returns undefined if the needed machines depend on the order of binding
+ * @returns undefined if the number of machines would depend on the order in which the scheduler binds the pods
  */
 export function layoutOf(groups: readonly PodGroup[], room: AllocatableResources): SetLayout | undefined {
   const [only] = groups;
@@ -152,7 +157,7 @@ function fullestMachine(
   }));
 }
 
-/** Number of pods of a group that one machine may hold if no other group has pods there: k at the top of this file. */
+/** Number of pods of a group that fit on one machine without pods of other groups: k at the top of this file. */
 function mostOnMachine(group: PodGroup, room: AllocatableResources): number {
   if (group.together === true) return group.pods.length;
   if (group.separate) return 1;

@@ -17,7 +17,10 @@ export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   ];
 }
 
-/** Problems with pools that could grow without limit, because neither a plan nor the caller limits them. */
+/**
+ * A problem for each pool without `vcpuLimit`. Without a plan there is no default limit, so the pool could grow
+ * endlessly.
+ */
 export function limitProblems(pools: Pools): Problem[] {
   return POOLS.filter((pool) => pools[pool] !== undefined && pools[pool].vcpuLimit === undefined).map((pool) => ({
     path: ["pools", pool, "vcpuLimit"],

@@ -12,8 +12,8 @@ export type PoolName = (typeof POOLS)[number];
 /** Configuration of a pool. */
 export interface PoolArgs {
   /**
-   * Machine types that Karpenter may start, such as `r7g.large`. Karpenter takes the cheapest type that fits the pods.
-   * With only one type, all machines are equal and measurements are comparable.
+   * Machine types that Karpenter may start, such as `r7g.large`. Karpenter takes the cheapest type that is large enough
+   * for the pods. With only one type, all machines are equal and measurements are comparable.
    */
   readonly instanceTypes: readonly string[];
   readonly tuning: Tuning;
@@ -89,7 +89,7 @@ export function poolSelector(pool: PoolName): Readonly<Record<string, string>> {
   return { [POOL_KEY]: poolObjectName(pool) };
 }
 
-/** Key of the label of machines, and of the node selector of pods, that names their set of machines. */
+/** Key of the label that names a machine's set of machines. Pods use the same key in their node selectors. */
 export const MACHINE_SET_KEY = "valkey-measured/machines";
 
 /** Name of the set of machines for load generators. */

@@ -17,7 +17,7 @@ export const ANONYMOUS_PULLS = 100;
 export interface CacheRegistry {
   /** Host of the registry, such as `123456789012.dkr.ecr.us-west-2.amazonaws.com`. */
   readonly host: string;
-  /** Prefix of the name of each repository. */
+  /** Prefix of the name of each repository in the registry. */
   readonly prefix: string;
 }
 
@@ -60,7 +60,10 @@ export function cacheRepository(image: string, prefix: string): string {
   return `${prefix}/${(hubRepository(image) ?? image).replace(/[:@].*$/, "")}`;
 }
 
-/** Prefix of a cluster's repositories. ECR allows at most 30 characters, and no double hyphens. */
+/**
+ * Prefix of the names of a cluster's cache repositories in ECR. ECR allows at most 30 characters, and no double
+ * hyphens.
+ */
 export function cachePrefix(clusterName: string): string {
   const name = clusterName.replaceAll(/-+/g, "-").slice(0, 26).replace(/-$/, "");
   return `${name}-hub`;

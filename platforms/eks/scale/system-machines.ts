@@ -45,7 +45,7 @@ const VOLUME_CONTROLLER = { cpuMilli: 60, memoryMiB: 240 };
 const VOLUME_CONTROLLER_REPLICAS = 2;
 
 /**
- * Highest number of pods on a machine of a managed node group: `large` for machines with at least `vcpus`, else
+ * Highest number of pods on a machine of a managed node group: `large` for machines with at least `vcpus` vCPUs, else
  * `small`.
  */
 const MANAGED_PODS = { small: 110, large: 250, vcpus: 30 };

@@ -255,7 +255,10 @@ async function moveInPlace(tree: string, target: string, product: Product): Prom
   await run(join(target, "bin", `${product}-server`), ["--version"]);
 }
 
-/** Mirrors of the distribution itself that this machine's apt uses, the most likely mirror first. */
+/**
+ * Mirrors of the distribution that this machine's apt uses, the most likely mirror first. Other repositories are left
+ * out.
+ */
 async function findMirrors(codename: string, signal: AbortSignal): Promise<string[]> {
   const { stdout } = await run(
     "apt-get",
