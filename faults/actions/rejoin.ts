@@ -59,8 +59,8 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
 }
 
 /**
- * Pairs of nodes: the first node sends CLUSTER MEET for the second node. Each node meets the nodes at distances 1, 2,
- * 4, … in the list, so that gossip reaches all nodes in few steps.
+ * Pairs of nodes between which CLUSTER MEET is needed. Each node meets the nodes at distances 1, 2, 4, … in the list,
+ * so that gossip reaches all nodes in few steps.
  */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {
   const meetings: [C, DeploymentNode][] = [];
