@@ -1,4 +1,7 @@
-/** Checks arguments of a component from a program in any language against the schema. */
+/**
+ * Checks the arguments that a program in any language gives to a component. `plugin/schema.json` says which arguments
+ * are allowed.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import { didYouMean } from "../lib/did-you-mean";
 import { BadInput } from "../lib/errors";
@@ -31,7 +34,10 @@ class ArgumentCheck {
 
   constructor(private readonly schema: PackageSchema) {}
 
-  /** The object with the property names of TypeScript. */
+  /**
+   * Checks an object, and returns its properties with their names in TypeScript.
+   * @param path path of the object, for messages
+   */
   async properties(type: TypeSpec, object: object, path: string): Promise<Record<string, unknown>> {
     const { properties = {}, required = [], language } = type;
     const at = (name: string): string => (path === "" ? name : `${path}.${name}`);

@@ -1,4 +1,7 @@
-/** Types of `plugin/schema.json` for this provider: the part of Pulumi's package schema that `npm run docs` writes. */
+/**
+ * TypeScript types of `plugin/schema.json`, which `npm run docs` writes. They contain only the parts of Pulumi's
+ * package schema that this provider uses.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../lib/system/package";
@@ -25,9 +28,9 @@ export interface PropertySpec extends ValueSpec {
  * has.
  */
 export interface FormsSpec {
-  /** Name of the property whose value names the form. */
+  /** Name of the property whose value decides which other properties the object has. */
   readonly by: string;
-  /** Properties of each form, without the property that names the form. */
+  /** The other properties that the object has, by value of the property `by`. */
   readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
 }
 
@@ -38,7 +41,10 @@ export interface TypeSpec {
   readonly required?: readonly string[];
   readonly language?: {
     readonly valkey?: {
-      /** Forms of the type. @default the properties of all objects are the same */
+      /**
+       * Properties that depend on the value of one property.
+       * @default all objects of the type have the same properties
+       */
       readonly forms?: FormsSpec;
       /** Names of properties in TypeScript, by their names in the schema. Only names that differ are listed. */
       readonly names?: Readonly<Record<string, string>>;

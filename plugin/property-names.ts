@@ -3,7 +3,7 @@
  * do not. Pure.
  */
 
-/** A name in camel case, such as `ioThreads` for `io-threads`. */
+/** Converts a name to camel case, such as `io-threads` to `ioThreads`. */
 export function camelCase(name: string): string {
   return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -60,7 +60,10 @@ function inPod({ spec }: PodTemplate): string[] {
 
 function inContainer(container: unknown, { spec }: PodTemplate): string[] {
   const name = textAt(container, "name") ?? "a container";
-  /** Value for a container. The container's setting overrides the setting of its pod. */
+  /**
+   * Reads a value of the container's `securityContext` or, if the container does not set it, of the pod's
+   * `securityContext`.
+   */
   const either = (...path: readonly string[]): string | undefined =>
     textAt(container, "securityContext", ...path) ?? textAt(spec, "securityContext", ...path);
   const added = listAt(container, "securityContext", "capabilities", "add")

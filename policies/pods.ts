@@ -13,7 +13,7 @@ export interface PodTemplate {
 
 const TEMPLATED = /^kubernetes:(apps|batch)\/v1:(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job)$/;
 
-/** The pod templates of a resource; empty for other resources. */
+/** The pod templates of a resource; empty if resources of its type do not create pods. */
 export function podsOf({ type, props }: CheckedResource): PodTemplate[] {
   const path =
     type === "kubernetes:core/v1:Pod"

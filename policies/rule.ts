@@ -9,7 +9,7 @@ export interface CheckedResource {
 }
 
 export interface Rule {
-  /** Name in the policy pack: lower-case letters, digits and hyphens. */
+  /** Name of the rule in the policy pack: lower-case letters, digits and hyphens. */
   readonly name: string;
   readonly description: string;
   /** Checks a resource. @returns a sentence per violation; empty if the resource complies or the rule does not apply */

@@ -13,7 +13,7 @@ const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--auth
 const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?(\$[({]?\w+[)}]?["']?)?\s*$)/m;
 const ACL_PASSWORD = /^\s*user\s+.*\s>\S/m;
 
-/** Types of resources with the data of ConfigMaps. */
+/** Types of resources that contain the data of a ConfigMap. */
 const CONFIG_MAPS: ReadonlySet<string> = new Set(["kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:ConfigMapPatch"]);
 
 const isVariable = (text: string): boolean => /^\$[({]?\w+[)}]?$/.test(text);

@@ -5,7 +5,7 @@ import { entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 
 const exact = /^v?\d+\.\d+\.\d+([.+-].*)?$/;
 
-/** Components of this project, which have the versions of their charts and add-ons as inputs. */
+/** Types of this project's components, which have the versions of their charts and add-ons as inputs. */
 const OWN = /^valkey:/;
 
 export const pinnedCharts: Rule = {

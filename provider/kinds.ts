@@ -47,10 +47,7 @@ export function resourceNameOf(urn: string): ResourceName {
   return name;
 }
 
-/**
- * The handler of a resource. Pulumi passes this handler only the inputs with which a resource of this name was
- * declared.
- */
+/** Loads the handler of a resource. Pulumi calls the handler only with inputs of that resource, so the cast is safe. */
 export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
   return (await HANDLERS[name]()).handler as unknown as AnyHandler;
 }

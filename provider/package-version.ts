@@ -10,13 +10,13 @@ import type { InputProblem } from "./protocol/resource-handler";
 /** Name of the input that contains the version. */
 const INPUT = "packageVersion";
 
-/** Inputs with the version of this package. */
+/** Adds the version of this package to inputs. */
 export function withPackageVersion<T extends object>(inputs: T): T {
   return { ...inputs, [INPUT]: VERSION };
 }
 
 /**
- * Inputs without the version. If the program's package has a different version than this provider, the result also
+ * Removes the version from inputs. If the program's package has a different version than this provider, the result also
  * contains a problem.
  */
 export function takePackageVersion(

@@ -78,8 +78,8 @@ function roomBox(name: string, folders: readonly string[], y: number): string {
 }
 
 /**
- * Arrow between two rooms: straight between neighbours, and an arc between all other rooms. An arc that passes more
- * rooms is wider.
+ * Arrow between two rooms: straight between neighbours, and an arc between all other rooms. The more rooms an arc
+ * passes, the further it reaches to the right.
  */
 function arrow(from: number, to: number, top: (index: number) => number): string {
   const style = `fill="none" stroke="#52606d" stroke-width="1.3" marker-end="url(#head)"`;

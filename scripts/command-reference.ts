@@ -16,7 +16,7 @@ export function commandReference(program: Command): string {
   return [INTRODUCTION, ...program.commands.map((command) => commandSection(command, seen))].join("\n");
 }
 
-/** The section of one command. @param seen tables of options by their text, each with the first command that has it */
+/** The section of one command. @param seen first command with each table of options, by text of the table */
 function commandSection(command: Command, seen: Map<string, string>): string {
   const parts = [`## ${command.name()}\n`, `${command.description()}.\n`, `\`npm start -- ${usage(command)}\`\n`];
   const args = command.registeredArguments.map(argumentLine);

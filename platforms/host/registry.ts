@@ -1,6 +1,6 @@
 /**
- * The servers and Sentinels of a run that this process knows, by deployment, in memory. The records on disk, from which
- * a later run stops them, are in `run-directory.ts` and `server-records.ts`.
+ * Registry, in memory, of the servers and Sentinels that this process knows. Their records on disk, with which a later
+ * run can stop them, are in `run-directory.ts` and `server-records.ts`.
  */
 import { hostname } from "node:os";
 import type { DeploymentNode } from "../../valkey/node";
@@ -12,7 +12,7 @@ export type ServerRole = "servers" | "sentinels";
 
 const ROLES: readonly ServerRole[] = ["servers", "sentinels"];
 
-/** Registry of the servers of each deployment, in the order of their numbers. */
+/** Registry of the servers and Sentinels of each deployment. Each list is in the order of the servers' numbers. */
 export class ServerRegistry {
   readonly #all = {
     servers: new Map<string, readonly PlacedServer[]>(),
@@ -24,17 +24,17 @@ export class ServerRegistry {
     return this.#all[role].get(deployment) ?? [];
   }
 
-  /** Replaces the list of registered servers. */
+  /** Replaces the registered servers or Sentinels of a deployment. */
   set(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
     this.#all[role].set(deployment, servers);
   }
 
-  /** Appends servers. */
+  /** Adds servers or Sentinels of a deployment at the end of the list. */
   add(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
     this.set(role, deployment, [...this.list(role, deployment), ...servers]);
   }
 
-  /** Replaces servers by restarted servers with the same names. */
+  /** Replaces the objects of servers by the objects of restarted servers with the same names. */
   replace(deployment: string, restarted: readonly ServerProcess[]): void {
     const byName = new Map(restarted.map((server) => [server.plan.name, server]));
     for (const role of ROLES) {
@@ -47,12 +47,12 @@ export class ServerRegistry {
     }
   }
 
-  /** The servers and Sentinels with these names. */
+  /** The servers and Sentinels of a deployment that have one of the given names. */
   named(deployment: string, names: readonly string[]): ServerProcess[] {
     return this.#servers(deployment).filter(({ plan }) => names.includes(plan.name));
   }
 
-  /** Whether this object is registered. A restart replaces the object of a server. */
+  /** Whether the registry contains this object. After a restart, the registry has a new object for the server. */
   has(server: ServerProcess): boolean {
     return this.#servers(server.plan.deployment).includes(server);
   }
@@ -62,7 +62,7 @@ export class ServerRegistry {
   }
 }
 
-/** A server as a node of its deployment. */
+/** Converts a server of this machine to a node of its deployment. */
 export function toNode({ server: { plan, port, busPort }, zone }: PlacedServer): DeploymentNode {
   return { name: plan.name, zone, machine: hostname(), endpoint: { host: plan.host, port }, busPort };
 }

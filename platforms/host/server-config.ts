@@ -17,7 +17,7 @@ export interface ServerPlan {
   readonly cluster: boolean;
   /** Zone. Servers that know the availability-zone directive report the zone to clients. @default none */
   readonly zone?: string | undefined;
-  /** Whether the server is a Sentinel, which runs the server program without data. @default false */
+  /** Whether the process is a Sentinel, which is the server program without data. @default false */
   readonly sentinel?: boolean | undefined;
   /** Address on which the server listens and from which it connects. */
   readonly host: string;

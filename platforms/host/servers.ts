@@ -142,7 +142,7 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   );
 }
 
-/** Whether this process answers on the port. A different program may have taken the port. */
+/** Whether the server itself answers on its port. A different program may have taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });

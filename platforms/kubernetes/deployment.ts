@@ -49,7 +49,10 @@ export interface PodDeploymentPlan {
   readonly zones?: readonly string[] | undefined;
   /** Values that directives must have on every node, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
-  /** ACL rules of all users except `default`, by name of the user. @default users are not verified */
+  /**
+   * Expected ACL rules by name of the user. The built-in user `default` is not among them. Without this map, users are
+   * not verified.
+   */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Expected kernel settings of the machines. @default machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
@@ -68,7 +71,7 @@ export interface PodDeploymentPlan {
     { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
 }
 
-/** A deployment with the facts that only pods have. */
+/** A deployment whose nodes are pods, with facts that deployments of other platforms do not have. */
 export interface PodDeployment extends Deployment {
   readonly namespace: string;
   /** Labels that select all pods of the deployment and no other pods. */
@@ -79,13 +82,13 @@ export interface PodDeployment extends Deployment {
   readonly memoryBytes: number | undefined;
   /** Name of the Secret with the TLS files, in the deployment's namespace; undefined without TLS. */
   readonly tlsSecret: string | undefined;
-  /** Connects to a node as `connect` does, with a given time limit in milliseconds. @throws the errors of `connect` */
+  /** Connects to a node as `connect` does, with a time limit in milliseconds. @throws the errors of `connect` */
   readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
 /** Time limits for opening a deployment, and the connections to use. */
 export interface PodOpening extends PodWaitOptions {
-  /** Connections that several steps share. @default each step opens its own */
+  /** Connections that several steps share. @default each step opens its own connections */
   readonly connections?: SharedConnections | undefined;
 }
 

@@ -11,8 +11,8 @@ export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
   /**
-   * Time when nodes were last emptied, ISO 8601; undefined if no nodes were emptied. A cluster with emptied nodes needs
-   * a new formation.
+   * Time when nodes last gave away all their slots (were emptied), ISO 8601; undefined if no nodes were emptied. A
+   * cluster with emptied nodes needs a new formation.
    */
   readonly emptiedAt?: string | undefined;
   /** Time limit of the formation, seconds. */

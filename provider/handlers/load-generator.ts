@@ -33,7 +33,7 @@ export interface MeasuredTarget {
 export interface LoadGeneratorInputs {
   readonly targets: readonly MeasuredTarget[];
   readonly stack: string;
-  /** Mixed workloads. The mixed workloads are measured after the workload's tests. @default none */
+  /** Mixed workloads, which are measured after the tests of the workload. @default none */
   readonly mixes?: readonly MixedWorkload[] | undefined;
   /**
    * Number and placement of the load generators. For load generators on this machine, only the number has an effect.

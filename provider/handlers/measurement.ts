@@ -22,10 +22,7 @@ import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-
 import { openLoadGenerator } from "./load-generator";
 
 export interface MeasurementInputs extends LoadGeneratorInputs {
-  /**
-   * Named tests and the options with which they are sent. The measurement adjusts their number of keys to the
-   * deployments.
-   */
+  /** Named tests, and the options of their requests. The measurement adjusts the number of keys to the deployments. */
   readonly workload: Workload;
   /**
    * Whether to adjust numbers of connections and threads that primaries cannot share evenly. With `false`, numbers that
@@ -33,7 +30,10 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
    */
   readonly adjustLoad: boolean;
   readonly repeats: number;
-  /** Search for the capacity. It runs after all other measurements. @default no search */
+  /**
+   * Search for the highest rate at which the servers meet the objective. It runs after all other measurements.
+   * @default no search
+   */
   readonly capacity?: CapacitySearch | undefined;
   /** Absolute path of the program's current directory. This process may run in a different directory. */
   readonly directory: string;
@@ -101,8 +101,8 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
 };
 
 /**
- * The path relative to the directory, if the path is inside the directory. If the path is elsewhere, it is the absolute
- * path. A relative path keeps the state independent of the program's location.
+ * Path of a file: relative if the file is inside the directory, absolute otherwise. A relative path keeps the state
+ * independent of the program's location.
  */
 function pathFrom(directory: string, path: string): string {
   const short = relative(directory, path);

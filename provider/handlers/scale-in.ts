@@ -31,8 +31,9 @@ export interface ScaleInInputs {
 
 export interface ScaleInOutputs {
   /**
-   * Time when nodes were last emptied, ISO 8601; undefined if no nodes were emptied. A failed update that may have
-   * emptied nodes sets this time as well. A cluster with emptied nodes needs a new formation.
+   * Time when nodes last gave away all their slots (were emptied), ISO 8601; undefined if no nodes were emptied. A
+   * failed update that may have emptied nodes sets this time as well. A cluster with emptied nodes needs a new
+   * formation.
    */
   readonly emptiedAt?: string | undefined;
 }
@@ -88,8 +89,9 @@ async function openFormerNodes(
   return { deployment, absent };
 
   /**
-   * The running nodes, if the nodes that do not run have never joined: all nodes to keep run, and no running node knows
-   * a node that does not run. Undefined in all other cases. The function does not wait.
+   * The running nodes, if no other node has ever joined the cluster. This is known if all nodes to keep run, and no
+   * running node knows a node that does not run. In all other cases the result is undefined. The function does not
+   * wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;
@@ -127,7 +129,7 @@ async function keepPrimary(
   await new PrimaryMoves(kubernetes, { ...led, shape: target.shape }, password, options).keep();
 }
 
-/** Sentences about the effect of a failed primary, if Sentinels are added or removed. */
+/** Sentences for the preview of a change that adds or removes Sentinels; empty for other changes. */
 function describeSentinels(before: DeploymentReference, after: DeploymentReference): string[] {
   if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
   if ((before.sentinel === undefined) === (after.sentinel === undefined)) return [];

@@ -14,7 +14,7 @@ export function takeAttempts(values: Values): { readonly state: Values; readonly
   return { state, attempts: attempts as readonly Values[] };
 }
 
-/** The given attempts, with a new attempt at the end. */
+/** Adds the inputs of a failed update at the end of the attempts. An earlier attempt with equal inputs is removed. */
 export function addAttempt(attempts: readonly Values[], inputs: Values): readonly Values[] {
   const added = canonicalJson(inputs);
   return [...attempts.filter((each) => canonicalJson(each) !== added), inputs];

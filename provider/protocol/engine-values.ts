@@ -22,7 +22,7 @@ export interface PlainValues {
 }
 
 /**
- * Properties as plain JSON.
+ * Converts properties to plain JSON.
  * @param properties properties in the form in which Pulumi sends them; undefined if Pulumi sends no properties
  */
 export function plainValues(properties: Values | undefined): PlainValues {
@@ -37,7 +37,10 @@ export function plainValues(properties: Values | undefined): PlainValues {
   return { values, secrets };
 }
 
-/** Plain values in Pulumi's form. Properties that are undefined are left out, because JSON has no undefined. */
+/**
+ * Converts plain values to the form in which Pulumi sends them. Properties that are undefined are left out, because
+ * JSON has no undefined.
+ */
 export function engineValues(values: Values, secrets: ReadonlySet<string>): Values {
   const json = JSON.parse(JSON.stringify(values)) as Values;
   return Object.fromEntries(

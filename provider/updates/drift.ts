@@ -77,7 +77,10 @@ export async function inspectDeployment(
   }
 }
 
-/** The open slots; undefined if the verification found none, or if they cannot be read. */
+/**
+ * Slots whose migration was begun but not finished; undefined if the verification found no such slots, or if they
+ * cannot be read.
+ */
 export async function findOpenSlots(deployment: Deployment, { verdict }: Verification): Promise<OpenSlots | undefined> {
   const areOpen = verdict.assertions.some(({ id, pass }) => id === "no-moves" && !pass);
   return areOpen ? readOpenSlots(deployment).catch(() => undefined) : undefined;

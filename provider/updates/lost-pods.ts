@@ -1,6 +1,6 @@
 /**
- * Checks before a pod on a lost machine is replaced: the other servers have all data, and the old server does not work
- * with them any more.
+ * Checks whether a pod on a lost machine can be replaced: the other servers must have all data, and the old server must
+ * no longer work with them.
  */
 import { once } from "node:events";
 import { connect } from "node:net";

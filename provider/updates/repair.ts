@@ -22,9 +22,9 @@ import { hasMemory } from "./maxmemory-raise";
 /** Time limit for the verdict to pass after a repair, milliseconds. */
 const SETTLING_MS = 15_000;
 
-/** Limits of a repair that can also set settings again. */
+/** Limits of a repair, and whether the repair also restores settings. */
 export interface RepairOrder extends RepairLimits {
-  /** Whether settings that somebody changed by hand get their configured values. @default false */
+  /** Whether the repair restores the configured values of settings that somebody changed by hand. @default false */
   readonly settings?: boolean | undefined;
   /**
    * Memory limit that each pod must have before maxmemory is raised, as a Kubernetes quantity.
@@ -61,7 +61,7 @@ export async function repairDeployment(
 }
 
 /**
- * Repairs servers of any origin, as `repairDeployment` does.
+ * Repairs an open deployment on any platform, as `repairDeployment` does, but without changing disruption budgets.
  * @param shape number of primaries and replicas after the repair
  * @param skippedAssertions assertions that the verification after the repair skips. @default none
  */
@@ -81,7 +81,7 @@ export async function repairServers(
 }
 
 /**
- * Gives settings that servers take without a restart their configured values, as an update does after a refresh.
+ * Restores the configured values of settings that servers accept without a restart, as the update after a refresh does.
  * @returns the differences that it found
  */
 async function setSettingsAgain(

@@ -9,7 +9,7 @@ import { scaleSet } from "../../platforms/kubernetes/pods/scale";
 import { isLed, PrimaryMoves } from "./primary-moves";
 import type { WaitOptions } from "../../lib/progress";
 
-/** A change of a deployment. */
+/** A change of a deployment that may remove its Sentinels. */
 export interface SentinelChange {
   /** References to the deployment: as it was before the change, and as failed updates wanted it. */
   readonly former: readonly DeploymentReference[];

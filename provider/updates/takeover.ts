@@ -33,8 +33,8 @@ export interface TakeoverScene {
 }
 
 /**
- * Reads on which machines the pods are.
- * @param former machines that were read before
+ * Reads the machine of each pod.
+ * @param former result of an earlier call; a pod that is not scheduled keeps its machine from there
  * @throws Failure when this program has no permission to read pods
  */
 export async function readPodMachines(

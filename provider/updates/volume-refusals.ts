@@ -41,7 +41,7 @@ export interface ZoneChange {
   readonly gained: readonly string[];
 }
 
-/** Difference between two lists of zones. */
+/** Finds the zones that only one of two lists contains. */
 export function zoneChange(before: readonly string[], after: readonly string[]): ZoneChange {
   return {
     lost: before.filter((zone) => !after.includes(zone)),
@@ -54,7 +54,7 @@ export function zoneList(zones: readonly string[]): string {
   return `${zones.length === 1 ? "zone" : "zones"} ${zones.join(", ")}`;
 }
 
-/** Claims of the servers' StatefulSet. */
+/** The servers' StatefulSet and its template of claims, as functions for volumes expect them. */
 export function volumesOf({
   target: { namespace, statefulSet },
   storage: { template },

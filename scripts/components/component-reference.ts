@@ -22,7 +22,7 @@ its outputs: \`{ reference: \${orders.reference}, password: \${orders.password},
 only pass a \`reference\` on, and do not read it.
 `;
 
-/** The whole text of docs/components.md. */
+/** Returns the whole text of docs/components.md. */
 export function componentReference({ components, types }: ComponentModels): string {
   const taken = reachable(
     components.flatMap(({ inputs }) => inputs),

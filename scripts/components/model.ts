@@ -23,11 +23,11 @@ export interface Property extends Value {
   readonly isSecret: boolean;
 }
 
-/** Forms of a union of interfaces: the value of one property decides which other properties an object has. */
+/** Properties that depend on the value of one property, in a union of interfaces. */
 export interface Forms {
-  /** Name of the property whose value names the form. */
+  /** Name of the property whose value decides which other properties an object has. */
   readonly by: string;
-  /** Properties of each form, without the property that names the form. */
+  /** The other properties that an object has, by value of the property `by`. */
   readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
 }
 
@@ -37,7 +37,10 @@ export type NamedType =
       readonly kind: "object";
       readonly description: string;
       readonly properties: readonly Property[];
-      /** Forms of the type. @default the properties of all objects are the same */
+      /**
+       * Properties that depend on the value of one property.
+       * @default all objects of the type have the same properties
+       */
       readonly forms?: Forms | undefined;
     };
 
@@ -63,7 +66,7 @@ export function meaning({ description, shape }: Property, types: ReadonlyMap<str
   return types.get(shape.name)?.description ?? "";
 }
 
-/** Names of the types of properties, and of all types that these contain. */
+/** Names of the types of the given properties, and of all types that these types contain. */
 export function reachable(
   properties: readonly Property[],
   types: ReadonlyMap<string, NamedType>,

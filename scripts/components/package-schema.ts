@@ -80,7 +80,7 @@ function typeSpec(type: NamedType, types: ComponentModels["types"]): object {
   };
 }
 
-/** A value of an enum, with a name, because a value such as `allkeys-lru` cannot be a name in most languages. */
+/** Gives a value of an enum a name, because a value such as `allkeys-lru` cannot be a name in most languages. */
 function enumValue(value: string): object {
   const name = camelCase(value);
   return { name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`, value };

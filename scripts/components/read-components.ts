@@ -12,7 +12,7 @@ const LIST = join(ROOT, "plugin/components.ts");
 
 /**
  * Reads all components.
- * @throws Failure naming every declaration that other languages cannot express, and every one without a description
+ * @throws Failure that names every declaration that other languages cannot express, and every one without a description
  */
 export function readComponents(): ComponentModels {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {

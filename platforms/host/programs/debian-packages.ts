@@ -26,7 +26,7 @@ import { Failure, messageOf } from "../../../lib/errors";
 const run = promisify(execFile);
 const PROGRAM_TEMPLATE = join(__dirname, "unpacked-program.sh");
 
-/** A suite of a distribution that contains Valkey. */
+/** A suite of Debian or Ubuntu, such as `trixie`, that has packages of Valkey. */
 interface Suite {
   readonly suite: string;
   readonly component: string;
@@ -35,7 +35,7 @@ interface Suite {
    * reported.
    */
   readonly pinned: string | undefined;
-  /** Suite that contains the dependencies of this suite's packages, if this suite does not contain them itself. */
+  /** Name of the suite that has the dependencies of this suite's packages. @default this suite has them itself */
   readonly base?: string;
 }
 
@@ -53,7 +53,8 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
 };
 
 /**
- * A product. NAME-server and NAME-tools are its packages; NAME-server, NAME-cli and NAME-benchmark are its programs.
+ * Valkey or Redis. The packages of a product are PRODUCT-server and PRODUCT-tools. Its programs are PRODUCT-server,
+ * PRODUCT-cli and PRODUCT-benchmark.
  */
 export type Product = "valkey" | "redis";
 export const programNames = (product: Product): readonly string[] =>
@@ -213,7 +214,10 @@ function aptOptions(work: string, sources: string): string[] {
   return ["-q", ...Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`])];
 }
 
-/** Option of a source that trusts only the keyring of the distribution. Empty if there is no such keyring. */
+/**
+ * Option for the entry of a package source: apt then trusts only the keyring of the distribution. Empty if this machine
+ * does not have that keyring.
+ */
 function trust(distribution: string): string {
   const keyring = ["gpg", "pgp"]
     .map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`)
@@ -243,8 +247,8 @@ function writePrograms(tree: string, product: Product): void {
 }
 
 /**
- * Renames the complete tree to `target`, so that no incomplete tree is visible there. If a different run has unpacked
- * `target` in the meantime, that tree is used.
+ * Renames the unpacked tree to `target` when it is complete, so that no incomplete tree is visible there. If a
+ * different run has already unpacked `target`, this function uses the existing `target`.
  */
 async function moveInPlace(tree: string, target: string, product: Product): Promise<void> {
   try {

@@ -13,7 +13,9 @@ import { findPrograms, inspectPrograms } from "./programs";
 /** Pattern of an engine in a study: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
-/** Suite that contains a version, by version. A version that is not listed is expected in the newest suite. */
+/**
+ * Debian suite that has a version of an engine, by engine and version. Other versions are expected in the newest suite.
+ */
 const SUITES: Readonly<Record<string, string>> = {
   "valkey-8.0": "bookworm-backports",
   "valkey-8.1": "trixie",
@@ -117,7 +119,7 @@ function placesOf(product: Product, packages: string, others: string): [director
   return [...homes, ...onPath, ...unpacked].filter(([directory]) => existsSync(join(directory, `${product}-server`)));
 }
 
-/** Whether the programs have the wanted version. `8.1` matches any 8.1.x. */
+/** Whether the programs have the wanted version. `8.1` matches any 8.1.x; undefined matches every version. */
 function isVersion({ version }: Programs, wanted: string | undefined): boolean {
   return wanted === undefined || version === wanted || version.startsWith(`${wanted}.`);
 }

@@ -76,7 +76,9 @@ function candidates(packages: string, path: string): [directory: string, source:
   ];
 }
 
-/** The programs in a directory, or the reason why they cannot be used, as a sentence. */
+/**
+ * Inspects the programs in a directory. The result is the programs, or a sentence that says why they cannot be used.
+ */
 export async function inspectPrograms(
   directory: string,
   source: string,

@@ -1,4 +1,4 @@
-/** Compares what restored servers hold with the sets from which they were restored. */
+/** Compares the data of restored servers with the archived data from which they were restored. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { epochMs } from "../../../lib/clock";
@@ -17,10 +17,10 @@ import type { Host } from "../host";
 import type { StagedShard } from "./staging";
 import type { RestoreOptions } from "./start-restored";
 
-/** Differences of a server that are named. */
+/** Highest number of differences that the comparison of one server lists. */
 const NAMED = 100;
 
-/** The comparison of a server with the staged data of its slots. */
+/** Result of the comparison of a server with the staged data of its slots. */
 export interface ServerComparison {
   /** Name of the server's shard, such as `shard-0`. */
   readonly shard: string;
@@ -37,16 +37,20 @@ export interface Compared {
   readonly shape: RestoreShape;
   /** The keys that the deployment must have. */
   readonly keys: KeySelection;
-  /** Whether the servers have loaded the sets as they are: a library of functions can then be in only one shard. */
+  /**
+   * Whether the servers have loaded the archived data without changes. In this case, each server has only the function
+   * libraries of its own shard. Otherwise every server has the libraries of all shards.
+   */
   readonly isUnchanged: boolean;
   /** Shards of the deployment, as verification found them. */
   readonly shards: readonly Shard[];
 }
 
 /**
- * Compares database, key, type, value, TTL, TTLs of fields, consumer groups and functions. The primaries of all shards
- * are compared together, then the first replica of each shard, and so on. Keys whose TTL has passed are left out.
- * The wanted TTLs are computed from the staged data, not read from the files that the servers have loaded.
+ * Compares all keys and functions of the servers with the staged data: database, key, type, value, TTL, TTLs of fields
+ * and consumer groups. Keys whose TTL has passed are left out. The primaries of all shards are compared first, then the
+ * first replica of each shard, and so on. The expected TTLs are computed from the staged data, not read from the files
+ * that the servers have loaded.
  * @throws Failure if a server of a shard is missing
  */
 export async function compareRestored(

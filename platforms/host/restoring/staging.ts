@@ -1,6 +1,7 @@
 /**
- * Stages sets: a server for each shard, outside of the restored deployment, loads the set and writes an RDB file with the
- * data of its instant. Data of a different shape are made from these files, and restored servers are compared with them.
+ * Stages archived data: for each shard of the archive, a separate server loads the archived data and writes an RDB file
+ * with the data of the restored time. Deployments of a different shape are made from these files, and restored servers
+ * are compared with them.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -19,11 +20,11 @@ import { awaitLoaded, loadingSettings, neededDatabases } from "./start-restored"
 /** Longest time for a server to write its RDB file, milliseconds. */
 const SAVE_MS = 12 * 3_600_000;
 
-/** The data of a shard of the archive at its instant. */
+/** The archived data of one shard, as an RDB file. */
 export interface StagedShard {
   readonly name: string;
   readonly ranges: readonly SlotRange[];
-  /** The instant, milliseconds since the epoch. */
+  /** Restored time: the file has the data of this time, milliseconds since the epoch. */
   readonly at: number;
   /** Path of the RDB file. */
   readonly file: string;
@@ -32,9 +33,9 @@ export interface StagedShard {
 }
 
 /**
- * Stages the set of each shard, one after the other.
- * @param ttl the rule for TTLs. Its time ends when all sets are staged
- * @throws Failure for a set that cannot be loaded; the signal's reason
+ * Stages the archived data of each shard, one shard after the other.
+ * @param ttl rule for TTLs. With the rule `remaining`, keys have their TTL of the restored time when this function ends
+ * @throws Failure when the data of a shard cannot be loaded; the signal's reason
  */
 export async function stageSets(
   host: Host,
@@ -53,7 +54,11 @@ export async function stageSets(
   return staged.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, now) }));
 }
 
-/** The server is a replica without a primary, because a replica does not remove keys whose TTL has passed. */
+/**
+ * Stages the archived data of one shard. The server is a replica without a primary, because a replica does not remove
+ * keys whose TTL has passed.
+ * @returns path of the RDB file
+ */
 async function stage(host: Host, restore: Restore, index: number, { signal }: RestoreOptions): Promise<string> {
   const shard = restore.shards[index];
   if (shard === undefined) throw new Error(`there is no shard ${index}`);

@@ -16,11 +16,11 @@ import type { RestoreOptions } from "./start-restored";
 import { DEFAULT_DATABASES, RESTORED, awaitLoaded, giveSlots, restoredPlan } from "./start-restored";
 
 /**
- * Writes the staged keys into the data directory of the primary that has their slots.
+ * Writes each staged key into the data directory of the primary that will serve the key's slot.
  * @param options.keys the keys that are written
  * @returns the plan of the deployment
  * @throws BadInput if keys do not fit into the deployment, or if no key matches a pattern; then no server of the
- * deployment has started
+ *   deployment has started
  * @throws the errors of `splitRdbs`
  */
 export async function writeReshaped(
@@ -61,12 +61,12 @@ export async function startReshaped(host: Host, plan: HostDeploymentPlan, signal
   return deployment;
 }
 
-/** A problem for each pattern that no key has matched. */
+/** A sentence for each pattern of `--keys` that did not match any key. */
 export function unmatchedProblems({ unmatched }: KeySelection): string[] {
   return unmatched.map((pattern) => `--keys: at the restored time, no key matches ${JSON.stringify(pattern)}`);
 }
 
-/** The bytes of a file, until the signal. */
+/** Yields the bytes of a file in pieces. @throws the signal's reason when the signal is aborted */
 async function* interruptible(file: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
   for await (const piece of readFileInPieces(file)) {
     signal.throwIfAborted();

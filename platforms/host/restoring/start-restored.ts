@@ -19,7 +19,10 @@ import type { Host } from "../host";
 
 /** Name of the deployment that a restore creates. */
 export const RESTORED = "restored";
-/** Number of databases of a server with default settings. In cluster mode, a server has one. */
+/**
+ * Number of databases of a server with default settings, if the server is not in cluster mode. In cluster mode, a
+ * server has one database.
+ */
 export const DEFAULT_DATABASES = 16;
 const ZONES = ["a", "b", "c"] as const;
 /** Time limit for a server to load its data, milliseconds. */
@@ -46,8 +49,8 @@ export function restoredPlan(
 }
 
 /**
- * Number of databases that the restored servers need: as many as the archived servers had, or more if a set has data in
- * a database with a higher number. Pure.
+ * Number of databases that the restored servers need: as many as the archived servers had, or more if the archived data
+ * of a shard are in a database with a higher number. Pure.
  */
 export function neededDatabases({ period, shards }: Pick<Restore, "period" | "shards">): number {
   const usual = modeOf(period) === "cluster" ? 1 : DEFAULT_DATABASES;
@@ -58,7 +61,7 @@ function highestDatabase({ base, increments }: ArchiveSet): number {
   return increments.reduce((highest, { database }) => Math.max(highest, database), base.database);
 }
 
-/** Settings of a server that loads the data directory that `materialize` makes. */
+/** Settings with which a server loads the data directory that `materialize` makes. */
 export function loadingSettings(databases: number, isCluster: boolean): ServerSettings {
   return {
     save: "",
@@ -71,9 +74,9 @@ export function loadingSettings(databases: number, isCluster: boolean): ServerSe
 }
 
 /**
- * Restores the shape of the archive: writes the data of each shard into the directory of its server, starts the servers, and waits until they have loaded
- * their data. The servers do not know each other yet.
- * @throws Failure for a damaged set and for a server that cannot load its data; the signal's reason
+ * Restores a deployment with the shape of the archive: writes the data of each shard into the directory of its server,
+ * starts the servers, and waits until they have loaded their data. The servers do not know each other yet.
+ * @throws Failure when archived data are damaged, or when a server cannot load its data; the signal's reason
  */
 export async function startRestored(
   host: Host,
@@ -93,7 +96,10 @@ export async function startRestored(
   return deployment;
 }
 
-/** Waits until all servers have loaded their data. @throws Failure if a server refused commands of its set */
+/**
+ * Waits until all servers have loaded their data.
+ * @throws Failure if a server refused commands while it loaded its data
+ */
 export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): Promise<void> {
   const loaded = async (): Promise<boolean> => {
     for (const node of deployment.nodes) {
@@ -124,8 +130,8 @@ export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): 
 }
 
 /**
- * Reason why a server that has loaded its set lacks data of the set; undefined if it has all data. A server that
- * refuses a command of an append-only file continues, and counts the refused commands. Pure.
+ * Reason why a server has not loaded all of its data; undefined if it has loaded all. A server that refuses a command
+ * of an append-only file goes on, and counts the refused commands. Pure.
  * @param stats reply to INFO stats
  */
 export function loadingProblem(server: string, stats: string): string | undefined {
@@ -136,8 +142,8 @@ export function loadingProblem(server: string, stats: string): string | undefine
 }
 
 /**
- * Writes the file `nodes.conf` of a new node that serves slots. Without it, a node would serve only the slots of its
- * keys.
+ * Writes the file `nodes.conf`, which tells a new node which slots it serves. Without this file, the node would serve
+ * only the slots of its keys.
  */
 export function giveSlots(directory: string, slots: string): void {
   const id = randomBytes(20).toString("hex");

@@ -1,5 +1,5 @@
 /**
- * The overlap Secret. While two passwords are valid, pods read it in addition to the deployment's own Secret.
+ * The overlap Secret. While two passwords are valid, pods read this Secret in addition to the deployment's own Secret.
  *
  * The overlap Secret contains a file that replaces the file with the same name in the deployment's Secret. With this
  * file, a server that restarts accepts both passwords. The deployment's Secret contains only the new password.
@@ -14,7 +14,7 @@ import { openPortForward } from "../api/port-forward";
 
 const RELOAD_TIMEOUT_MS = 10_000;
 
-/** Creates or replaces the Secret. @param users text of the users' file */
+/** Creates or replaces the overlap Secret of a deployment. @param users text of the users' file */
 export async function publishOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -36,7 +36,10 @@ export async function publishOverlap(
   );
 }
 
-/** Whether the Secret exists. While it exists, servers that restart may accept an old password as well. */
+/**
+ * Whether the overlap Secret of a deployment exists. While it exists, servers that restart may accept an old password
+ * too.
+ */
 export async function overlapExists(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -47,7 +50,7 @@ export async function overlapExists(
   return (await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ name, namespace }))) !== undefined;
 }
 
-/** Deletes the Secret. Does nothing if it does not exist. */
+/** Deletes the overlap Secret of a deployment. Does nothing if this Secret does not exist. */
 export async function removeOverlap(
   kubernetes: KubernetesClient,
   namespace: string,

@@ -32,7 +32,9 @@ export interface LeadPlace {
 
 const ANNOTATION = "valkey/primary";
 
-/** Key of the ConfigMap, and name of the file that pods read. */
+/**
+ * Key in the ConfigMap whose value is the name of the primary's pod. Pods read this value from a file of the same name.
+ */
 export const DESIGNATED_KEY = "pod";
 
 /**
@@ -44,8 +46,8 @@ export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labe
 }
 
 /**
- * Name of the designated pod. Servers without Sentinels consider it the primary. Undefined if the ConfigMap does not
- * exist.
+ * Name of the pod that the ConfigMap designates as the primary; undefined if the ConfigMap does not exist. Servers
+ * without Sentinels consider the designated pod the primary.
  */
 export async function designatedPod(
   kubernetes: KubernetesClient,
@@ -100,9 +102,9 @@ export async function leadClients(
 }
 
 /**
- * Designates a pod. Servers without Sentinels consider it the primary when they start. This function also annotates
- * running pods, so that their kubelets soon read the changed ConfigMap. Without the annotation, kubelets read it only
- * after about a minute.
+ * Designates a pod as the primary in the ConfigMap, which servers without Sentinels read when they start. This function
+ * also annotates running pods, so that their kubelets soon read the changed ConfigMap. Without the annotation, kubelets
+ * read it only after about a minute.
  * @throws Failure when the ConfigMap does not exist, or this program has no permission to change it
  */
 export async function designate(

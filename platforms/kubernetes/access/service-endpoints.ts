@@ -75,7 +75,10 @@ function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Logs in through a proxy. The login expects the name of the Service in the certificate, as clients do. */
+/**
+ * Logs in through a proxy, and reads the run ID of the server to which the proxy routes. With TLS, the certificate must
+ * contain the name of the Service, as clients expect.
+ */
 async function serverBehind(
   kubernetes: KubernetesClient,
   { namespace, port, access, clusterDomain = CLUSTER_DOMAIN, isDirect = false }: ClientWaysPlan,

@@ -15,7 +15,7 @@ type SecretData = Readonly<Record<string, string>>;
 export type TlsSecretLook =
   { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly data: SecretData };
 
-/** Reads the Secret. @returns `unreadable` if the permission to read it is missing */
+/** Reads the Secret with the TLS files. @returns `unreadable` if the permission to read it is missing */
 export async function readTlsSecret(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -33,7 +33,7 @@ export async function readTlsSecret(
   }
 }
 
-/** Text under a key; empty if the key is missing. */
+/** Value of a key of a Secret, decoded from base64; empty if the key is missing. */
 export function pemOf(data: SecretData, key: Key): string {
   return Buffer.from(data[key] ?? "", "base64").toString();
 }

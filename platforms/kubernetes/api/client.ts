@@ -40,7 +40,7 @@ const ANSWER_TIMEOUT_MS = 15_000;
 
 type Library = typeof ClientLibrary;
 
-/** The APIs that this project uses, and requests whose errors tell the user what to do. */
+/** Client with the Kubernetes APIs that this project uses. Its methods throw errors that tell the user what to do. */
 export class KubernetesClient implements ApiServer {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
@@ -51,7 +51,10 @@ export class KubernetesClient implements ApiServer {
   readonly discovery: DiscoveryV1Api;
   readonly policy: PolicyV1Api;
   readonly coordination: CoordinationV1Api;
-  /** Option of a patch for server-side apply: the patch is the wanted object, which is created if it does not exist. */
+  /**
+   * Option for patch requests: the API server applies the object (server-side apply), and creates it if it does not
+   * exist.
+   */
   readonly serverSideApply: ConfigurationOptions;
 
   private constructor(
@@ -91,8 +94,9 @@ export class KubernetesClient implements ApiServer {
   }
 
   /**
-   * The result of a request.
+   * Awaits the answer to a request.
    * @param doing description of the request for messages, such as `reading the pods of namespace x`
+   * @returns the answer
    * @throws Failure that says what to do
    */
   async call<T>(doing: string, answer: Promise<T>): Promise<T> {
@@ -103,7 +107,7 @@ export class KubernetesClient implements ApiServer {
     }
   }
 
-  /** The result of a request, as `call` returns it; undefined if the object does not exist. */
+  /** Awaits the answer to a request, as `call` does. @returns the answer; undefined if the object does not exist */
   async find<T>(doing: string, answer: Promise<T>): Promise<T | undefined> {
     const known = answer.catch((error: unknown) => {
       if (statusInError(error)?.code === 404) return undefined;
@@ -113,7 +117,7 @@ export class KubernetesClient implements ApiServer {
   }
 }
 
-/** The library's configuration, with a time limit for requests. */
+/** Configuration of the client library, with a time limit for requests. */
 function configurationOf(library: Library, config: KubeConfig, server: string): Configuration {
   return library.createConfiguration({
     baseServer: new library.ServerConfiguration(server, {}),

@@ -29,7 +29,7 @@ export interface LeaseName {
 /** Annotations of a Lease, by key. They stay when the holder changes. */
 export type LeaseNotes = Readonly<Record<string, string>>;
 
-/** A Lease, for one process that wants to hold it. */
+/** A Lease, as one process sees it. The process can take, renew and free the Lease. */
 export class Lease {
   /** The last renewal by another holder, and the time at which this process first saw this renewal. */
   #foreign: { readonly renewal: string; readonly seenAt: number } | undefined;
@@ -84,8 +84,8 @@ export class Lease {
    * Renews an existing Lease. A missing Lease is not created, because a Lease that was deleted together with its
    * service account must not come back.
    * @returns the other holder, or that the Lease is gone; undefined if this process holds the Lease
-   * @throws the errors of `acquire`; Failure when the Lease changed meanwhile, perhaps because this process wrote a
-   *   note
+   * @throws the errors of `acquire`; Failure when the Lease changed meanwhile, perhaps because this process wrote an
+   *   annotation
    */
   async renew(): Promise<{ readonly other: string } | "gone" | undefined> {
     const found = await this.#read();
@@ -238,7 +238,7 @@ export class Lease {
 }
 
 /**
- * Identity of the service account that owns a Lease; undefined if there is no such account.
+ * UID of the service account that owns a Lease and has the same name; undefined if this account does not exist.
  * @throws Failure when the API server does not answer, or the permission is missing
  */
 export async function serviceAccountUid(

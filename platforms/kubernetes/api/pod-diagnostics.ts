@@ -12,7 +12,7 @@ import { listNames } from "../../../valkey/verification/assertion";
 export interface PodEvidence {
   readonly namespace: string;
   readonly wanted: number;
-  /** Advice for pods that cannot be scheduled, as an alternative to more machines. */
+  /** Advice for the user if pods cannot be scheduled, other than to add machines. */
   readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
   /** Volume claims of the pods. */
@@ -21,7 +21,7 @@ export interface PodEvidence {
   readonly events: readonly CoreV1Event[];
   /** Names of storage classes; undefined if this program has no permission to read them. */
   readonly storageClasses: readonly string[] | undefined;
-  /** Last lines of the log of a container that keeps exiting, by pod. */
+  /** Last log lines of containers that keep exiting, by name of the pod. */
   readonly lastWords: ReadonlyMap<string, string>;
 }
 
@@ -96,7 +96,7 @@ function diagnosePod(pod: V1Pod, seen: PodEvidence): PodDiagnostic[] {
   );
 }
 
-/** The scheduler's message, and what to do about it. */
+/** A sentence with the scheduler's message and with advice. @param otherwise advice other than to add machines */
 function unschedulable(message: string, otherwise: string | undefined): string {
   // The end of the message is about preemption, which never helps here. So it is removed.
   const said = message
@@ -215,7 +215,7 @@ function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvi
   });
 }
 
-/** Causes why a StatefulSet or a Job could not create its pods. */
+/** Reasons why a StatefulSet or a Job could not create its pods. */
 function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): PodDiagnostic[] {
   const missing = wanted - pods.length;
   if (missing <= 0) return [];
@@ -239,7 +239,10 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }
 
-/** The last warning event of an object. */
+/**
+ * Reason and message of the last warning event of an object; undefined if it has none.
+ * @param name name of the object
+ */
 export function lastWarningEvent(events: readonly CoreV1Event[], name: string): string | undefined {
   const event = events.findLast((each) => each.involvedObject.name === name && each.type === "Warning");
   return event === undefined ? undefined : `${event.reason ?? "warning"}: ${event.message ?? ""}`;

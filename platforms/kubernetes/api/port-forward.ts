@@ -84,7 +84,9 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
 }
 
 class PortForward extends Duplex {
-  /** Channels whose first frame has arrived. */
+  /**
+   * Numbers of the channels whose first frame has arrived. Only the first frame of a channel contains the port number.
+   */
   readonly #announced = new Set<number>();
   readonly #keepAlive: NodeJS.Timeout;
 
@@ -146,7 +148,7 @@ class PortForward extends Duplex {
   }
 }
 
-/** A short form of the kubelet's error. */
+/** Shortens the kubelet's error to one sentence for a message. */
 function whyIn(text: string, { pod, port }: PodPort): string {
   if (/connection refused/i.test(text)) return `nothing listens on port ${port} of ${pod} yet`;
   return `the port-forward to ${pod} broke: ${messageOf(text).trim()}`;

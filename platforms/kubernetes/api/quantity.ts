@@ -15,7 +15,7 @@ const FACTORS: Readonly<Record<string, number>> = {
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = ["k", "M", "G", "T", "P", "E"];
 
-/** Value of a quantity: `500m` is 0.5, `1Ki` is 1024, `1e3` is 1000. NaN for other texts. */
+/** Parses a quantity to a number: `500m` is 0.5, `1Ki` is 1024, `1e3` is 1000. NaN for other texts. */
 export function parseQuantity(text: string): number {
   const [, number = "", suffix = ""] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([A-Za-z]*)$/.exec(text) ?? [];
   const power = BINARY.indexOf(suffix);

@@ -11,7 +11,7 @@ import type { RequestContext, SecurityAuthentication } from "@kubernetes/client-
  */
 const UNUSED_MS = 5_000;
 
-/** Authenticates requests as a given method does, and lets them share connections. */
+/** Authenticates requests by the given method of authentication, and lets the requests share connections. */
 export class SharedAgent implements SecurityAuthentication {
   #agent: Agent | undefined;
   /** Credentials and certificates of the shared agent, as one text. */

@@ -87,7 +87,9 @@ async function isAllowed(
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 
-/** The answer; null if the object does not exist, undefined if this program may not read it. */
+/**
+ * The answer to a request; null if the object does not exist, undefined if the request fails for a different reason.
+ */
 async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
   try {
     return await answer;

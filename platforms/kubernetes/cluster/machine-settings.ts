@@ -1,4 +1,7 @@
-/** Machine settings as containers see them. A script in the container and the labels of the Node provide them. */
+/**
+ * Reads the settings of machines as containers see them: a script in a container reads them, and the Node's labels add
+ * the result of the boot script.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Semaphore } from "../../../lib/semaphore";
@@ -33,8 +36,8 @@ export class MachineSettingsReader {
 
   /**
    * Reads the settings of a container's machine.
-   * @param key key of the container. Only one of the containers with the same key is asked. @default namespace and name
-   *   of the pod
+   * @param key key under which the settings are stored: of all containers with the same key, only the first one is
+   *   asked. @default namespace and name of the pod
    * @throws Failure when the container or its machine cannot be read
    */
   read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {

@@ -1,6 +1,5 @@
 /**
- * Places of pods: the machine of each pod, and the ties of its volumes to machines. Also deletes a pod of a lost
- * machine.
+ * Finds the machine of each pod, and the machines that can use the pod's volumes. Also deletes a pod of a lost machine.
  */
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -13,7 +12,7 @@ import { volumeTie } from "./volume-ties";
 import { listAllPods } from "../pods/running-pods";
 import { isPodReady } from "../pods/await-rollout";
 
-/** A claim of a pod, and the tie of its volume. */
+/** A volume claim of a pod, and which machines can use its volume (`tie`). */
 export interface PlacedClaim {
   readonly name: string;
   readonly uid: string;
@@ -23,13 +22,18 @@ export interface PlacedClaim {
 export interface PodPlace {
   readonly name: string;
   readonly uid: string;
-  /** Machine of the pod. If the pod is not scheduled yet, this is the only machine that can use the pod's volume. */
+  /**
+   * Machine of the pod. For a pod that is not scheduled yet, it is the only machine that can use the pod's volume, or
+   * undefined if no single machine is known.
+   */
   readonly machine: string | undefined;
   /** Address of the pod. */
   readonly address: string | undefined;
   /** Whether the pod is ready and is not being deleted. */
   readonly isReady: boolean;
-  /** Claims that are bound to a volume. */
+  /**
+   * Claims of the pod that are bound to a volume; empty if the pod is ready, because only other pods may be replaced.
+   */
   readonly claims: readonly PlacedClaim[];
 }
 
@@ -95,7 +99,7 @@ async function claimsOf(
  * Deletes claims whose volumes are on a lost machine, and then the pod, without waiting for the kubelet of the machine.
  * The StatefulSet creates both again. The claims are deleted first: a new pod would otherwise use the old claim, and
  * could never start. If this function is killed between the two deletions, the pod is still there, and the next call
- * completes the work. The identities of the objects are preconditions, so a newer pod of the same name stays.
+ * completes the work. A newer pod or claim of the same name stays, because each deletion requires the known UID.
  */
 export async function deleteLostPod(
   kubernetes: KubernetesClient,

@@ -153,8 +153,8 @@ function runnerProblems(
 }
 
 /**
- * Highest possible number of machines without servers, for load generators. The assumption is that each zone places its
- * share of the servers on as few machines as possible.
+ * Highest possible number of machines that stay free for load generators. The servers are assumed to be spread evenly
+ * over the zones, each on a machine of its own.
  */
 function freeMachines(
   { nodes }: ServerRequirements,

@@ -22,7 +22,7 @@ const MACHINE_LABEL = /\/(hostname|node|nodename|node-name)$/i;
 const ATTACHER = /^external-attacher\//;
 const ONE_MACHINE_MODES: ReadonlySet<string> = new Set(["ReadWriteOnce", "ReadWriteOncePod"]);
 
-/** Tie of a volume. @param machines all machines that exist */
+/** Finds which machines can use a volume. @param machines all machines that exist */
 export function volumeTie({ metadata, spec }: Plain<V1PersistentVolume>, machines: readonly MachineState[]): VolumeTie {
   const names = new Set(
     (spec?.nodeAffinity?.required?.nodeSelectorTerms ?? []).map((term): string | undefined => {

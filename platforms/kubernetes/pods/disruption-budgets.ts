@@ -67,7 +67,10 @@ export async function evictOneOfEach(
   await select(kubernetes, budget, specOf(first));
 }
 
-/** Budget of one group. Kubernetes deletes it together with the deployment's own budget, which is its owner. */
+/**
+ * Budget of one group of pods. Kubernetes deletes this budget together with the deployment's own budget, which is its
+ * owner.
+ */
 function groupBudget(
   { metadata }: V1PodDisruptionBudget,
   { namespace, name }: BudgetName,

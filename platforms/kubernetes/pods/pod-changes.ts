@@ -21,7 +21,7 @@ interface WatchedSet {
 }
 
 export class PodChanges {
-  /** The known state of each pod, by its identity. */
+  /** Last seen state of each pod, by UID of the pod. */
   readonly #known = new Map<string, string>();
   #hasChanged = false;
   #wake: (() => void) | undefined;
@@ -36,7 +36,7 @@ export class PodChanges {
 
   /**
    * Watches the pods of a StatefulSet until the signal is aborted. The API server may be unreachable for a time.
-   * @param log prints a line: why the pods cannot be watched
+   * @param log called with the reason, as one line, when the pods cannot be watched
    */
   static watch(
     kubernetes: KubernetesClient,

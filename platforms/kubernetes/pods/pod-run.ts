@@ -103,7 +103,7 @@ async function awaitEnd(
 }
 
 /**
- * The result of a pod.
+ * Reads the result of a pod.
  * @returns text that the container wrote; undefined while the pod runs
  * @throws Failure when the pod failed
  */

@@ -25,7 +25,7 @@ export interface ExpectedPods {
   readonly count: number;
   /** Name of the container that must run. @default each pod's first container */
   readonly container?: string | undefined;
-  /** Advice for pods that cannot be scheduled, as an alternative to more machines. */
+  /** Advice for the user if pods cannot be scheduled, other than to add machines. */
   readonly otherwise?: string | undefined;
 }
 
@@ -247,8 +247,8 @@ function matches(labels: Labels, selector: Labels): boolean {
 }
 
 /**
- * Name of the Job, from the labels of the pods. It is known even if the Job could not create a pod. Empty if there is
- * no Job.
+ * Name of the Job in the labels of its pods, as a list. The name is known even if the Job could not create a pod. The
+ * list is empty if the labels do not name a Job.
  */
 function jobIn(labels: Labels): string[] {
   const job = labels["batch.kubernetes.io/job-name"];
@@ -261,7 +261,7 @@ function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
   return [...events].sort((a, b) => at(a) - at(b));
 }
 
-/** The last log lines of a pod's previous container, by pod, for containers that keep exiting. */
+/** Last log lines of containers that keep exiting, by name of the pod. They are from the container's previous run. */
 async function readLastWords(
   kubernetes: KubernetesClient,
   namespace: string,

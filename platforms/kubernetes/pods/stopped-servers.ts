@@ -10,7 +10,7 @@ export interface ServerEvidence {
   /** Names of all pods that the StatefulSet should have. */
   readonly names: readonly string[];
   readonly machines: readonly V1Node[];
-  /** Machines that this process has seen. */
+  /** Last known machine of each pod, by name of the pod. */
   readonly lastMachines: LastMachines;
 }
 
@@ -22,9 +22,9 @@ export interface StoppedServers {
 }
 
 /**
- * Updates the last known machine of each pod from a new list of pods. A pod that is not scheduled keeps the machine on
- * which it ran before, because Kubernetes deletes the pods of machines that are gone, and the new pods may wait for their
- * volumes.
+ * Updates the last known machine of each pod from a new list of pods. If a pod is not scheduled, its last known machine
+ * stays in the result. This is needed because Kubernetes deletes the pods of machines that are gone, and the new pods
+ * may wait for their volumes.
  */
 export function rememberPodMachines(former: LastMachines, pods: readonly V1Pod[]): LastMachines {
   const seen = pods.flatMap((pod): [string, string][] =>

@@ -22,8 +22,8 @@ export interface AllowedZones {
   readonly container: string;
   readonly zones: readonly string[];
   /**
-   * Whether zones were added. Until nodes have moved to the new zones, the scheduler starts no pod in a zone that
-   * already has more pods than another zone.
+   * Whether the deployment got new zones. Until nodes have moved to the new zones, the scheduler starts no pod in a
+   * zone that already has more pods than a different zone.
    */
   readonly added: boolean;
 }

@@ -4,7 +4,10 @@ import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import type { StatefulSetName } from "./statefulset-volumes";
 
-/** Keys of the ConfigMap: the StatefulSet, and the field manager that may change it without a conflict. */
+/**
+ * Keys of the ConfigMap. Their values are the StatefulSet, and the name and operation of the field manager that may
+ * change it without a conflict.
+ */
 export const OBJECT = "statefulset.json";
 export const MANAGER = "manager";
 export const OPERATION = "operation";
@@ -22,7 +25,7 @@ export function findCopy(
   );
 }
 
-/** The StatefulSet in the copy. */
+/** The StatefulSet that a ConfigMap contains as a copy. */
 export function copiedSet({ data }: V1ConfigMap): Plain<V1StatefulSet> {
   return JSON.parse(data?.[OBJECT] ?? "{}") as Plain<V1StatefulSet>;
 }

@@ -127,7 +127,10 @@ export async function growVolumes(
   );
 }
 
-/** Progress as text. A driver that cannot grow a mounted file system grows it at the next start of the pod. */
+/**
+ * Sentence about volumes that have not grown yet. Some drivers cannot grow a mounted file system, and grow it when the
+ * pod starts again.
+ */
 function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
   const pending = claims.filter(({ status }) =>
     status?.conditions?.some(({ type, status: is }) => type === "FileSystemResizePending" && is === "True"),

@@ -39,7 +39,7 @@ export interface DeploymentVerificationInputs {
 }
 
 export interface DeploymentVerificationOutputs {
-  /** The topology as found, with every assertion of the verdict. */
+  /** Topology that the verification found, with every assertion of the verdict. */
   readonly topology: TopologyRecord;
   /**
    * Data that the last `pulumi up` found. The next `pulumi up` compares this data with the data that exists at that
