@@ -155,8 +155,8 @@ export class ValkeyProvider implements provider.Provider {
   }
 
   /**
-   * Result of a handler's work. If the update is cancelled and the handler does not finish in time, the provider
-   * abandons the handler. The next update continues from the state that the handler leaves behind.
+   * Waits for a handler's work, and returns its result. If the update is cancelled and the handler does not finish in
+   * time, the provider abandons the handler. The next update continues from the state that the handler leaves behind.
    * @throws the error of the work, or the reason of the cancellation
    */
   async #untilCancelled<T>(work: Promise<T>): Promise<T> {

@@ -41,7 +41,7 @@ function record(path: string, effect: SideEffect): void {
   replaceFile(file, JSON.stringify(effect));
 }
 
-/** Reason why zones cannot be partitioned on this machine; undefined if they can. */
+/** Reason why faults cannot cut the network between zones on this machine; undefined if they can. */
 export function unmetPartitionPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, to partition loopback addresses";
   if (process.getuid?.() !== 0) return "needs root, for iptables";
@@ -166,7 +166,10 @@ async function unmount(path: string): Promise<void> {
   if (!(await holdsInTime(isUnmounted, { timeoutMs: RELEASE_MS }))) throw failure;
 }
 
-/** Removes a rule. The rule may exist several times, or not at all. @throws Failure when the rule may still exist */
+/**
+ * Removes an iptables rule. The rule may exist several times, or not at all.
+ * @throws Failure when the rule may still exist
+ */
 async function removeRules(rule: PartitionRule): Promise<void> {
   while (await system("iptables", ["-w", "5", "-D", "INPUT", ...ruleArguments(rule)], NO_SUCH_RULE));
 }

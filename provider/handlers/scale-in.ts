@@ -54,9 +54,9 @@ function nodeNames(target: DeploymentReference): string[] {
 }
 
 /**
- * Opens the nodes of the former shape, and waits for them, because the nodes to remove must hand over their slots. A
- * node to remove that no member of the cluster knows has never joined, so the function does not wait for it. A node to
- * remove that does not run in time may still be removed if the other nodes have all slots.
+ * Opens the nodes of the former shape. The function waits until the nodes run, because nodes to remove must hand over
+ * their slots. It does not wait for nodes to remove that no member of the cluster knows, because they have never
+ * joined. A node to remove that does not run in time may still be removed if the other nodes have all slots.
  * @throws Failure if a node to keep does not run, or if a node that does not run has slots
  */
 async function openFormerNodes(
@@ -89,9 +89,9 @@ async function openFormerNodes(
   return { deployment, absent };
 
   /**
-   * The running nodes, if no other node has ever joined the cluster. This is known if all nodes to keep run, and no
-   * running node knows a node that does not run. In all other cases the result is undefined. The function does not
-   * wait.
+   * The running nodes, if some nodes do not run and none of these has ever joined the cluster. This is known if all
+   * nodes to keep run, and no running node knows a node that does not run. In all other cases the result is undefined.
+   * The function does not wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;

@@ -83,8 +83,8 @@ async function setOnNodes(
 }
 
 /**
- * The refusal to change `appendonly`. If a server missed this change, it would start with an outdated file or without a
- * file, and its replicas would copy its data.
+ * Failure that refuses a change of `appendonly`. If a server missed this change, it would start with an outdated file
+ * or without a file, and its replicas would copy its data.
  */
 function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(

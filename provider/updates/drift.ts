@@ -38,7 +38,7 @@ export interface InspectionOptions {
   readonly former?: SeenData | undefined;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
   readonly timeoutMs?: number | undefined;
-  /** Whether the open slots are read, so that the caller can decide about a repair. @default false */
+  /** Whether to read the slots whose migration is not finished. A repair needs them. @default false */
   readonly forRepair?: boolean | undefined;
   /** Client of the API server of a deployment on Kubernetes. @default a new client */
   readonly kubernetes?: KubernetesClient | undefined;
@@ -87,9 +87,9 @@ export async function findOpenSlots(deployment: Deployment, { verdict }: Verific
 }
 
 /**
- * Drift of a cluster if failovers have left one zone with more primaries than it would have in an even spread. Such a
- * cluster passes verification. But if that zone fails, too few primaries may be left to elect new primaries. The next
- * formation moves primaries back.
+ * Finds drift that failovers left in a cluster: one zone has more primaries than in an even spread. Such a cluster
+ * passes verification. But if that zone fails, too few primaries may be left to elect new primaries. The next formation
+ * moves primaries back.
  */
 function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string[] {
   if (facts.mode !== "cluster") return [];

@@ -1,7 +1,7 @@
 /**
- * Nodes that come back without their data during a roll-out. Such a node has no volume, or it gets a new volume because
- * the former volume is in a zone that the deployment leaves. The roll-out continues with the next node after the empty
- * node has copied its data again.
+ * Repair of nodes that come back without their data during a roll-out. Such a node has no volume, or its former volume
+ * is in a zone that is removed from the deployment. The roll-out continues with the next node after the empty node has
+ * copied its data again.
  */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../lib/errors";
@@ -34,8 +34,8 @@ export interface EmptyNodesPlan {
 }
 
 /**
- * Deletes volumes in zones that the deployment leaves, and adds nodes that came back empty to the cluster again. Both
- * happen only while the other nodes have all data.
+ * Deletes volumes in zones that are removed from the deployment, and adds nodes that came back empty to the cluster
+ * again. Both happen only while the other nodes have all data.
  */
 export class EmptyNodeRepair {
   readonly #added: boolean;

@@ -1,4 +1,4 @@
-/** Whether running nodes have enough memory for a higher maxmemory. */
+/** Checks whether running nodes have enough memory for a higher maxmemory. */
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";

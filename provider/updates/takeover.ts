@@ -1,4 +1,7 @@
-/** Takeovers of shards whose primaries are lost for good, and that cannot elect a replica themselves. */
+/**
+ * Makes a replica the primary of a shard (takeover). The shard has lost its primary for good, and cannot elect a
+ * replica itself.
+ */
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
 import type { KubernetesReference } from "../../platforms/deployment-reference";

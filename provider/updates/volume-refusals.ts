@@ -35,13 +35,16 @@ export interface StoredDeployment {
   readonly storage: StorageRequest;
 }
 
-/** Zones that a deployment leaves, and zones that are new. */
+/** Zones that a change removes from a deployment (`lost`), and zones that it adds (`gained`). */
 export interface ZoneChange {
   readonly lost: readonly string[];
   readonly gained: readonly string[];
 }
 
-/** Finds the zones that only one of two lists contains. */
+/**
+ * Finds the zones that are only in the first of two lists (`lost`), and the zones that are only in the second
+ * (`gained`).
+ */
 export function zoneChange(before: readonly string[], after: readonly string[]): ZoneChange {
   return {
     lost: before.filter((zone) => !after.includes(zone)),

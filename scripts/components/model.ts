@@ -47,7 +47,7 @@ export type NamedType =
 export interface ComponentModel {
   readonly name: string;
   readonly description: string;
-  /** Example in TypeScript. */
+  /** Example of the component's use, in TypeScript. */
   readonly example: string;
   /** Path, in the repository, of the file that declares the component. */
   readonly path: string;

@@ -1,4 +1,4 @@
-/** Restores staged data into a deployment of any shape and mode. */
+/** Restores staged data, which are RDB files of the archive's shards, into a deployment of any shape and mode. */
 import { BadInput } from "../../../lib/errors";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import type { KeySelection } from "../../../valkey/archive/key-selection";
@@ -54,7 +54,9 @@ export async function writeReshaped(
   return restoredPlan(shape, replicas, Math.max(usual, ...databases.map((database) => database + 1)));
 }
 
-/** Starts the servers of the plan, and waits until they have loaded their data. They do not know each other yet. */
+/**
+ * Starts the servers of the plan, and waits until they have loaded their data. The servers do not know each other yet.
+ */
 export async function startReshaped(host: Host, plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
   const deployment = await host.start(plan, signal);
   await awaitLoaded(deployment, signal);

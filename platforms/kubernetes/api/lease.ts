@@ -31,7 +31,7 @@ export type LeaseNotes = Readonly<Record<string, string>>;
 
 /** A Lease, as one process sees it. The process can take, renew and free the Lease. */
 export class Lease {
-  /** The last renewal by another holder, and the time at which this process first saw this renewal. */
+  /** The last renewal by a different process, and the time at which this process first saw that renewal. */
   #foreign: { readonly renewal: string; readonly seenAt: number } | undefined;
   #notes: LeaseNotes = {};
 

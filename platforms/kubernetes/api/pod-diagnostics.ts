@@ -53,7 +53,10 @@ export function formatDiagnostic({ names, cause }: PodDiagnostic): string {
   return `${listNames(names)}: ${cause}`;
 }
 
-/** Whether a pod's container runs and the pod has an address. @param container @default the pod's first container */
+/**
+ * Whether a pod's container runs and the pod has an address.
+ * @param container name of the container. @default the pod's first container
+ */
 export function isPodRunning(pod: V1Pod, container: string | undefined): boolean {
   const { status, metadata } = pod;
   if (status?.phase !== "Running" || status.podIP === undefined || metadata?.deletionTimestamp !== undefined)

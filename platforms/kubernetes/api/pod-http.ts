@@ -10,7 +10,7 @@ import { openPortForward } from "./port-forward";
 const ANSWER_MS = 10_000;
 
 /**
- * The body of a pod's answer to GET.
+ * Sends GET to a pod, and returns the body of the answer.
  * @throws Failure when the pod does not answer, or answers with a status other than 200
  */
 export async function getFromPod(kubernetes: KubernetesClient, target: PodPort, path: string): Promise<string> {

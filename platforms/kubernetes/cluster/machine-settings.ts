@@ -90,7 +90,7 @@ function parseInterrupt(line: string): QueueInterrupt[] {
   return match === null ? [] : [{ name: match[1] ?? "", cpus: parseCpus(match[2] ?? "") }];
 }
 
-/** CPU numbers in a list such as `0,6-7`. */
+/** Parses a list of CPU numbers, such as `0,6-7`. */
 function parseCpus(text: string): number[] {
   return text.split(",").flatMap((part) => {
     const [from = 0, to = from] = part.split("-").map(Number);

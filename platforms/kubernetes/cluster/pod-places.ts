@@ -38,7 +38,8 @@ export interface PodPlace {
 }
 
 /**
- * Places of all pods of a StatefulSet, including pods that are being deleted, in the order of their ordinals.
+ * Reads the machine, the address and the claims of each pod of a StatefulSet, in the order of their ordinals. Pods that
+ * are being deleted are included.
  * @throws Failure when this program has no permission to read pods, claims or volumes
  */
 export async function readPodPlaces(

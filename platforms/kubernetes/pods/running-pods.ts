@@ -53,7 +53,7 @@ const NO_LOG = /^(unable to retrieve container logs|failed to try resolving syml
 export class PodsNotRunning extends Failure {}
 
 /**
- * Labels that all selected pods have, and no other pods.
+ * Labels of a selection of pods. For a StatefulSet, they are the labels by which it selects its pods.
  * @throws BadInput when neither the StatefulSet nor a copy of it exists, or when the StatefulSet selects pods by more
  *   than labels
  */

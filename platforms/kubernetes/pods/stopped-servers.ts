@@ -1,4 +1,6 @@
-/** Servers whose machines are known to be off. A server that merely does not reply may still serve clients. Pure. */
+/**
+ * Finds servers whose machines are known to be off. A server that merely does not reply may still serve clients. Pure.
+ */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { isMachineReady, isOutOfService, OUT_OF_SERVICE } from "../api/machine-conditions";
 import { resourceName } from "../api/pod-diagnostics";
