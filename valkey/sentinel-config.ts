@@ -1,15 +1,18 @@
 /**
- * Settings of Sentinels, and the configuration file and the commands that give them to Sentinels on this machine. On
- * Kubernetes, `components/kubernetes/scripts/sentinel.sh` writes the file. Sentinels are processes that monitor the
- * primary of a deployment in replication mode. If they agree that the primary has failed, they promote a replica. Plain
- * data. Pure.
+ * Settings of Sentinels, and the configuration file and the commands that apply these settings to Sentinels on this
+ * machine. On Kubernetes, `components/kubernetes/scripts/sentinel.sh` writes the file. Sentinels are processes that
+ * monitor the primary of a deployment in replication mode. If they agree that the primary has failed, they promote a
+ * replica. Plain data. Pure.
  */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
 import type { PlacedNode } from "./topology/placement";
 import { spreadOverZones } from "./topology/placement";
 
-/** How a deployment's Sentinels decide on a failover. The defaults are in `sentinel/sentinel-settings.ts`. */
+/**
+ * Number of a deployment's Sentinels, and rules for their failovers. The defaults are in
+ * `sentinel/sentinel-settings.ts`.
+ */
 export interface SentinelSettings {
   /** Number of Sentinels. The number is odd: for example, 4 Sentinels tolerate no more failures than 3. */
   readonly count: number;

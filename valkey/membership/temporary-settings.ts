@@ -94,8 +94,8 @@ export async function restoreLeftoverSettings(
 }
 
 /**
- * Changes that a killed formation or resize left behind, one sentence for each node and directive. The list is empty if
- * nothing was left behind.
+ * Directives that a killed formation or resize left changed, one sentence for each node and directive. The list is
+ * empty if all directives have their usual values.
  */
 export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
@@ -111,9 +111,9 @@ export async function describeLeftoverSettings(deployment: Deployment): Promise<
 }
 
 /**
- * Present values of all directives that formation and resize change. Read them while no formation or resize runs, for
- * servers whose configuration is unknown.
- * @throws Failure that names a directive whose value is not the same on all nodes
+ * Reads the values that the nodes have now for all directives that formation and resize change. Call this function
+ * while no formation or resize runs. It is for servers whose configuration is unknown.
+ * @throws Failure that names the directives whose values are not the same on all nodes
  */
 export async function readUsualSettings(deployment: Deployment): Promise<ReadonlyMap<string, string>> {
   return withConnections(deployment, async (connections) => {
@@ -126,7 +126,10 @@ export async function readUsualSettings(deployment: Deployment): Promise<Readonl
   });
 }
 
-/** Temporary directives of a node that do not have their usual value. */
+/**
+ * Directives that a formation or resize has left changed on one node: by name, the value now and the usual value
+ * (`wanted`).
+ */
 async function leftoverSettings(
   { directives }: Deployment,
   connection: Connection,
@@ -139,8 +142,8 @@ async function leftoverSettings(
 }
 
 /**
- * The value of a temporary directive while no formation or resize runs. Undefined for a directive that is not
- * temporary.
+ * Value of a directive while no formation or resize runs. Undefined if the directive is not configured, and formation
+ * and resize do not change it.
  */
 function usualValue(name: string, directives: ReadonlyMap<string, string>): string | undefined {
   return directives.get(name) ?? DEFAULTS.get(name);

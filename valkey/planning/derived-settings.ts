@@ -23,8 +23,8 @@ const MAX_BUS_BYTES_PER_NODE = 12_500_000;
  * Name of the directive for the interval at which a node pings each other node. Valkey does not document this
  * directive. The default is half the node timeout.
  *
- * A node that suspects a primary reports this suspicion in its pings. With the default interval, the suspicion of a
- * majority can be complete as late as half a node timeout after the node timeout has passed.
+ * A node that suspects a primary reports this suspicion in its pings. With the default interval, a majority may have
+ * reported its suspicion only half a node timeout after the node timeout has passed.
  */
 export const PING_INTERVAL_DIRECTIVE = "cluster-ping-interval";
 /**
@@ -98,7 +98,7 @@ export function fileDescriptorsFor(nodes: number): number {
 }
 
 /**
- * Sum of Valkey's default for maxclients and the number of bus connections. The number of bus connections is first
+ * The `maxclients` of a server in a cluster of `nodes` nodes: Valkey's default, plus the number of bus connections
  * rounded up to whole thousands.
  */
 function maxclientsFor(nodes: number): number {

@@ -38,10 +38,9 @@ const PROGRAM_BYTES = 16 * MIB;
  */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Memory for replication streams. It contains the part of the stream that a slow replica has not received yet, and the
- * stream of a slot migration. The server does not count this memory as used. All replicas share one stream, and the
- * server always keeps its replication backlog. By default, the server disconnects a replica only when the stream is as
- * large as `most`.
+ * Memory for the stream to replicas or to the target of a slot migration: data that a slow receiver has not read yet.
+ * The server does not count this memory as used. All replicas share one stream, and the server always keeps its
+ * replication backlog. By default, the server disconnects a replica only when the stream is as large as `most`.
  */
 const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
 /** Memory that the allocator needs in addition to the data, as a fraction of the data. */
@@ -99,8 +98,8 @@ export function withinMemory(demand: MemoryDemand): ServerSettings {
 }
 
 /**
- * The division of a memory limit as text, such as `601 MiB of the limit of 1.0 GiB; the rest is for program 16 MiB,
- * client buffers 32 MiB, …`
+ * The division of a memory limit as text, such as `601 MiB of the memory limit of 1.0 GiB; the rest is for program 16
+ * MiB, client buffers 32 MiB, …`
  */
 export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): string {
   const rest = parts.map(({ what, bytes }) => `${what} ${formatBytes(bytes)}`).join(", ");

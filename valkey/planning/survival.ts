@@ -18,7 +18,7 @@ export interface SurvivalSubject {
   readonly zones: number;
   /** Whether all pods run on one machine. */
   readonly oneMachine: boolean;
-  /** Whether the data is on the disk of the machine. Such data is deleted together with the pod. */
+  /** Whether the data is deleted together with the pod, because it is on the disk of the machine. */
   readonly ephemeral: boolean;
 }
 
@@ -59,7 +59,10 @@ const LOST: Readonly<Record<Loss, string>> = {
 
 const loses = (loss: Loss, out: string, lost = LOST[loss]): Consequence => ({ loss, lost, out });
 
-/** The consequences of each event, for the node that can lose the most data. */
+/**
+ * Predicts the consequences of each event. If an event affects only one node, this is the node that can lose the most
+ * data.
+ */
 export function survivals(subject: SurvivalSubject): Survival[] {
   const of = consequencesOf(subject);
   const events: readonly Event[] = ["process", "machine", "zone", "all-pods", "volume"];
@@ -187,8 +190,8 @@ function allAtOnce(subject: SurvivalSubject): Consequence {
 }
 
 /**
- * Loss of data although the disk is intact. A server writes to the append-only file before it replies. `appendfsync`
- * decides when the file is synced to the disk.
+ * The data that a server loses when it crashes or its machine loses power, although the disk is intact. A server writes
+ * to the append-only file before it replies. `appendfsync` decides when the file is synced to the disk.
  */
 function lossOnDisk({ appendonly, appendfsync = "everysec", save }: ServerSettings, cause: "crash" | "power"): Loss {
   if (appendonly === true) return cause === "crash" || appendfsync === "always" ? "none" : "unsynced";

@@ -36,7 +36,7 @@ export class Crc64 {
   #low = 0;
   #high = 0;
 
-  /** Adds the bytes from `from` to before `to`. */
+  /** Adds the bytes from index `from` up to index `to`, without the byte at `to`. */
   update(bytes: Uint8Array, from = 0, to = bytes.length): void {
     let low = this.#low;
     let high = this.#high;
@@ -77,7 +77,7 @@ function word(bytes: Uint8Array, at: number): number {
   return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
 }
 
-/** Four entries of a table, combined. */
+/** XOR of four entries of a table. */
 function combined(table: Int32Array, a: number, b: number, c: number, d: number): number {
   return (table[a] ?? 0) ^ (table[b] ?? 0) ^ (table[c] ?? 0) ^ (table[d] ?? 0);
 }

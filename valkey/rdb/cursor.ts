@@ -1,4 +1,4 @@
-/** Reads the parts of a value that is in memory as a whole, in order. */
+/** Reads the parts of a value of an RDB file, in order. The whole value is in memory. */
 import { LengthReader, MISSING, ENCODING } from "./lengths";
 import { decompressLzf } from "./lzf";
 import { RdbCorrupt } from "./rdb-corrupt";
@@ -8,21 +8,21 @@ const truncated = (): RdbCorrupt => new RdbCorrupt("a value ends too early");
 export class RdbCursor {
   readonly #lengths = new LengthReader();
 
-  /** @param at position of the first part */
+  /** @param at position of the first part that is read */
   constructor(
     readonly buffer: Buffer,
     public at = 0,
     readonly end = buffer.length,
   ) {}
 
-  /** A number of items. @throws RdbCorrupt for a number that the rest of the value cannot contain */
+  /** Reads a number of items. @throws RdbCorrupt for a number that the rest of the value cannot contain */
   count(): number {
     this.#advance(this.#lengths.readPlain(this.buffer, this.at, this.end));
     if (this.#lengths.length > this.end - this.at) throw truncated();
     return this.#lengths.length;
   }
 
-  /** A number of up to 64 bits. */
+  /** Reads a number of up to 64 bits. */
   number(): bigint {
     const start = this.at;
     this.#advance(this.#lengths.readPlain(this.buffer, start, this.end));
@@ -60,7 +60,7 @@ export class RdbCursor {
     }
   }
 
-  /** A time in milliseconds since the epoch. */
+  /** Reads a time, milliseconds since the epoch. */
   time(): number {
     return Number(this.bytes(8).readBigInt64LE());
   }
@@ -69,7 +69,7 @@ export class RdbCursor {
     return this.bytes(8).readDoubleLE();
   }
 
-  /** A score as text, as RDB versions before 8 have it. */
+  /** Reads a score that is written as text, as in RDB versions before 8. */
   score(): number {
     const size = this.bytes(1)[0] ?? 0;
     if (size === 255) return -Infinity;
@@ -84,7 +84,7 @@ export class RdbCursor {
   }
 }
 
-/** A score from its text. @throws RdbCorrupt for other text */
+/** Parses the text of a score. @throws RdbCorrupt if the text is not a score */
 export function parseScore(text: Buffer): number {
   const word = text.toString("latin1");
   if (/^[+-]?inf(inity)?$/i.test(word)) return word.startsWith("-") ? -Infinity : Infinity;

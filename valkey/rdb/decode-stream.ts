@@ -6,13 +6,17 @@ import type { PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, 
 
 type Stream = Extract<Value, { readonly kind: "stream" }>;
 
-/** Flags of an entry in a listpack. */
+/** Flags of a stream's entry in a listpack. */
 const FLAG = { deleted: 1, sameFields: 2 } as const;
-/** Number of read entries that the server does not know. */
+/** Number of read entries that stands for an unknown number. */
 const UNKNOWN_ENTRIES = 2n ** 64n - 1n;
 const ZERO: StreamId = { ms: 0n, sequence: 0n };
 
-/** @param version 1 to 3. Older versions lack facts; a server that loads them derives these facts, and so does this function */
+/**
+ * Decodes a stream.
+ * @param version version of the encoding. Versions 1 and 2 lack some facts. This function derives these facts, as a
+ *   server does that loads the stream
+ */
 export function decodeStream(cursor: RdbCursor, version: 1 | 2 | 3): Stream {
   const entries: StreamEntry[] = [];
   for (let rest = cursor.count(); rest > 0; rest--) {
@@ -32,7 +36,10 @@ export function decodeStream(cursor: RdbCursor, version: 1 | 2 | 3): Stream {
   return { ...stream, groups };
 }
 
-/** Entries of a listpack. Their IDs are relative to the first ID, and they may share the fields of the first entry. */
+/**
+ * Decodes the entries of a stream in one listpack. Their IDs are relative to `first`, and they may share the fields of
+ * the first entry.
+ */
 function readEntries(first: StreamId, elements: readonly Buffer[]): StreamEntry[] {
   let index = 0;
   const next = (): Buffer => {
@@ -101,8 +108,8 @@ function readGroup(cursor: RdbCursor, version: 1 | 2 | 3, stream: Omit<Stream, "
 }
 
 /**
- * The number of entries that a group has read, as a server derives it when it loads a stream of version 1: known only
- * at the ends of the stream.
+ * The number of entries that a group has read, for a stream of version 1. A server derives it in the same way when it
+ * loads the stream. The number is known only if the group is at the beginning or at the end of the stream.
  */
 function entriesReadBefore({ entries, lastId, entriesAdded }: Omit<Stream, "groups">, id: StreamId): bigint {
   if (entriesAdded === 0n) return 0n;
@@ -121,7 +128,7 @@ function compareIds(a: StreamId, b: StreamId): number {
   return 0;
 }
 
-/** IDs are unsigned numbers of 64 bits, and differences between them wrap around. */
+/** Reduces a number to 64 bits without a sign. IDs have such numbers, and differences between IDs wrap around. */
 const wrapped = (value: bigint): bigint => BigInt.asUintN(64, value);
 const idOf = (cursor: RdbCursor): StreamId => ({ ms: cursor.number(), sequence: cursor.number() });
 const readId = (bytes: Buffer): StreamId => ({ ms: bytes.readBigUInt64BE(0), sequence: bytes.readBigUInt64BE(8) });

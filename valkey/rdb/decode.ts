@@ -6,14 +6,14 @@ import { RdbCorrupt } from "./rdb-corrupt";
 import { TYPE } from "./rdb-format";
 import type { HashField, SortedSetMember, Value } from "./value";
 
-/** Nodes of a quicklist: an element of its own, or a listpack with elements. */
+/** Kinds of nodes of a quicklist: `plain` is a single element, `packed` is a listpack with elements. */
 const NODE = { plain: 1, packed: 2 } as const;
-/** Time of a hash field without a TTL, in files of Valkey. */
+/** Time that files of Valkey have for a hash field without a TTL. */
 const NO_TTL = -1;
 
 /**
- * Decodes a value.
- * @param type a value of `TYPE`
+ * Decodes a value of an RDB file.
+ * @param type a number of `TYPE`
  * @param bytes the whole value, without TTL, type and key
  * @throws RdbCorrupt for a damaged value and for types that cannot be decoded
  */
@@ -137,7 +137,7 @@ function pairs(elements: readonly Buffer[]): [Buffer, Buffer][] {
   return result;
 }
 
-/** Calls a function as often as the length at the cursor says. */
+/** Reads a length at the cursor, and then calls `read` that many times. @returns the results of the calls */
 function times<T>(cursor: RdbCursor, read: () => T): T[] {
   const result: T[] = [];
   for (let rest = cursor.count(); rest > 0; rest--) result.push(read());

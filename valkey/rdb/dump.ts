@@ -1,4 +1,7 @@
-/** Payloads of the commands DUMP and RESTORE: type, value, version of the RDB format, checksum. Pure. */
+/**
+ * Encodes and decodes payloads of the commands DUMP and RESTORE: type, value, version of the RDB format, checksum.
+ * Pure.
+ */
 import { Crc64 } from "./crc64";
 import { decodeValue } from "./decode";
 import { RdbCorrupt } from "./rdb-corrupt";
@@ -7,11 +10,18 @@ import type { Value } from "./value";
 
 const VERSION_BYTES = 2;
 const FOOTER_BYTES = VERSION_BYTES + 8;
-/** Oldest version with all types of values apart from hashes whose fields have TTLs. Servers refuse newer versions. */
+/**
+ * Oldest RDB version with all types of values except hashes whose fields have TTLs. A server refuses a payload whose
+ * version is newer than its own.
+ */
 const USUAL_VERSION = 11;
 const FIELD_TTLS_VERSION = 80;
 
-/** A payload for RESTORE. @param type a value of `TYPE` that Valkey writes @param value the value as in an RDB file */
+/**
+ * Encodes a payload for RESTORE.
+ * @param type a number of `TYPE` that Valkey writes
+ * @param value the value as in an RDB file
+ */
 export function encodeDump(type: number, value: Buffer): Buffer {
   const payload = Buffer.allocUnsafe(1 + value.length + FOOTER_BYTES);
   payload[0] = byteOf(type);
@@ -24,7 +34,7 @@ export function encodeDump(type: number, value: Buffer): Buffer {
   return payload;
 }
 
-/** The value of a reply to DUMP. @throws RdbCorrupt */
+/** Decodes the value in a reply to DUMP. @throws RdbCorrupt if the value cannot be decoded */
 export function decodeDump(payload: Buffer): Value {
   const end = payload.length - FOOTER_BYTES;
   if (end < 1) throw new RdbCorrupt("a reply to DUMP is too short");

@@ -1,11 +1,14 @@
 /** Patterns of keys, with the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a character. Pure. */
 
-/** Bytes that a pattern allows at a place of a key, one entry for each byte. `undefined` allows any number of bytes. */
+/**
+ * A part of a pattern: entry N is 1 if the part matches a byte with the value N. `undefined` stands for `*`, which
+ * matches any number of bytes.
+ */
 type Token = Uint8Array | undefined;
 
 const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN, CLOSE, NOT, TO] = Buffer.from("*?\\[]^-");
 
-/** A pattern of keys. Keys and patterns are bytes, so `?` is one byte of a key. */
+/** A pattern of keys. Keys and patterns are bytes, so `?` matches one byte of a key. */
 export class KeyPattern {
   readonly #tokens: readonly Token[];
 
@@ -16,7 +19,10 @@ export class KeyPattern {
   matches(key: Uint8Array): boolean {
     const tokens = this.#tokens;
     let [token, byte] = [0, 0];
-    /** The last `*`, and the first byte after those that it takes. It takes one more byte at each failure. */
+    /**
+     * Position of the last `*`, and of the first byte of the key after the bytes that this `*` matches. When a later
+     * part of the pattern does not match, the `*` takes one more byte.
+     */
     let [star, resume] = [-1, 0];
     while (byte < key.length) {
       const allowed = tokens[token];
@@ -60,7 +66,10 @@ function single(byte: number): Uint8Array {
   return allowed;
 }
 
-/** Reads the bytes between brackets. A bracket that is not closed ends with the pattern. @returns position of the end */
+/**
+ * Reads the bytes between brackets into `allowed`. Without a closing bracket, they end with the pattern.
+ * @returns position of the end
+ */
 function readClass(pattern: Buffer, start: number, allowed: Uint8Array): number {
   const isInverse = pattern[start] === NOT;
   let at = isInverse ? start + 1 : start;

@@ -1,4 +1,7 @@
-/** Lengths in RDB files: one to nine bytes. Numbers and compressed strings begin with a special length. */
+/**
+ * Reads and writes lengths in RDB files. A length has one to nine bytes. Strings that are compressed or encoded as
+ * numbers begin with a special length.
+ */
 import { RdbCorrupt } from "./rdb-corrupt";
 
 /** Special lengths, which say how a string is encoded. */
@@ -45,7 +48,7 @@ export class LengthReader {
 
   /**
    * Reads the header of a string. Then `length` is the number of bytes that follow.
-   * @returns the position of the bytes. `MISSING` if the header does not end before `end`
+   * @returns the position of the first byte after the header. `MISSING` if the header does not end before `end`
    */
   readString(bytes: Buffer, at: number, end: number): number {
     const next = this.read(bytes, at, end);
@@ -103,5 +106,5 @@ export function encodeLength(length: number): Buffer {
   return bytes;
 }
 
-/** A string as bytes of a file, neither compressed nor as a number. */
+/** Encodes a string for an RDB file, neither compressed nor as a number. */
 export const encodeString = (value: Buffer): Buffer => Buffer.concat([encodeLength(value.length), value]);

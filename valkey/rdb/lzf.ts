@@ -1,12 +1,19 @@
 /** Decompression of LZF, the compression of strings in RDB files. Pure. */
 import { RdbCorrupt } from "./rdb-corrupt";
 
-/** Control bytes below this value precede bytes that are copied from the input. */
+/**
+ * A control byte below this value says how many bytes to copy from the input. All other control bytes refer to earlier
+ * output.
+ */
 const LITERALS = 32;
-/** Length in a control byte that says that a byte with more of the length follows. */
+/** Highest length that a control byte can contain. With this length, the next byte contains the rest of the length. */
 const LONG = 7;
 
-/** @param length number of bytes after decompression. @throws RdbCorrupt if the input does not give this number */
+/**
+ * Decompresses a string.
+ * @param length number of bytes after decompression
+ * @throws RdbCorrupt if the input does not give this number of bytes
+ */
 export function decompressLzf(input: Buffer, length: number): Buffer {
   // The longest reference, three bytes, gives 264 bytes. A larger length is damage, and must not allocate memory.
   if (length > input.length * 264) throw new RdbCorrupt("a compressed string is longer than its content can be");

@@ -50,18 +50,18 @@ export function readListpack(bytes: Buffer): Buffer[] {
   return elements;
 }
 
-/** Bytes of the integers that begin with 0xf1, 0xf2, 0xf3 and 0xf4 in a listpack. */
+/** Numbers of bytes of the integers in a listpack that begin with 0xf1, 0xf2, 0xf3 and 0xf4. */
 const INTEGER_BYTES = [2, 3, 4, 8];
-/** Number of elements in the header of a listpack or ziplist with more elements than fit there. */
+/** Number of elements that the header of a listpack or ziplist has if the real number is too large for the header. */
 const UNKNOWN_COUNT = 65535;
 
-/** Bytes of a listpack's element that have to be present before the element can be read. */
+/** Number of bytes at the beginning of a listpack's element that contain its length or its integer. */
 function headerOf(first: number): number {
   if (first < 0xf0) return 2;
   return first === 0xf0 ? 5 : 1 + (INTEGER_BYTES[first - 0xf1] ?? 0);
 }
 
-/** Bytes that a listpack uses after an element to say how long the element is. */
+/** Number of bytes after an element of a listpack that repeat the size of the element. */
 function backlengthBytes(size: number): number {
   if (size <= 127) return 1;
   if (size < 16383) return 2;
@@ -104,7 +104,7 @@ export function readZiplist(bytes: Buffer): Buffer[] {
   return elements;
 }
 
-/** Bytes of a ziplist's integer by the first byte of the element. */
+/** Number of bytes of an integer in a ziplist, by the first byte of the element. */
 const ZIPLIST_INTEGER_BYTES: ReadonlyMap<number, number> = new Map([
   [0xc0, 2],
   [0xd0, 4],
@@ -121,7 +121,7 @@ export function readIntset(bytes: Buffer): Buffer[] {
   return Array.from({ length: count }, (_, index) => integer(bytes, 8 + index * width, width));
 }
 
-/** Reads fields and values of a zipmap, by turns. @throws RdbCorrupt for a damaged zipmap */
+/** Reads the fields and values of a zipmap: field, value, field, value, …. @throws RdbCorrupt for a damaged zipmap */
 export function readZipmap(bytes: Buffer): Buffer[] {
   const damaged = (): RdbCorrupt => new RdbCorrupt("a zipmap is damaged");
   const elements: Buffer[] = [];

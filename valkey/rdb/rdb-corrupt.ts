@@ -1,6 +1,6 @@
 import { Failure } from "../../lib/errors";
 
-/** An RDB file or a value that does not have the form that it announces: truncated, damaged, or of an unknown version. */
+/** Error for an RDB file or a value that is truncated, damaged, or of an unknown version. */
 export class RdbCorrupt extends Failure {
   /**
    * @param problem the problem as a clause, such as `the checksum is wrong`

@@ -1,4 +1,7 @@
-/** Numbers of the RDB format, and the layout of each type of value. Plain data, from rdb.h and rdb.c of Valkey and Redis. */
+/**
+ * Constants of the RDB format, and the layout of each type of value. From rdb.h and rdb.c of Valkey and Redis. Plain
+ * data.
+ */
 import { RdbCorrupt } from "./rdb-corrupt";
 
 /** Opcodes: bytes that announce something other than a key. */
@@ -18,7 +21,10 @@ export const OPCODE = {
   end: 255,
 } as const;
 
-/** Types of values. Types from 22 have other meanings in files of Redis 7.4 and newer (`REDIS`) than of Valkey. */
+/**
+ * Types of values. The numbers from 22 on mean different types in files of Valkey and in files of Redis 7.4 and newer,
+ * so this object adds 256 to such numbers of Redis.
+ */
 export const TYPE = {
   string: 0,
   list: 1,
@@ -50,25 +56,25 @@ export const TYPE = {
   redisHashListpack: 25 + 256,
 } as const;
 
-/** Added to a type from 22 of a file of Redis, so that each number has one meaning. */
+/** Number that is added to types from 22 on in files of Redis, so that each number of `TYPE` has one meaning. */
 const FOREIGN = 256;
 
-/** The type as a number of `TYPE`. @param byte the byte in the file */
+/** Returns the number in `TYPE` for a type in a file. @param byte the byte in the file */
 export function typeOf(byte: number, isRedis: boolean): number {
   return isRedis && byte >= TYPE.hashFieldTtls ? byte + FOREIGN : byte;
 }
 
-/** The byte that a file has for a number of `TYPE`. */
+/** Returns the byte that a file has for a number of `TYPE`. */
 export const byteOf = (type: number): number => type & 255;
 
-/** A part of a value. A list of parts is repeated, and the length before the list says how often. */
+/** A part of a value. `repeat` is a list of parts after a length, which says how often the list is repeated. */
 export type Part =
   /** A length, a string, a score as text, or the opcodes of a module up to their end. */
   | { readonly kind: "length" | "string" | "score" | "module" }
   | { readonly kind: "bytes"; readonly count: number }
   | { readonly kind: "repeat"; readonly parts: Layout };
 
-/** Parts of a value in order. With it, a value is skipped without decoding. */
+/** Parts of a value, in order. With a layout, a value can be skipped without decoding. */
 export type Layout = readonly Part[];
 
 const length: Part = { kind: "length" };
@@ -76,7 +82,7 @@ const string: Part = { kind: "string" };
 const module: Part = { kind: "module" };
 const bytes = (count: number): Part => ({ kind: "bytes", count });
 const repeat = (...parts: Layout): Part => ({ kind: "repeat", parts });
-/** Number of bytes of an ID of a stream's entry, and of a time or a double. */
+/** Parts with a fixed number of bytes: the ID of a stream's entry, and a time or a double. */
 const [ID, EIGHT] = [bytes(16), bytes(8)];
 
 function streamLayout(version: 1 | 2 | 3): Layout {
@@ -122,8 +128,8 @@ const LAYOUTS: ReadonlyMap<number, Layout> = new Map<number, Layout>([
 ]);
 
 /**
- * The layout of a type of value.
- * @throws RdbCorrupt for an unknown type. Without its layout, the bytes after it cannot be read either
+ * Returns the layout of a type of value.
+ * @throws RdbCorrupt for an unknown type, because the end of its value cannot be found
  */
 export function layoutOf(type: number, offset?: number): Layout {
   const layout = LAYOUTS.get(type);
@@ -132,22 +138,24 @@ export function layoutOf(type: number, offset?: number): Layout {
   throw new RdbCorrupt(`unknown type or opcode ${byteOf(type)}${origin}`, offset);
 }
 
-/** The first bytes of a file: whose format it is, and its version. */
+/** Header of an RDB file: whether the format is that of Redis or of Valkey, and the version of the format. */
 export interface RdbHeader {
   readonly magic: "REDIS" | "VALKEY";
   readonly version: number;
 }
 
-/** Bytes of the header. */
+/** Number of bytes of an RDB file's header. */
 export const HEADER_BYTES = 9;
-/** Files from this version end with a checksum. */
+/** First RDB version whose files end with a checksum. */
 export const CHECKSUM_SINCE = 5;
-/** Newest versions that can be read. */
+/** Newest RDB versions that can be read. */
 const NEWEST = { REDIS: 13, VALKEY: 80 } as const;
-/** Versions of Valkey begin here, so that they differ from all of Redis. */
+/**
+ * Oldest RDB versions that can be read. Valkey counts from 80, so that its versions differ from all versions of Redis.
+ */
 const OLDEST = { REDIS: 1, VALKEY: 80 } as const;
 
-/** Reads the header. @throws RdbCorrupt for other files and for versions that cannot be read */
+/** Parses the header of an RDB file. @throws RdbCorrupt for other files and for versions that cannot be read */
 export function parseHeader(bytes: Uint8Array): RdbHeader {
   const text = Buffer.from(bytes).toString("latin1");
   const match = /^(?:(REDIS)(\d{4})|(VALKEY)(\d{3}))$/.exec(text);
@@ -162,7 +170,7 @@ export function parseHeader(bytes: Uint8Array): RdbHeader {
   return { magic, version };
 }
 
-/** The header as bytes of a file. */
+/** Encodes the header of an RDB file. */
 export function formatHeader({ magic, version }: RdbHeader): Buffer {
   return Buffer.from(magic + String(version).padStart(HEADER_BYTES - magic.length, "0"), "latin1");
 }

@@ -1,21 +1,21 @@
 import calculateSlot from "cluster-key-slot";
 
-/** One key of an RDB file: what the file says before the value. */
+/** A key of an RDB file, with everything that the file has before the value. */
 export class RdbKey {
   constructor(
     readonly key: Buffer,
     readonly database: number,
-    /** A value of `TYPE`. */
+    /** Type of the key's value, a number of `TYPE`. */
     readonly type: number,
     /** Time at which the key expires, milliseconds since the epoch. Undefined for a key without a TTL. */
     readonly expiresAt: number | undefined,
-    /** Seconds without an access, if the file has them (`maxmemory-policy` with LRU). */
+    /** Seconds since the last access to the key. Only files of servers with an LRU `maxmemory-policy` have it. */
     readonly idleSeconds: number | undefined,
-    /** Frequency of accesses, 0 to 255, if the file has it (`maxmemory-policy` with LFU). */
+    /** Frequency of accesses to the key, 0 to 255. Only files of servers with an LFU `maxmemory-policy` have it. */
     readonly frequency: number | undefined,
-    /** Position of the key's first byte in the file. TTL, type and key are before the value. */
+    /** Position in the file of the first byte that belongs to the key. TTL, type and key come before the value. */
     readonly offset: number,
-    /** Position of the value. */
+    /** Position in the file of the key's value. */
     readonly valueOffset: number,
   ) {}
 

@@ -3,23 +3,26 @@ import type { SlotRange } from "../topology/slots";
 import type { RdbHeader } from "./rdb-format";
 import type { RdbKey } from "./rdb-key";
 
-/** Receives what the walk finds, in the order of the file. Calls are synchronous. */
+/** Receives the content of an RDB file from a walk over the file, in the order of the file. Calls are synchronous. */
 export interface RdbVisitor {
   header?(header: RdbHeader): void;
   aux?(name: Buffer, value: Buffer): void;
-  /** A library of functions. @param code its source code */
+  /** Called for a library of functions. @param code source code of the library */
   functionLibrary?(code: Buffer): void;
-  /** The server was receiving these slots from a different shard. The file has some of their keys. */
+  /**
+   * Called if the server was receiving these slots from a different shard. The file then has only some of the slots'
+   * keys.
+   */
   slotImport?(ranges: readonly SlotRange[]): void;
-  /** Data of a module that belong to no key. */
+  /** Called for data of a module that belong to no key. */
   moduleAux?(): void;
   key?(key: RdbKey): void;
   /**
-   * Bytes of the present key as they are in the file: TTL, type, key and value, in one or more pieces. The first
-   * piece is TTL, type and key.
+   * Called with the bytes of the present key as they are in the file, in one or more pieces. The first piece is TTL,
+   * type and key. All other pieces are the value.
    */
   keyBytes?(buffer: Buffer, from: number, to: number): void;
-  /** The present key is complete. @param end position after its value */
+  /** Called when the present key is complete. @param end position after the key's value */
   keyEnd?(end: number): void;
 }
 

@@ -1,34 +1,34 @@
 /**
- * Skips values by their layout. Values arrive in pieces of any size, so the skipper keeps its place in the layout. It
- * needs only the headers of lengths and strings in one piece.
+ * Skips values of an RDB file by their layout. Values arrive in pieces of any size, so the skipper remembers its
+ * position in the layout. Only lengths and the headers of strings must be in one piece.
  */
 import { LengthReader, MISSING } from "./lengths";
 import { RdbCorrupt } from "./rdb-corrupt";
 import type { Layout } from "./rdb-format";
 
-/** A list of parts that is being skipped. */
+/** A list of parts of a value that is being skipped. */
 interface Level {
   layout: Layout;
   index: number;
-  /** Repetitions that follow the present one. */
+  /** Number of repetitions of the list that follow the present repetition. */
   remaining: number;
 }
 
 /** Opcodes in values and auxiliary data of modules. */
 const MODULE = { end: 0, signed: 1, unsigned: 2, float: 3, double: 4, string: 5 } as const;
-/** First byte of a score without text: not a number, or infinite. */
+/** Lowest first byte of a score that has no text, because the score is infinite or not a number. */
 const SCORE_WITHOUT_TEXT = 253;
 
 export class ValueSkipper {
-  /** Position up to which bytes were skipped, after each call of `skip`. */
+  /** Position after the bytes that the last call of `skip` has skipped. */
   at = 0;
   readonly #lengths = new LengthReader();
   readonly #levels: Level[] = [];
   #depth = -1;
-  /** Bytes of a string or of a number that still have to be skipped. */
+  /** Number of bytes of a string or of a number that must still be skipped. */
   #rest = 0;
 
-  /** Begins a value. */
+  /** Begins to skip a value with this layout. */
   begin(layout: Layout): void {
     this.#depth = -1;
     this.#rest = 0;
@@ -37,7 +37,8 @@ export class ValueSkipper {
 
   /**
    * Skips bytes from `from` to before `end`.
-   * @returns whether the value is complete. Otherwise the skipper needs the bytes from `at` once more, and more bytes
+   * @returns whether the value is complete. If not, the next call needs the bytes from `at` again, and more bytes after
+   *   them
    */
   skip(bytes: Buffer, from: number, end: number): boolean {
     let at = from;

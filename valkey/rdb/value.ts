@@ -20,7 +20,7 @@ export interface StreamId {
 
 export interface StreamEntry {
   readonly id: StreamId;
-  /** Fields and values by turns, in the order of the entry. */
+  /** Fields and values of the entry, in their order: field, value, field, value, …. */
   readonly fields: readonly Buffer[];
 }
 

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import type { RdbSummary, RdbVisitor } from "./rdb-visitor";
 import { RdbWalker } from "./walker";
 
-/** Bytes that are read from a file at a time. */
+/** Number of bytes that are read from a file at a time. */
 const PIECE_BYTES = 1024 ** 2;
 
 /** The bytes of a file or of an object, in pieces. */

@@ -18,9 +18,12 @@ type State = "header" | "record" | "value" | "checksum" | "end";
 
 const CHECKSUM_BYTES = 8;
 const NO_CHECKSUM = Buffer.alloc(CHECKSUM_BYTES);
-/** Longest key that a server accepts with default settings (`proto-max-bulk-len`). */
+/** Highest number of bytes of a key that a server accepts with default settings (`proto-max-bulk-len`). */
 const MAX_STRING_BYTES = 512 * 1024 ** 2;
-/** Data of a module without a key: its ID, an opcode and a number that say when they were written, and the data. */
+/**
+ * Layout of a module's data without a key: the module's ID, an opcode and a number that say when the data were written,
+ * and the data.
+ */
 const MODULE_AUX: Layout = [{ kind: "length" }, { kind: "length" }, { kind: "length" }, { kind: "module" }];
 
 export class RdbWalker {
@@ -33,16 +36,16 @@ export class RdbWalker {
   #hasChecksum = false;
   #database = 0;
   #keys = 0;
-  /** Whether the value that is being skipped is that of a key, and not data of a module. */
+  /** Whether the value that is being skipped belongs to a key. If not, it is data of a module. */
   #isKey = false;
-  /** Whether the checksum includes all bytes that belong to it. */
+  /** Whether the checksum already includes all bytes that it must cover. */
   #isSummed = false;
-  /** Pieces that arrived and were not read yet, without the piece that is being read. */
+  /** Bytes that have arrived and have not been read, in pieces. */
   #pieces: Buffer[] = [];
   #waiting = 0;
-  /** Number of waiting bytes from which it is worth trying again. */
+  /** Number of unread bytes at which the next attempt to read begins. */
   #wanted = HEADER_BYTES;
-  /** Position in the file of the first byte of the piece that is being read. */
+  /** Position in the file of the first unread byte. */
   #base = 0;
 
   constructor(visitor: RdbVisitor) {
@@ -65,14 +68,14 @@ export class RdbWalker {
     this.#wanted = Math.max(this.#wanted, this.#waiting + 1);
   }
 
-  /** Says that the file has ended. @throws RdbCorrupt if it ended too early */
+  /** Ends the walk after the last piece of the file. @throws RdbCorrupt if the file ended too early */
   finish(): RdbSummary {
     if (this.#state !== "end" || this.#header === undefined)
       throw new RdbCorrupt("the file ends too early", this.#base + this.#waiting);
     return { header: this.#header, keys: this.#keys, bytes: this.#base, hasChecksum: this.#hasChecksum };
   }
 
-  /** Whether the file is complete. */
+  /** Whether the whole file has been read. */
   get isComplete(): boolean {
     return this.#state === "end";
   }
@@ -266,7 +269,10 @@ export class RdbWalker {
     return next;
   }
 
-  /** The position after so many lengths from `at`. The last of them is in `#lengths`. */
+  /**
+   * Reads `count` lengths from `at`. The last length is then in `#lengths`.
+   * @returns the position after the last length
+   */
   #endOfLengths(buffer: Buffer, at: number, count: number): number {
     let next = at;
     for (let rest = count; rest > 0 && next !== MISSING; rest--)
@@ -275,7 +281,8 @@ export class RdbWalker {
   }
 
   /**
-   * The position after the string at `at`. If the string has not arrived as a whole, the walker waits until it has.
+   * The position after the string at `at`. `MISSING` if the string has not arrived as a whole: then the walker waits
+   * for the rest.
    * @param start position of the first byte that the next attempt needs
    */
   #endOfString(buffer: Buffer, start: number, at: number): number {
@@ -288,7 +295,7 @@ export class RdbWalker {
     return this.#wait(next - start);
   }
 
-  /** Says how many bytes the next attempt needs. */
+  /** Sets the number of bytes that the next attempt needs. */
   #wait(bytes: number): typeof MISSING {
     this.#wanted = bytes;
     return MISSING;

@@ -3,20 +3,26 @@ import type { Readable } from "node:stream";
 import { Failure } from "../../lib/errors";
 
 const LF = 10;
-/** Longest line of a reply, bytes. */
+/** Longest line that a server may send, bytes. */
 const MAX_LINE_BYTES = 64 * 1024;
 
 export class ByteReader {
   readonly #pieces: AsyncIterator<Buffer>;
   #buffer: Buffer = Buffer.alloc(0);
-  /** Longest time without any byte while a reader waits, milliseconds. After it, the stream ends with a Failure. */
+  /**
+   * Longest time without any byte while a caller waits for bytes, milliseconds. After this time, the stream ends with a
+   * Failure.
+   */
   silenceMs = Infinity;
 
   constructor(private readonly stream: Readable) {
     this.#pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
-  /** The next line without its end. @throws Failure if the stream ends before, and errors of the stream */
+  /**
+   * Reads the next line, and returns it without its line end.
+   * @throws Failure if the stream ends before the end of the line, and errors of the stream
+   */
   async line(): Promise<string> {
     for (;;) {
       const end = this.#buffer.indexOf(LF);
@@ -30,7 +36,7 @@ export class ByteReader {
     }
   }
 
-  /** The next bytes, as many as have arrived. @throws the errors of `line` */
+  /** Reads the next bytes, as many as have arrived. @throws the errors of `line` */
   async piece(): Promise<Buffer> {
     if (this.#buffer.length === 0) return this.#next();
     const piece = this.#buffer;
@@ -38,7 +44,7 @@ export class ByteReader {
     return piece;
   }
 
-  /** Gives back bytes that were read too far. */
+  /** Puts back bytes that the caller has read but does not need. The next call returns them first. */
   unread(bytes: Buffer): void {
     this.#buffer = this.#buffer.length === 0 ? bytes : Buffer.concat([bytes, this.#buffer]);
   }

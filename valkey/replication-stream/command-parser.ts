@@ -7,11 +7,11 @@ export interface StreamCommand {
   readonly name: string;
   /** Name and arguments, as the primary sent them. */
   readonly words: readonly Buffer[];
-  /** The command as it is in the stream. */
+  /** Bytes of the command in the stream. */
   readonly bytes: Buffer;
 }
 
-/** The stream does not have the form of a replication stream. What was received after the last command is lost. */
+/** Error for bytes that are not a replication stream. Bytes after the last complete command are lost. */
 export class StreamCorrupt extends Failure {
   constructor(problem: string) {
     super(`replication stream: ${problem}`);
@@ -22,11 +22,11 @@ export class StreamCorrupt extends Failure {
 const CR = 13;
 const LF = 10;
 const [ARRAY, BULK] = [42, 36];
-/** Digits of the largest number of arguments or bytes that a server accepts. */
+/** Highest number of digits of a number of arguments or of bytes that a server accepts. */
 const MAX_DIGITS = 12;
 const MAX_WORDS = 1024 ** 2 * 64;
 const MAX_WORD_BYTES = 1024 ** 3 * 4;
-/** Results of `#number` and `#parse` when bytes are missing. */
+/** Result of `readNumber` and `#parse` when bytes are missing. */
 const MISSING = undefined;
 
 export class CommandParser {
@@ -34,7 +34,7 @@ export class CommandParser {
   #waiting = 0;
   #wanted = 0;
 
-  /** Number of bytes that belong to a command that has not arrived as a whole. */
+  /** Number of bytes that have arrived of a command that is not complete yet. */
   get waiting(): number {
     return this.#waiting;
   }

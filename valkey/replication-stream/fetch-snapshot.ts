@@ -6,9 +6,9 @@ import { ReplicaLink } from "./replica-link";
 import { readSnapshot } from "./snapshot";
 
 /**
- * Writes the data of a server to a file.
+ * Writes all data of a server to an RDB file.
  * @param path path of the file on this machine
- * @throws Failure that names the server, the signal's reason, and errors of the file system
+ * @throws Failure that names the server, the reason of an aborted signal, and errors of the file system
  */
 export async function fetchSnapshot(source: StreamSource, path: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

@@ -1,9 +1,9 @@
 /**
- * Follows the replication stream of a server, over lost connections and failovers. The program takes the part of a
- * replica: the server sends an RDB file and then all commands that change data.
+ * Follows the replication stream of a server, and continues after lost connections and failovers. This program acts as
+ * a replica: the server sends an RDB file and then all commands that change data.
  *
- * Follow a replica rather than a primary. A primary lists everyone who follows it as a replica, and so Sentinels and
- * clients would learn of this program; WAIT and `min-replicas-to-write` of the primary would count it.
+ * Follow a replica rather than a primary. A primary would list this program as a replica. Sentinels and clients would
+ * then learn of this program, and WAIT and `min-replicas-to-write` of the primary would count it.
  */
 import { Failure, isCausedBy, messageOf } from "../../lib/errors";
 import { epochMs } from "../../lib/clock";
@@ -22,16 +22,20 @@ import { StreamUnits } from "./stream-units";
 
 /** Events of the stream, in order. */
 export type StreamEvent =
-  /** An RDB file begins. What came before it belongs to an earlier history, which ends there. */
+  /** An RDB file begins. All earlier events belong to an earlier history, which ends here. */
   | { readonly kind: "base"; readonly position: StreamPosition; readonly serverVersion: string; readonly at: number }
   | { readonly kind: "base-bytes" }
   | { readonly kind: "base-end" }
   /**
-   * Whole commands and whole transactions, from the present offset up to `offset`.
-   * `at`: the time at which the server had sent exactly this much, milliseconds since the epoch. Undefined for commands
-   * that the server executed at an unknown earlier time: during the transfer of the RDB file or without a connection.
-   * `database`: the database that is selected after the commands. Undefined if none of the commands of this connection
-   * selects one: a replica passes on the stream of its primary, which does not select a database for a new follower.
+   * Whole commands and whole transactions, up to `offset` in the stream.
+   *
+   * `at`: the time at which the server had sent exactly the bytes up to `offset`, milliseconds since the epoch.
+   * Undefined for commands that the server executed at an unknown earlier time: during the transfer of the RDB file, or
+   * without a connection.
+   *
+   * `database`: the database that is selected after the commands. Undefined if no command of this connection has
+   * selected a database: a replica passes on the stream of its primary, which does not select a database for a new
+   * follower.
    */
   | {
       readonly kind: "commands";
@@ -39,48 +43,56 @@ export type StreamEvent =
       readonly database: number | undefined;
       readonly at: number | undefined;
     }
-  /** The stream goes on without a gap. The replication ID is new after a failover. */
+  /** The stream continues over a new connection, without a gap. After a failover, the replication ID is a new one. */
   | { readonly kind: "continued"; readonly replid: string }
-  /** Up to this time, the server had sent nothing more than what was received. Sent several times a second. */
+  /**
+   * The server had sent nothing until the time `at` that has not been received. This event comes several times a
+   * second.
+   */
   | { readonly kind: "quiet"; readonly at: number };
 
 export interface StreamItem {
   readonly event: StreamEvent;
-  /** Bytes of `base-bytes` and `commands`. Empty for other events. */
+  /** Bytes of the RDB file (`base-bytes`) or of the commands (`commands`). Empty for other events. */
   readonly bytes: Buffer;
 }
 
 export interface FollowOptions {
-  /** The server to follow now. It is asked before each connection, because a failover moves the primary. */
+  /**
+   * Returns the server to follow. Called before each connection, because a failover can change which server to follow.
+   */
   readonly source: () => StreamSource | Promise<StreamSource>;
-  /** Place to continue at. @default an RDB file is requested */
+  /** Position in the stream at which to continue. @default the server is asked for an RDB file */
   readonly resume?: StreamPosition | undefined;
   /** Existing directory for the spool. */
   readonly spoolDirectory: string;
-  /** Highest number of bytes on disk that may wait for the consumer. */
+  /** Highest number of bytes on disk that may wait for the consumer of the stream. */
   readonly spoolLimit: number;
   /** Called with a function that returns the number of bytes that wait for the consumer. */
   readonly onSpool?: ((waiting: () => number) => void) | undefined;
-  /** Time without a sign of the server after which following ends with the last error, milliseconds. @default 60,000 */
+  /**
+   * Time without any reply of a server after which following ends with the last error, milliseconds.
+   * @default 60,000
+   */
   readonly patienceMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Highest size of the commands that one item carries, unless a command or a transaction is larger, bytes. */
+/** Number of bytes of commands at which an item is complete. */
 const ITEM_BYTES = 1024 ** 2;
 const ACKNOWLEDGE_MS = 1_000;
 const TICK_MS = 100;
 const RETRY_MS = 200;
 const MAX_RETRY_MS = 10_000;
-/** Longest time from the execution of a command to its arrival that is assumed, milliseconds. */
+/** Longest assumed time from the execution of a command on the server to its arrival here, milliseconds. */
 const TRAVEL_MS = 100;
 const PATIENCE_MS = 60_000;
 const NONE = Buffer.alloc(0);
 
 /**
- * The items of the stream. The server is never slowed down by a slow consumer: items wait on disk.
+ * Yields the items of a replication stream. A slow consumer does not slow the server down, because items wait on disk.
  * @throws SpoolFull and SpoolFailed after the items that fit, the error of the connection when no server could be
- * reached in time, and the signal's reason
+ *   reached in time, and the reason of an aborted signal
  */
 export async function* followStream(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
   const spool = new Spool<StreamEvent>(options.spoolDirectory, options.spoolLimit);
@@ -112,7 +124,7 @@ class Follower {
   #position: StreamPosition | undefined;
   /** The last time at which the server sent something, by `performance.now`. */
   #lastContact = performance.now();
-  /** Connections in a row that brought no commands. */
+  /** Number of connections in a row that brought no commands. */
   #failures = 0;
 
   constructor(
@@ -255,7 +267,10 @@ class Follower {
     this.#failures = 0;
   }
 
-  /** Acknowledges, says that all is quiet, and closes a connection on which nothing arrives. */
+  /**
+   * Acknowledges the received bytes, and reports a quiet stream. Throws if the server sends nothing for too long, or
+   * has lost its primary.
+   */
   async #tick(session: Session): Promise<void> {
     // After a diskless RDB file, a server sends nothing until an acknowledgement arrives after the end of its child
     // process, which a replica does not see.

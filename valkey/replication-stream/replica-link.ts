@@ -1,4 +1,4 @@
-/** One connection on which this program takes the part of a replica. */
+/** A connection to a server on which this program acts as a replica. */
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import type { Duplex } from "node:stream";
@@ -9,7 +9,7 @@ import type { Endpoint, NodeAccess } from "../node";
 import { formatEndpoint } from "../node";
 import { ByteReader } from "./byte-reader";
 
-/** The server whose stream is received. */
+/** The server whose replication stream is received. */
 export interface StreamSource {
   /** Name of the node, for messages. */
   readonly name: string;
@@ -18,15 +18,15 @@ export interface StreamSource {
   readonly access: NodeAccess;
 }
 
-/** Place in the history of a replication. */
+/** Position in a replication stream. */
 export interface StreamPosition {
   /** Replication ID, 40 hexadecimal digits. */
   readonly replid: string;
-  /** Number of bytes of the stream until here. */
+  /** Number of bytes of the stream up to this position. */
   readonly offset: number;
 }
 
-/** The server refuses the credentials or a command of this user. Trying again does not help. */
+/** Error for a server that refuses the credentials or a command of this user. A new attempt does not help. */
 export class StreamRefused extends Failure {
   constructor(message: string) {
     super(message);
@@ -40,7 +40,7 @@ export type SyncReply =
   /** `replid` differs from the requested one after a failover. */
   | { readonly kind: "continued"; readonly replid: string };
 
-/** Errors that a later try would give again. */
+/** Error replies of a server that a later attempt would get again. */
 const REFUSED = /^-(WRONGPASS|NOAUTH|NOPERM)/;
 const TIMEOUT_MS = 10_000;
 /**
@@ -79,8 +79,8 @@ export class ReplicaLink {
   }
 
   /**
-   * Asks for the stream.
-   * @param position position after the last received byte. Undefined asks for an RDB file
+   * Requests the replication stream.
+   * @param position position after the last received byte. Undefined requests an RDB file
    * @throws Failure with the server's error
    */
   async sync(position: StreamPosition | undefined): Promise<SyncReply> {
@@ -143,7 +143,7 @@ export class ReplicaLink {
     throw REFUSED.test(reply) ? new StreamRefused(message) : new Failure(message);
   }
 
-  /** The next reply. While a server prepares an answer, it sends empty lines so that the connection stays open. */
+  /** Reads the next reply. While a server prepares a reply, it sends empty lines so that the connection stays open. */
   async #reply(): Promise<string> {
     for (;;) {
       const line = await this.reader.line();

@@ -1,16 +1,22 @@
-/** One connection to a followed server, and what is known about the server meanwhile. */
+/** One connection to the server whose replication stream is followed, and facts about this server. */
 import { connect } from "../connection";
 import { infoNumber, parseInfo } from "../topology/replies";
 import type { ReplicaLink, StreamSource } from "./replica-link";
 
-/** Interval of looks at the link of a followed replica, and the time after which a lost link counts, milliseconds. */
+/**
+ * Interval of checks whether a followed replica has lost its primary, and time after which a lost link counts,
+ * milliseconds.
+ */
 const LINK_MS = 5_000;
 
-/** One connection to a server. */
+/** A connection to the followed server, and the state of this connection. */
 export interface Session {
   readonly link: ReplicaLink;
   readonly source: StreamSource;
-  /** Offset from which times of arrival are times of execution. Undefined if it is not known yet. */
+  /**
+   * Offset in the stream from which commands arrive at the time of their execution. Undefined if the offset is not
+   * known yet.
+   */
   knownFrom: number | undefined;
   /** Number of bytes of the stream that have been received and belong to whole commands and transactions. */
   offset: number;
@@ -18,19 +24,19 @@ export interface Session {
   hasBegun: boolean;
   /** Time of the last regular acknowledgement, by `performance.now`. */
   tickedAt: number;
-  /** Time of the last look at the server's own link, by `performance.now`. */
+  /** Time of the last check whether the server has lost its primary, by `performance.now`. */
   lookedAt: number;
-  /** Whether the server is a replica that no longer receives what its primary executes. */
+  /** Whether the server is a replica that no longer receives the commands of its primary. */
   isCutOff: boolean;
 }
 
-/** Whether the times at which commands arrive are the times at which the server executed them. */
+/** Whether commands at this offset arrive at the time at which the server executes them. */
 export const isKnown = ({ knownFrom }: Session, offset: number): boolean =>
   knownFrom !== undefined && offset >= knownFrom;
 
 /**
- * Learns how much the server had sent at this moment. Later commands are executed when they arrive, if the server has
- * begun to send commands or has none to send.
+ * Asks the server how many bytes of the stream it has now. Later commands arrive at the time of their execution, if the
+ * server has begun to send commands or has none to send.
  */
 export function learnOffset(session: Session): void {
   offsetOf(session.source).then(
@@ -42,7 +48,10 @@ export function learnOffset(session: Session): void {
   );
 }
 
-/** Learns whether a replica has lost its primary. Such a replica is quiet, although its primary executes commands. */
+/**
+ * Checks whether a followed replica has lost its primary. Such a replica is quiet, although its primary executes
+ * commands.
+ */
 export function checkLink(session: Session): void {
   if (performance.now() - session.lookedAt < LINK_MS) return;
   session.lookedAt = performance.now();

@@ -1,12 +1,12 @@
-/** The RDB file that a primary sends before the stream of commands. */
+/** Reads the RDB file that a server sends to a replica before the stream of commands. */
 import { Failure } from "../../lib/errors";
 import type { ByteReader } from "./byte-reader";
 
 const MARK_BYTES = 40;
 
 /**
- * The bytes of the file, in pieces. A server announces either the size of the file, or a random mark that follows the
- * file (`repl-diskless-sync yes`).
+ * Yields the bytes of the RDB file, in pieces. Before the file, a server announces either the size of the file, or a
+ * random mark that follows the file (`repl-diskless-sync yes`).
  * @throws Failure if the connection ends before the file
  */
 export async function* readSnapshot(reader: ByteReader): AsyncGenerator<Buffer, void, undefined> {
@@ -18,7 +18,10 @@ export async function* readSnapshot(reader: ByteReader): AsyncGenerator<Buffer, 
   return yield* untilSize(reader, Number(size));
 }
 
-/** The line before the file. While a server prepares the file, it sends empty lines so that the connection stays open. */
+/**
+ * Reads the line that announces the file. While a server prepares the file, it sends empty lines so that the connection
+ * stays open.
+ */
 async function announcement(reader: ByteReader): Promise<string> {
   for (;;) {
     const line = await reader.line();

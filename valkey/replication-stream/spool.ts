@@ -1,13 +1,13 @@
 /**
- * A queue of frames between a server that must not wait and a consumer that may be slow. Frames that the consumer has
- * not taken lie on disk, in files of limited size that are removed when they have been read.
+ * A queue of frames between a server that must not wait and a consumer that may be slow. Frames wait on disk until the
+ * consumer takes them, in files of limited size. The queue removes a file when all its frames have been read.
  */
 import type { FileHandle } from "node:fs/promises";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure, messageOf } from "../../lib/errors";
 
-/** The consumer is so slow that the frames on disk exceed the limit. */
+/** Error for a consumer that is so slow that the frames on disk exceed the limit. */
 export class SpoolFull extends Failure {
   constructor(limit: number) {
     super(
@@ -18,7 +18,10 @@ export class SpoolFull extends Failure {
   }
 }
 
-/** The spool's files cannot be written or read, for example because the disk is full. Trying again does not help. */
+/**
+ * Error when the spool's files cannot be written or read, for example because the disk is full. A new attempt does not
+ * help.
+ */
 export class SpoolFailed extends Failure {
   constructor(directory: string, cause: unknown) {
     super(`the spool in ${directory} cannot be used: ${messageOf(cause)}`, { cause });
@@ -37,11 +40,11 @@ interface Segment {
   readonly path: string;
   readonly file: FileHandle;
   written: number;
-  /** Frames of the segment that have not been read. */
+  /** Number of frames of the segment that have not been read. */
   unread: number;
 }
 
-/** Size from which a file of the spool is followed by a new one, bytes. */
+/** Size of a file at which the spool begins a new file, bytes. */
 const SEGMENT_BYTES = 64 * 1024 ** 2;
 
 export class Spool<T> {
@@ -52,7 +55,7 @@ export class Spool<T> {
   /** Set when no further frames come. `error` is thrown after the last frame. */
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
-  /** The last call of `push`. */
+  /** Settled when the last call of `push` has ended. */
   #pushed: Promise<void> = Promise.resolve();
 
   /**
@@ -96,16 +99,19 @@ export class Spool<T> {
     this.#wake?.();
   }
 
-  /** Says that no further frames come. @param error the reason, if it is an error */
+  /**
+   * Ends the queue: no further frames come.
+   * @param error the reason, if it is an error. `take` throws it after the last frame
+   */
   end(error?: Error): void {
     this.#end ??= { error };
     this.#wake?.();
   }
 
   /**
-   * Takes the oldest frame. One call at a time.
+   * Takes the oldest frame. Waits if there is no frame yet. Only one call may wait at a time.
    * @returns undefined when all frames have been read and no further frames come
-   * @throws the reason of the end, after the last frame; SpoolFailed
+   * @throws the error of `end`, after the last frame; SpoolFailed
    */
   async take(): Promise<{ readonly frame: T; readonly bytes: Buffer } | undefined> {
     while (this.#places.length === 0 && this.#end === undefined)
@@ -133,7 +139,7 @@ export class Spool<T> {
     return bytes;
   }
 
-  /** Marks errors of the file system, because errors of a connection to a server look the same. */
+  /** Turns errors of the file system into SpoolFailed, because errors of a connection to a server look the same. */
   async #guard<R>(use: () => Promise<R>): Promise<R> {
     try {
       return await use();
@@ -142,7 +148,7 @@ export class Spool<T> {
     }
   }
 
-  /** Removes the files. Frames that wait are lost. */
+  /** Removes the spool's files. Frames that still wait are lost. */
   async close(): Promise<void> {
     this.end();
     await this.#pushed;

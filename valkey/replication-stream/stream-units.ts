@@ -1,6 +1,6 @@
 /**
  * Groups commands of the replication stream into units that must not be split: a command, or a transaction from MULTI
- * to EXEC. After each unit, the data are as clients saw them. Pure.
+ * to EXEC. The data after a unit are a state that clients could see. Pure.
  */
 import type { StreamCommand } from "./command-parser";
 import { StreamCorrupt } from "./command-parser";
@@ -8,7 +8,7 @@ import { StreamCorrupt } from "./command-parser";
 /** A command outside a transaction, or a transaction. */
 export interface StreamUnit {
   readonly commands: readonly StreamCommand[];
-  /** Number of bytes in the stream. */
+  /** Number of bytes of the unit in the stream. */
   readonly length: number;
   /** The database that is selected after the unit. Undefined before the first SELECT. */
   readonly database: number | undefined;
@@ -19,9 +19,9 @@ export class StreamUnits {
   #database: number | undefined;
 
   /**
-   * Takes the next command.
+   * Adds the next command of the stream.
    * @returns the unit that ends with this command. Undefined inside a transaction
-   * @throws StreamCorrupt
+   * @throws StreamCorrupt for SELECT without the number of a database
    */
   add(command: StreamCommand): StreamUnit | undefined {
     if (command.name === "SELECT") this.#select(command);

@@ -18,7 +18,7 @@ interface MigrationJob {
   readonly source: string;
   readonly state: string;
   readonly message: string;
-  /** Bytes that must still be sent. */
+  /** Number of bytes that the source must still send. */
   readonly remaining: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Migrates slots key by key, with SETSLOT and MIGRATE. This way is for servers without atomic migration, and for
- * unfinished migrations that SETSLOT began. SETSLOT waits for replicas. To save time, several batches of a source's
- * slots are migrated at the same time, each with its own connections.
+ * Migrates slots key by key, with SETSLOT and MIGRATE. This is for servers without atomic migration, and for unfinished
+ * migrations that SETSLOT began. Each SETSLOT waits for replicas. To save time, several batches of a source's slots are
+ * migrated at the same time, each over its own connections.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
@@ -146,7 +146,10 @@ interface MigrationTarget {
   readonly port: number;
 }
 
-/** Connections to a source and to each of its targets. The connections migrate one group of slots at a time. */
+/**
+ * Migrates slots of one source, one group of slots at a time. A lane has its own connections to the source and to each
+ * target.
+ */
 class Lane {
   readonly #targets = new Map<string, MigrationTarget>();
 

@@ -19,7 +19,9 @@ import { countKeys } from "./slot-commands";
 /** Slots that are marked as MIGRATING or IMPORTING, and signs of work on them. */
 export interface OpenSlots {
   readonly slots: readonly number[];
-  /** Checksum of the marks, and of the number of commands with which somebody migrates slots. */
+  /**
+   * Checksum of the marks, and of the servers' counts of migration commands. It changes while somebody migrates slots.
+   */
   readonly work: string;
   /** Checksum of the number of keys that the sources and the targets have in these slots. */
   readonly keys: string;
@@ -53,7 +55,7 @@ export async function readOpenSlots(deployment: Deployment): Promise<OpenSlots |
   });
 }
 
-/** The checksum `work` of `OpenSlots`. @param states states in the order of the members */
+/** Computes the checksum `work` of `OpenSlots`. @param states states in the order of the members */
 export async function readWork(members: readonly Member[], states: readonly MemberState[]): Promise<string> {
   const seen = await Promise.all(
     members.map(async ({ node: { name }, connection }, index) => {

@@ -261,7 +261,7 @@ export class ResizeExecutor {
     return setbacks;
   }
 
-  /** The nodes of all shards that give all their slots away. */
+  /** Primaries and replicas of the shards that lose all their slots by these transfers. */
   #emptiedBy(transfers: readonly SlotTransfer[]): Member[] {
     const givenBy = (name: string): number =>
       countSlots(transfers.filter(({ from }) => from === name).flatMap(({ ranges }) => ranges));

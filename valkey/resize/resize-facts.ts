@@ -66,13 +66,12 @@ export function resizeBlockers(
 }
 
 /**
- * Whether an entry in a node's view is a former ID of a different node, which was reset. The node with this view has no
- * slots.
+ * Whether an entry in a node's view is an ID that a different node had before its reset.
  *
- * Such an entry remains if a resize is killed after the reset of the first of two nodes that leave, because the second
- * node still remembers the first node. The entry has no slots, and has the address of one of the nodes. After the reset
- * node has replied with its new ID, the entry has no address. The entry counts as a former ID if the node with this
- * view knows a primary of this cluster.
+ * Such an entry remains if a resize is killed after the reset of the first of two nodes that leave: the second node
+ * still remembers the former ID of the first node. The entry has no slots, and neither has the node with this view. The
+ * address of the entry is the address of one of the nodes. After the reset node has replied with its new ID, the entry
+ * has no address. Then the entry counts as a former ID if the node with this view knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],

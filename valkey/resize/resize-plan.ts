@@ -25,8 +25,9 @@ export interface ReplicaAssignment {
 }
 
 /**
- * Steps of a resize, in the order of execution, by node name. Each list is completed before the next list begins. Every
- * slot has a primary at all times. If there are enough nodes, a primary gets its replicas before it gets slots.
+ * Steps of a resize, in the order of execution. Nodes are given by name. Each list is completed before the next list
+ * begins. Every slot has a primary at all times. If there are enough nodes, a primary gets its replicas before it gets
+ * slots.
  */
 export interface ResizePlan {
   /** New nodes that must meet all other nodes. */
@@ -66,8 +67,8 @@ export type ResizeDecision =
 /**
  * Compares a cluster that serves all slots with the wanted shape. If an earlier plan was executed only in part, the new
  * plan contains the rest.
- * @param nodes all nodes, including nodes that leave. The number of nodes that stay is the number that the shape
- * needs. The zones of these nodes can separate replicas from primaries
+ * @param nodes all nodes, including nodes that leave. Exactly as many nodes stay as the shape needs. Their zones allow
+ *   every replica to be in a different zone than its primary
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
@@ -157,7 +158,7 @@ type ReplicaStep = "attach" | "reattach" | "reassign";
 
 /** Changes of the primaries, by node name. */
 interface Roles {
-  /** The node that takes over, by the name of the present primary. */
+  /** Names of the nodes that take over by a failover, by the name of the present primary. */
   readonly successorOf: ReadonlyMap<string, string>;
   /** Replicas that become primaries of new shards. */
   readonly promoted: ReadonlySet<string>;
@@ -175,14 +176,14 @@ function dissolvedShards(
   return new Set(owners.filter((name) => !primaries.has(name) && !successorOf.has(name)));
 }
 
-/** The primary of a node after the failovers. */
+/** Name of the primary that a node follows after the failovers. Undefined if the node follows no primary. */
 function followedAfterFailovers({ name, primary }: ResizeNode, { successorOf }: Roles): string | undefined {
   return successorOf.get(name) ?? successorOf.get(primary ?? "") ?? primary;
 }
 
 /**
- * The step in which a node becomes a replica of a primary. It is for nodes that do not follow this primary after the
- * failovers.
+ * The step of the plan in which a node becomes a replica of a primary. After the failovers, the node does not follow
+ * this primary yet.
  */
 function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: Roles): ReplicaStep {
   if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";

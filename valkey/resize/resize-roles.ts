@@ -297,7 +297,10 @@ function newPrimary(
   return best;
 }
 
-/** The present replicas that a primary is allowed to keep. One replica of each zone comes first in the list. */
+/**
+ * The present replicas that a future primary is allowed to keep, at most `count`. None of them is in the primary's
+ * zone. The list begins with one replica of each zone.
+ */
 function presentReplicas(
   { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],

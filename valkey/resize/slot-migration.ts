@@ -28,9 +28,9 @@ const SMALLEST_PORTION = 16;
 
 /**
  * Executes transfers of slots. Transfers of different sources run in parallel.
- * @param keyBytes memory of each source's keys, bytes
- * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such
- * a migration have not moved
+ * @param keyBytes returns the memory of a source's keys, or an upper bound, bytes
+ * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such a
+ *   migration have not moved
  * @throws Failure when a server refuses
  */
 export async function migrateSlots(

@@ -30,8 +30,8 @@ export const SENTINEL_LIMITS = {
 } as const;
 
 /**
- * Longest allowed name of a deployment with Sentinels. A label in Kubernetes has at most 63 characters. It must have
- * room for `NAME-sentinel`, a hyphen, and a revision's hash of ten characters.
+ * Longest allowed name of a deployment with Sentinels. A label in Kubernetes has at most 63 characters. The label must
+ * have room for `NAME-sentinel`, a hyphen, and a revision's hash of ten characters.
  */
 const LONGEST_NAME = 43;
 

@@ -4,7 +4,7 @@
 const VERSION = /^v?(\d{1,2})\.(\d{1,2})(?:\.\d+)?(?![\w.])/;
 
 /**
- * Major and minor version of a text.
+ * Major and minor version at the beginning of a text.
  * @param text a version, or the tag of an image: `9.1.2-alpine@sha256:…`
  * @returns undefined if the text does not begin with a version
  */
@@ -14,8 +14,8 @@ function lineOf(text: string): readonly [number, number] | undefined {
 }
 
 /**
- * Whether it is possible that a server of the version `to` cannot read data that a server of the version `from` wrote.
- * False if a version is unknown.
+ * Whether a server of the version `to` may be unable to read data that a server of the version `from` wrote. False if a
+ * version is unknown.
  *
  * Patch versions of the same minor version can read each other's data. A newer minor version can write a newer RDB
  * format: 9.0 writes format 80, and 8.1 reads formats up to 11. The append-only file of a newer minor version can also

@@ -21,7 +21,7 @@ export interface ClusterPlan {
   readonly warnings: readonly string[];
 }
 
-/** The nodes or the shape allow no plan. `problems` lists every reason. */
+/** Error when the nodes and the shape allow no plan. `problems` lists every reason. */
 export class PlanError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`no cluster can be planned: ${problems.join("; ")}`);
@@ -95,8 +95,8 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
 }
 
 /**
- * Number of primaries for each zone. It is for zones that cannot separate every replica from its primary, so the only
- * limit is the number of nodes in a zone.
+ * Number of primaries for each zone, as even as possible. Only the number of nodes in a zone limits it. This is for
+ * zones that cannot separate every replica from its primary.
  */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });

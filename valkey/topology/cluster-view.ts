@@ -44,7 +44,7 @@ export interface ClusterView {
   readonly openSlots: readonly OpenSlot[];
 }
 
-/** The text does not have the format of CLUSTER NODES in Valkey 7 to 9. */
+/** Error for a text that does not have the format of CLUSTER NODES in Valkey 7 to 9. */
 export class ViewSyntaxError extends Error {
   constructor(line: string, reason: string) {
     super(`CLUSTER NODES: ${reason}: ${line}`);

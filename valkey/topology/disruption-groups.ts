@@ -14,14 +14,14 @@ export interface DisruptedNode {
 type Group = (readonly DisruptedNode[])[];
 
 /**
- * Groups of whole shards. If at most one node of each group is unavailable, no shard lacks two nodes, and a majority of
- * the primaries is available. This is true even if failovers have moved the roles.
+ * Divides a cluster into groups of whole shards. If at most one node of each group is unavailable, no shard lacks two
+ * nodes, and a majority of the primaries is available. This is true even if failovers have moved the roles.
  *
- * Nodes of the same machine are spread over the groups first, and nodes of the same zone second. With this order, a
- * drain rarely has to wait.
+ * A group gets as few nodes as possible on any one machine, so that the drain of a machine rarely has to wait. After
+ * that, a group gets as few nodes as possible in any one zone.
  * @param shards the nodes of each shard
- * @returns names of the nodes of each group. If any shard has a single node, there is only one group, because the
- * slots of that shard are unavailable without this node
+ * @returns names of the nodes of each group. If any shard has a single node, there is only one group, because the slots
+ *   of that shard are unavailable without this node
  */
 export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]): string[][] {
   const minority = Math.ceil(shards.length / 2) - 1;
@@ -42,7 +42,7 @@ export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]):
   return groups.map((group) => group.flat().map(({ name }) => name));
 }
 
-/** Number of a group's nodes on the machine or in the zone that has the most nodes of this group. */
+/** Highest number of nodes that a group has on one machine or in one zone. */
 function crowdOf(group: Group, place: "machine" | "zone"): number {
   const crowds = groupBy(group.flat(), (node) => node[place]);
   return Math.max(0, ...[...crowds.values()].map(({ length }) => length));

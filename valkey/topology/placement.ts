@@ -47,9 +47,9 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
 }
 
 /**
- * Zones for nodes that are added to a cluster. `rotateOverZones` says how many nodes of a new cluster with the wanted
- * shape each zone gets. Each added node gets the zone that lacks the most of these nodes. As far as the present nodes
- * allow, a cluster that grew has the same placement as a new cluster.
+ * Zones for nodes that are added to a cluster. Each added node gets the zone that lacks the most nodes, compared with a
+ * new cluster of the wanted shape (`rotateOverZones`). As far as the present nodes allow, a cluster that grew has the
+ * same number of nodes in each zone as a new cluster.
  * @param present zones of the nodes that stay
  */
 export function placeAddedNodes(

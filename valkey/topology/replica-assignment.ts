@@ -62,8 +62,8 @@ export function assignReplicas(
 }
 
 /**
- * Gives replicas to the places. A primary keeps a present replica if one of the primary's places has the zone of this
- * replica. All other replicas fill the places that are left.
+ * Chooses replicas for the places, by the zones of the places. A primary keeps a present replica if one of the
+ * primary's places has the zone of this replica. All other replicas fill the places that are left.
  */
 function nameReplicas(
   places: readonly ReplicaPlaces[],
@@ -92,8 +92,8 @@ function nameReplicas(
 }
 
 /**
- * Fills one place along the shortest augmenting path over zones. The path ends at a zone that has replicas left. To
- * reach this zone, places of other primaries can move to a different zone.
+ * Fills one place along the shortest augmenting path over zones. The path ends at a zone that has a replica without a
+ * place. To reach this zone, places of other primaries can move to a different zone.
  */
 function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));
@@ -115,7 +115,10 @@ function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<str
   }
 }
 
-/** Follows the path back from the zone that has replicas left to the place that must be filled. */
+/**
+ * Moves places along a path that `fill` has found. The path begins at the place that must be filled, and ends at a zone
+ * that has a replica without a place.
+ */
 function take(
   end: string,
   place: ReplicaPlaces,

@@ -13,7 +13,10 @@ export function parseInfo(text: string): Map<string, string> {
   return values;
 }
 
-/** A value as a number. If the key is missing or the value is not a number, the result is undefined, not 0. */
+/**
+ * Value of a key of an INFO reply, as a number. If the key is missing or the value is not a number, the result is
+ * undefined, not 0.
+ */
 export function infoNumber(info: ReadonlyMap<string, string>, key: string): number | undefined {
   const text = info.get(key);
   if (text === undefined || text.trim() === "") return undefined;

@@ -1,4 +1,4 @@
-/** Hash tags by slot. Pure. */
+/** Computes a hash tag for each slot. Keys with this hash tag are in the slot. Pure. */
 import calculateSlot from "cluster-key-slot";
 import { SLOT_COUNT } from "./slots";
 

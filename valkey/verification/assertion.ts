@@ -82,7 +82,7 @@ export function assertion(
 }
 
 /**
- * The violations of the nodes.
+ * Judges an observed value of each node.
  * @param pick returns the observation that is judged
  * @param judge returns the problem of an observed value. Undefined if the value has no problem
  * @returns violations of the judged values, and one violation for every node whose value could not be observed
@@ -116,8 +116,8 @@ function unobservedProblem(facts: NodeFacts, why: string): string {
 }
 
 /**
- * Nodes with an unexpected value. If there is a wanted value, these are the nodes whose value differs from the wanted
- * value. If there is no wanted value, these are the nodes whose value differs from the most common value.
+ * Violations of the nodes whose value could not be observed or differs from the `wanted` value. If there is no `wanted`
+ * value, the most common value counts instead.
  * @param name name of the value, for the messages
  */
 export function differencesOf(

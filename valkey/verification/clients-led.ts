@@ -5,8 +5,8 @@ import type { ClientWayFacts } from "../client-endpoints";
 import type { DeploymentFacts } from "./facts";
 
 /**
- * The assertion that each host name leads clients to the right servers, as a list. The list is empty if the platform
- * has no such names.
+ * Asserts that each host name for clients leads to the right servers. The list is empty if the platform has no such
+ * names.
  * @param primary the only primary. Undefined if no node or several nodes report the role of a primary
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {

@@ -49,7 +49,7 @@ export interface DeploymentFacts {
   /** Directives that must have the given values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
-  /** Rules of all users except `default`, by name. Undefined if no users are configured. */
+  /** Configured ACL rules of each user except `default`, by user name. Undefined if no users are configured. */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Machine settings that the platform promises. Undefined if the platform makes no promise. */
   readonly tuning?: ExpectedTuning | undefined;

@@ -72,8 +72,8 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
 }
 
 /**
- * Names of the compared directives whose value on any node differs from the configured value, and that CONFIG SET can
- * change.
+ * Names of directives that differ from their configured value on at least one node and that CONFIG SET can change. Only
+ * COMPARED_DIRECTIVES are checked.
  */
 export function changedSettings({ nodes, directives }: DeploymentFacts): string[] {
   const { live } = splitDirectives(directives);

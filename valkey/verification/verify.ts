@@ -87,8 +87,8 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
 }
 
 /**
- * The verdict on facts. If no node can be reached, the verdict contains only the assertion `reachable`, with the
- * reasons. Pure.
+ * Judges the facts about a deployment. If no node can be reached, the verdict contains only the assertion `reachable`,
+ * with the reasons. Pure.
  */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
   const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);

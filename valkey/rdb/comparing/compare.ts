@@ -8,7 +8,7 @@ import type { ByteSource } from "../walk";
 import type { ValueRules } from "./walk-values";
 import { walkValues } from "./walk-values";
 
-/** A key that differs between what is wanted and what was found. */
+/** A key that differs between the wanted data and the data found on a server. */
 export interface Difference {
   readonly database: number;
   readonly key: Buffer;
@@ -16,41 +16,47 @@ export interface Difference {
 }
 
 export interface Comparison {
-  /** Numbers of keys, without expired keys. */
+  /** Numbers of keys in the wanted data and in the found data, without expired keys. */
   readonly keys: readonly [wanted: number, found: number];
   /** Number of wanted keys that have expired. They are not compared. */
   readonly expired: number;
   /** Number of keys that differ. */
   readonly differing: number;
-  /** The first differences, by slot, at most as many as requested. */
+  /** The first differences, at most `limit` of `CompareOptions`. */
   readonly first: readonly Difference[];
-  /** Libraries of functions that only one side has: their first lines. */
+  /** First lines of the libraries of functions that only the wanted data or only the found data have. */
   readonly libraries: readonly string[];
   readonly isEqual: boolean;
 }
 
 export interface CompareOptions extends ValueRules {
-  /** Highest number of differences that are named. @default 10 */
+  /** Highest number of differences that `first` of a comparison lists. @default 10 */
   readonly limit?: number | undefined;
 }
 
-/** A file with data that are wanted. The files of all shards together have all data. */
+/** An RDB file with wanted data. The wanted files of all shards together have all wanted data. */
 export interface WantedFile {
   /** Opens the file from its beginning. */
   readonly open: () => ByteSource;
-  /** Whether a key is wanted. @default all keys are */
+  /** Whether a key of the file is compared. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
   /** Milliseconds that are added to each TTL of keys and fields, to get the wanted TTL. @default 0 */
   readonly shiftMs?: number | undefined;
 }
 
-/** A file with data that were found on a server. */
+/** An RDB file with data that were found on a server. */
 export interface FoundFile {
   /** Opens the file from its beginning. */
   readonly open: () => ByteSource;
-  /** Slots that the file must have, as a whole and no others. @default all slots */
+  /**
+   * Slots of the file. The file must have all wanted keys of these slots, and no keys of other slots.
+   * @default all slots
+   */
   readonly ranges?: readonly SlotRange[] | undefined;
-  /** Place of the wanted file whose libraries of functions the file must have. @default libraries of all wanted files */
+  /**
+   * Index of the wanted file whose libraries of functions this file must have.
+   * @default libraries of all wanted files
+   */
   readonly librariesOf?: number | undefined;
 }
 
@@ -81,8 +87,8 @@ export async function compareRdb(
 
 /**
  * Compares each found file with the wanted data of its slots. A key that is in the file of a wrong shard is missing in
- * one comparison and unexpected in the other. Each file is read once. If slots differ, the wanted files and the file
- * that differs are read once more, and the digests of the keys of these slots are in memory.
+ * one comparison and unexpected in the other. Each file is read once. If slots of a found file differ, this file and
+ * all wanted files are read once more, and a digest of each key of these slots is kept in memory.
  * @returns a comparison for each found file
  * @throws RdbCorrupt for a damaged file, and errors of the sources
  */
@@ -128,7 +134,7 @@ export async function compareRdbs(
   return comparisons;
 }
 
-/** Adds the keys of a file. @returns the code of its libraries of functions */
+/** Adds the keys of an RDB file to `digests`. @returns the code of the file's libraries of functions */
 async function digestSlots(digests: SlotDigests, file: WantedFile, rules: ValueRules): Promise<ReadonlySet<string>> {
   const libraries = new Set<string>();
   await walkValues(file.open(), rules, {

@@ -26,12 +26,12 @@ export class SlotDigests {
     }
   }
 
-  /** Whether a slot has the same keys in both. */
+  /** Whether a slot has the same keys here and in `other`, with the same TTLs and values. */
   hasSame(other: SlotDigests, slot: number): boolean {
     return this.keys[slot] === other.keys[slot] && this.#sumOf(slot).equals(other.#sumOf(slot));
   }
 
-  /** The sum of numbers of slots. */
+  /** Adds up a number of each slot (`keys` or `expired`) over all slots of the ranges. */
   count(numbers: Float64Array, ranges: readonly SlotRange[]): number {
     let sum = 0;
     for (const { from, to } of ranges) for (let slot = from; slot <= to; slot++) sum += numbers[slot] ?? 0;

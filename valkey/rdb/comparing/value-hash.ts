@@ -3,7 +3,9 @@ import type { Hash } from "node:crypto";
 import { createHash } from "node:crypto";
 import type { StreamConsumer, StreamGroup, StreamId, Value } from "../value";
 
-/** Takes the parts of a value. Each part is preceded by its length, so that no two values have the same bytes. */
+/**
+ * Hashes a value part by part. Each part is preceded by its length, so that different values never give the same bytes.
+ */
 class Parts {
   readonly #hash: Hash = createHash("sha256");
 
@@ -39,9 +41,10 @@ class Parts {
 }
 
 /**
- * Scope of a hash. `all`: everything that a file has. `replicated`: without facts about consumer groups that servers
- * do not replicate: consumers without a pending entry, times at which consumers were seen, and the number of entries that
- * a group has read (Redis 7.0). Use it to compare data that a server made from a replication stream.
+ * Scope of a hash: the parts of a value that it covers. `all`: everything in the RDB file. `replicated`: everything
+ * except facts about consumer groups that servers do not replicate. These are consumers without a pending entry, times
+ * at which consumers were seen, and in Redis 7.0 the number of entries that a group has read. Use `replicated` to
+ * compare data that a server made from a replication stream.
  */
 export type HashScope = "all" | "replicated";
 

@@ -7,14 +7,14 @@ import { hashValue } from "./value-hash";
 import type { ByteSource } from "../walk";
 import { walkRdb } from "../walk";
 
-/** How values are hashed, and which of them have expired. */
+/** Rules for hashing values, and for leaving out expired keys and fields. */
 export interface ValueRules {
-  /** @default "all" */
+  /** Parts of a value that its hash covers. @default "all" */
   readonly scope?: HashScope | undefined;
   /**
-   * Time until which keys and fields of hashes have expired, milliseconds since the epoch. Servers remove them at any
-   * time, so they are left out.
-   * @default nothing has expired
+   * Time in milliseconds since the epoch. Keys and fields of hashes that expire by this time are left out, because
+   * servers remove expired data at any time.
+   * @default nothing is left out
    */
   readonly expiredBy?: number | undefined;
 }
@@ -22,18 +22,24 @@ export interface ValueRules {
 export interface ValueVisitor {
   /** Milliseconds that are added to each TTL of keys and fields. @default 0 */
   readonly shiftMs?: number | undefined;
-  /** @default all keys are */
+  /** Whether a key is visited. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
   functionLibrary?(code: Buffer): void;
-  /** A wanted key has expired. */
+  /** Called for a wanted key that has expired. */
   expired?(key: RdbKey): void;
-  /** @param expiresAt time at which the key expires, with `shiftMs`. Undefined for a key without a TTL */
+  /**
+   * Called for a wanted key that has not expired.
+   * @param expiresAt time at which the key expires, with `shiftMs`. Undefined for a key without a TTL
+   */
   value(key: RdbKey, expiresAt: number | undefined, hash: Buffer): void;
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/** @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor */
+/**
+ * Calls the visitor for each wanted key of an RDB file.
+ * @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor
+ */
 export async function walkValues(
   source: ByteSource,
   { scope = "all", expiredBy = -Infinity }: ValueRules,
@@ -42,7 +48,7 @@ export async function walkValues(
   const { shiftMs = 0 } = visitor;
   let current: RdbKey | undefined;
   let pieces: Buffer[] = [];
-  /** Bytes of TTL, type and key, which precede the value. */
+  /** Number of bytes of TTL, type and key that have not arrived yet. The value follows them. */
   let before = 0;
   await walkRdb(source, {
     functionLibrary: (code) => visitor.functionLibrary?.(code),
@@ -74,8 +80,8 @@ export async function walkValues(
 }
 
 /**
- * A value with moved TTLs, without expired fields. Undefined for a hash whose fields have all expired: a server removes
- * such a key.
+ * Adds `shiftMs` to the TTLs of a hash's fields, and removes expired fields. Returns values of other kinds unchanged.
+ * Returns undefined for a hash whose fields have all expired, because a server removes such a key.
  */
 export function unexpiredPart(value: Value, shiftMs: number, expiredBy: number): Value | undefined {
   if (value.kind !== "hash") return value;
@@ -85,7 +91,10 @@ export function unexpiredPart(value: Value, shiftMs: number, expiredBy: number):
   return fields.length === 0 && value.fields.length > 0 ? undefined : { ...value, fields };
 }
 
-/** A moved TTL. A time that JavaScript cannot count exactly stays, as in the files of a restore. */
+/**
+ * Adds `shiftMs` to the time at which a key or a field expires. A result that JavaScript cannot count exactly is not
+ * used: the time then stays unchanged, as in the files of a restore.
+ */
 export function shifted(expiresAt: number | undefined, shiftMs: number): number | undefined {
   if (expiresAt === undefined || expiresAt + shiftMs > Number.MAX_SAFE_INTEGER) return expiresAt;
   return expiresAt + shiftMs;

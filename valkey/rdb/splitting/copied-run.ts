@@ -1,7 +1,7 @@
-/** Copies bytes from one RDB file to others. */
+/** Copies bytes from one RDB file to other RDB files. */
 import type { RdbWriter } from "./rdb-writer";
 
-/** Bytes that follow each other in the source and go to the same target. They are copied at once. */
+/** Bytes that are next to each other in the source and go to the same target. They are copied together. */
 export class CopiedRun {
   #writer: RdbWriter | undefined;
   #database: number | undefined;
@@ -9,7 +9,7 @@ export class CopiedRun {
   #from = 0;
   #to = 0;
 
-  /** Says to which target and database the next bytes belong. */
+  /** Sets the target and the database of the bytes that are added next. */
   continueIn(writer: RdbWriter, database: number): void {
     if (writer === this.#writer && database === this.#database) return;
     this.end();
@@ -29,7 +29,7 @@ export class CopiedRun {
     this.#to = to;
   }
 
-  /** Copies what has been added. */
+  /** Copies the added bytes to their target. */
   end(): void {
     if (this.#buffer !== undefined) this.#writer?.copy(this.#buffer, this.#from, this.#to);
     this.#buffer = undefined;

@@ -4,13 +4,13 @@ import { encodeLength, encodeString } from "../lengths";
 import type { RdbHeader } from "../rdb-format";
 import { CHECKSUM_SINCE, OPCODE, formatHeader } from "../rdb-format";
 
-/** Takes the bytes of one file, in order. */
+/** Destination of the bytes of one file, in order. */
 export interface ByteSink {
   /** Writes bytes. The caller does not change them afterwards. */
   write(bytes: Buffer): Promise<void>;
 }
 
-/** Bytes that are written at a time. */
+/** Number of bytes that are written at a time. */
 const BLOCK_BYTES = 1024 ** 2;
 
 export class RdbWriter {
@@ -45,7 +45,7 @@ export class RdbWriter {
     this.#append(encodeString(code));
   }
 
-  /** Says to which database the next keys belong. */
+  /** Sets the database of the keys that are copied next. */
   selectDatabase(database: number): void {
     if (database === this.#database) return;
     this.#database = database;
@@ -53,7 +53,7 @@ export class RdbWriter {
     this.#append(encodeLength(database));
   }
 
-  /** Copies bytes of a key from the buffer. */
+  /** Copies bytes from the buffer into the file. */
   copy(buffer: Buffer, from: number, to: number): void {
     let at = from;
     while (at < to) {
@@ -65,12 +65,12 @@ export class RdbWriter {
     }
   }
 
-  /** Writes the blocks that are full. Undefined if there are none. */
+  /** Writes the blocks that are full. Returns undefined if no block is full. */
   flush(): Promise<void> | undefined {
     return this.#full.length === 0 ? undefined : this.#writeFull();
   }
 
-  /** Ends the file with its checksum. */
+  /** Writes the rest of the file, and ends the file with its checksum. */
   async end(): Promise<void> {
     this.#append(Buffer.from([OPCODE.end]));
     this.#close();

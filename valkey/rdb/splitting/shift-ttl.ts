@@ -1,4 +1,4 @@
-/** Moves the TTLs of a key and of the fields of a hash in an RDB file, without decoding the value. */
+/** Adds a time to the TTLs of a key and of the fields of a hash in an RDB file, without decoding the value. */
 import { Failure } from "../../../lib/errors";
 import { LengthReader, MISSING } from "../lengths";
 import { RdbCorrupt } from "../rdb-corrupt";
@@ -6,7 +6,10 @@ import type { RdbKey } from "../rdb-key";
 import { OPCODE, TYPE } from "../rdb-format";
 
 const TIME_BYTES = 8;
-/** Later times are not moved. They are thousands of centuries away, and numbers of JavaScript cannot count them. */
+/**
+ * Latest time to which a TTL is moved. JavaScript cannot count later times exactly. They are thousands of centuries
+ * away.
+ */
 const LATEST = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Whether the fields of a value can have TTLs. @throws Failure for types of Redis, which Valkey does not write */
@@ -16,8 +19,8 @@ export function hasFieldTtls({ type }: Pick<RdbKey, "type">): boolean {
 }
 
 /**
- * Moves the TTL of a key.
- * @param head bytes before the value: opcodes, one of which has the TTL, the type and the key
+ * Adds `shiftMs` to the TTL of a key.
+ * @param head bytes before the value: opcodes (one of them has the TTL), type, key
  * @param shiftMs whole milliseconds
  * @returns the new bytes before the value
  */
@@ -50,8 +53,8 @@ export function shiftKeyTtl(head: Buffer, shiftMs: number): Buffer {
 }
 
 /**
- * Moves the TTLs of the fields of a hash.
- * @param value the whole value. It is changed
+ * Adds `shiftMs` to the TTLs of the fields of a hash.
+ * @param value the whole value, which this function changes in place
  */
 export function shiftFieldTtls(value: Buffer, shiftMs: number): void {
   const lengths = new LengthReader();

@@ -12,7 +12,7 @@ import { hasFieldTtls, shiftFieldTtls, shiftKeyTtl } from "./shift-ttl";
 import type { ByteSource } from "../walk";
 import { walkRdb } from "../walk";
 
-/** One file that is split. */
+/** An RDB file that is split. */
 export interface SplitSource {
   /** Name of the file's shard, for messages. */
   readonly name: string;
@@ -23,7 +23,7 @@ export interface SplitSource {
   readonly shiftMs?: number | undefined;
 }
 
-/** One file that the split writes. */
+/** An RDB file that the split writes. */
 export interface SplitTarget {
   /** Slots whose keys the file receives. */
   readonly ranges: readonly SlotRange[];
@@ -31,29 +31,31 @@ export interface SplitTarget {
 }
 
 export interface SplitResult {
-  /** Number of keys of each target. */
+  /** Number of keys of each target, in the order of the targets. */
   readonly keysOf: readonly number[];
   /** Databases that have keys, ascending. */
   readonly databases: readonly number[];
 }
 
 /**
- * Auxiliary fields that describe the data. The others describe the server that wrote the file: its replication offset,
- * its memory, sizes of slots.
+ * Auxiliary fields that are copied, because they describe the data. All other auxiliary fields describe the server that
+ * wrote the file: its replication offset, its memory, sizes of slots.
  */
 const KEPT_FIELDS: ReadonlySet<string> = new Set(["valkey-ver", "redis-ver", "redis-bits", "ctime"]);
 const NO_TARGET = SLOT_COUNT;
 const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
-/** Bytes of the blocks of all targets, and limits of one block. */
+/** Total size of the blocks of all targets, and the largest and the smallest size of one block, bytes. */
 const BLOCKS = { all: 64 * 1024 ** 2, most: 1024 ** 2, least: 16 * 1024 };
 
 /**
- * Splits files, one after the other. Each target receives its keys of all files, and all libraries of functions.
+ * Splits RDB files, one after the other. Each target receives the keys of its slots from all files, and all libraries
+ * of functions.
  * @param sources files of the same format, without common keys
  * @param isWanted whether a key is copied. @default all keys are
  * @throws RdbCorrupt for a damaged file. The targets are then incomplete, without their checksums
- * @throws Failure for a key without a target or of a slot that its shard does not have, for a file from the middle of a
- * slot migration, for libraries of functions that differ between shards, and for data of modules that belong to no key
+ * @throws Failure for a key without a target, for a key of a slot that the file's shard does not have, for a file from
+ *   the middle of a slot migration, for libraries of functions that differ between shards, and for data of modules that
+ *   belong to no key
  */
 export async function splitRdbs(
   sources: readonly SplitSource[],
@@ -70,7 +72,7 @@ class Splitter {
   readonly #keysOf: number[];
   readonly #databases = new Set<number>();
   readonly #run = new CopiedRun();
-  /** Code and shard of each library, by name. */
+  /** Code of each library of functions, and the shard that has the library, by name of the library. */
   readonly #libraries = new Map<string, { readonly code: Buffer; readonly shard: string }>();
   #writers: RdbWriter[] = [];
   #header: RdbHeader | undefined;
@@ -180,7 +182,7 @@ class Splitter {
   }
 }
 
-/** A key whose TTLs are moved. Its bytes are collected, because the fields of a hash have TTLs inside of the value. */
+/** A key whose TTLs are moved. Its bytes are collected, because the TTLs of a hash's fields are inside the value. */
 class ShiftedKey {
   #pieces: Buffer[] = [];
 
@@ -189,7 +191,7 @@ class ShiftedKey {
     private readonly hasFields: boolean,
   ) {}
 
-  /** Undefined for a key without TTLs. */
+  /** Begins to collect the bytes of a key. Returns undefined for a key without TTLs. */
   static of(key: RdbKey, shiftMs: number): ShiftedKey | undefined {
     const hasFields = hasFieldTtls(key);
     return key.expiresAt === undefined && !hasFields ? undefined : new ShiftedKey(shiftMs, hasFields);
@@ -199,7 +201,7 @@ class ShiftedKey {
     this.#pieces.push(bytes);
   }
 
-  /** The whole key with its moved TTLs. */
+  /** Returns all bytes of the key, with `shiftMs` added to its TTLs. */
   moved(): Buffer {
     const [head = Buffer.alloc(0), ...value] = this.#pieces;
     const moved = shiftKeyTtl(head, this.shiftMs);
@@ -209,7 +211,10 @@ class ShiftedKey {
   }
 }
 
-/** The number of the entry that has each slot. @throws Failure if two entries have the same slot */
+/**
+ * Returns for each slot the index of the entry that has this slot.
+ * @throws Failure if two entries have the same slot
+ */
 function indexBySlot(entries: readonly { readonly ranges: readonly SlotRange[] }[]): Uint16Array {
   const indexes = new Uint16Array(SLOT_COUNT).fill(NO_TARGET);
   for (const [index, { ranges }] of entries.entries()) {
