@@ -23,8 +23,8 @@ const MAX_BUS_BYTES_PER_NODE = 12_500_000;
  * Name of the directive for the interval at which a node pings each other node. Valkey does not document this
  * directive. The default is half the node timeout.
  *
- * A node that suspects a primary reports this suspicion in its pings. With the default interval, a majority may have
- * reported its suspicion only half a node timeout after the node timeout has passed.
+ * A node that suspects a primary reports this suspicion in its pings. With the default interval, it can take half a
+ * node timeout longer until a majority has reported its suspicion.
  */
 export const PING_INTERVAL_DIRECTIVE = "cluster-ping-interval";
 /**

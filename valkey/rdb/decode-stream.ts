@@ -8,7 +8,7 @@ type Stream = Extract<Value, { readonly kind: "stream" }>;
 
 /** Flags of a stream's entry in a listpack. */
 const FLAG = { deleted: 1, sameFields: 2 } as const;
-/** Number of read entries that stands for an unknown number. */
+/** Value that means that the number of entries that a group has read is unknown. */
 const UNKNOWN_ENTRIES = 2n ** 64n - 1n;
 const ZERO: StreamId = { ms: 0n, sequence: 0n };
 
@@ -128,7 +128,7 @@ function compareIds(a: StreamId, b: StreamId): number {
   return 0;
 }
 
-/** Reduces a number to 64 bits without a sign. IDs have such numbers, and differences between IDs wrap around. */
+/** Reduces a number to an unsigned number of 64 bits, as the IDs of entries have. Larger sums wrap around. */
 const wrapped = (value: bigint): bigint => BigInt.asUintN(64, value);
 const idOf = (cursor: RdbCursor): StreamId => ({ ms: cursor.number(), sequence: cursor.number() });
 const readId = (bytes: Buffer): StreamId => ({ ms: bytes.readBigUInt64BE(0), sequence: bytes.readBigUInt64BE(8) });

@@ -22,7 +22,7 @@ export class StreamCorrupt extends Failure {
 const CR = 13;
 const LF = 10;
 const [ARRAY, BULK] = [42, 36];
-/** Highest number of digits of a number of arguments or of bytes that a server accepts. */
+/** Highest number of digits in a count of arguments or bytes that a server accepts. */
 const MAX_DIGITS = 12;
 const MAX_WORDS = 1024 ** 2 * 64;
 const MAX_WORD_BYTES = 1024 ** 3 * 4;

@@ -46,8 +46,8 @@ export type StreamEvent =
   /** The stream continues over a new connection, without a gap. After a failover, the replication ID is a new one. */
   | { readonly kind: "continued"; readonly replid: string }
   /**
-   * The server had sent nothing until the time `at` that has not been received. This event comes several times a
-   * second.
+   * Everything that the server had sent until the time `at` has been received. This event comes several times a second
+   * while the server sends nothing.
    */
   | { readonly kind: "quiet"; readonly at: number };
 

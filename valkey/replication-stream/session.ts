@@ -4,7 +4,7 @@ import { infoNumber, parseInfo } from "../topology/replies";
 import type { ReplicaLink, StreamSource } from "./replica-link";
 
 /**
- * Interval of checks whether a followed replica has lost its primary, and time after which a lost link counts,
+ * Interval between checks of a replica's link to its primary, and time after which a broken link counts as lost,
  * milliseconds.
  */
 const LINK_MS = 5_000;
@@ -14,7 +14,7 @@ export interface Session {
   readonly link: ReplicaLink;
   readonly source: StreamSource;
   /**
-   * Offset in the stream from which commands arrive at the time of their execution. Undefined if the offset is not
+   * Offset in the stream from which commands arrive as soon as the server executes them. Undefined if the offset is not
    * known yet.
    */
   knownFrom: number | undefined;
@@ -24,19 +24,19 @@ export interface Session {
   hasBegun: boolean;
   /** Time of the last regular acknowledgement, by `performance.now`. */
   tickedAt: number;
-  /** Time of the last check whether the server has lost its primary, by `performance.now`. */
+  /** Time of the last check of the server's link to its primary, by `performance.now`. */
   lookedAt: number;
   /** Whether the server is a replica that no longer receives the commands of its primary. */
   isCutOff: boolean;
 }
 
-/** Whether commands at this offset arrive at the time at which the server executes them. */
+/** Whether commands at this offset arrive as soon as the server executes them. */
 export const isKnown = ({ knownFrom }: Session, offset: number): boolean =>
   knownFrom !== undefined && offset >= knownFrom;
 
 /**
- * Asks the server how many bytes of the stream it has now. Later commands arrive at the time of their execution, if the
- * server has begun to send commands or has none to send.
+ * Asks the server how many bytes of the stream it has now. Later commands arrive as soon as the server executes them,
+ * if the server has begun to send commands or has none to send.
  */
 export function learnOffset(session: Session): void {
   offsetOf(session.source).then(

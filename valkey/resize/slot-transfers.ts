@@ -57,9 +57,9 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
 }
 
 /**
- * Ranges that a node gives away: its smallest ranges as a whole, and then a piece of one further range for the rest.
- * The piece is cut off at the beginning of this range if the owner of the slot before this range still needs slots, and
- * otherwise at the end.
+ * Ranges that a node gives away: its smallest ranges as a whole, and then a piece of one further range for the rest. If
+ * the owner of the slot before this range still needs slots, the piece is the beginning of the range. Otherwise it is
+ * the end of the range.
  * @param excess number of slots to give away
  */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {

@@ -95,8 +95,8 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
 }
 
 /**
- * Number of primaries for each zone, as even as possible. Only the number of nodes in a zone limits it. This is for
- * zones that cannot separate every replica from its primary.
+ * Number of primaries for each zone, as even as the numbers of nodes in the zones allow. This is for zones that cannot
+ * separate every replica from its primary.
  */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });

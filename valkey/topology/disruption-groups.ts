@@ -17,8 +17,8 @@ type Group = (readonly DisruptedNode[])[];
  * Divides a cluster into groups of whole shards. If at most one node of each group is unavailable, no shard lacks two
  * nodes, and a majority of the primaries is available. This is true even if failovers have moved the roles.
  *
- * A group gets as few nodes as possible on any one machine, so that the drain of a machine rarely has to wait. After
- * that, a group gets as few nodes as possible in any one zone.
+ * A group gets as few nodes as possible on any one machine, so that the drain of a machine rarely has to wait. If
+ * several groups are equal in this, a shard goes to the group with the fewest nodes in any one zone.
  * @param shards the nodes of each shard
  * @returns names of the nodes of each group. If any shard has a single node, there is only one group, because the slots
  *   of that shard are unavailable without this node

@@ -1,4 +1,4 @@
-/** Computes a hash tag for each slot. Keys with this hash tag are in the slot. Pure. */
+/** Computes a hash tag for each slot. Keys with the hash tag of a slot are in this slot. Pure. */
 import calculateSlot from "cluster-key-slot";
 import { SLOT_COUNT } from "./slots";
 

@@ -15,8 +15,8 @@ interface TuningPromise {
   readonly what: string;
   readonly expected: string;
   /**
-   * Judges the settings of a machine. The value is the problem, or undefined if the machine keeps the promise. If a
-   * setting could not be read, the result has the reason instead of a value.
+   * Judges the settings of a machine. The result's value is the problem, or undefined if the machine keeps the promise.
+   * If a setting could not be read, the result has the reason instead of a value.
    */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }

@@ -34,7 +34,10 @@ export interface CompareOptions extends ValueRules {
   readonly limit?: number | undefined;
 }
 
-/** An RDB file with wanted data. The wanted files of all shards together have all wanted data. */
+/**
+ * An RDB file with wanted data: the data that the servers should have. The files of all shards together have all wanted
+ * data.
+ */
 export interface WantedFile {
   /** Opens the file from its beginning. */
   readonly open: () => ByteSource;

@@ -25,10 +25,10 @@ export interface ValueVisitor {
   /** Whether a key is visited. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
   functionLibrary?(code: Buffer): void;
-  /** Called for a wanted key that has expired. */
+  /** Called instead of `value` for a key that has expired. */
   expired?(key: RdbKey): void;
   /**
-   * Called for a wanted key that has not expired.
+   * Called for a key that has not expired.
    * @param expiresAt time at which the key expires, with `shiftMs`. Undefined for a key without a TTL
    */
   value(key: RdbKey, expiresAt: number | undefined, hash: Buffer): void;
@@ -37,7 +37,7 @@ export interface ValueVisitor {
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Calls the visitor for each wanted key of an RDB file.
+ * Calls the visitor for each key of an RDB file that its `isWanted` accepts.
  * @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor
  */
 export async function walkValues(
@@ -92,8 +92,8 @@ export function unexpiredPart(value: Value, shiftMs: number, expiredBy: number):
 }
 
 /**
- * Adds `shiftMs` to the time at which a key or a field expires. A result that JavaScript cannot count exactly is not
- * used: the time then stays unchanged, as in the files of a restore.
+ * Adds `shiftMs` to the time at which a key or a field expires. If JavaScript cannot count the result exactly, the time
+ * stays unchanged, as in the files of a restore.
  */
 export function shifted(expiresAt: number | undefined, shiftMs: number): number | undefined {
   if (expiresAt === undefined || expiresAt + shiftMs > Number.MAX_SAFE_INTEGER) return expiresAt;

@@ -7,8 +7,8 @@ import { OPCODE, TYPE } from "../rdb-format";
 
 const TIME_BYTES = 8;
 /**
- * Latest time to which a TTL is moved. JavaScript cannot count later times exactly. They are thousands of centuries
- * away.
+ * Latest possible result of a moved TTL, milliseconds since the epoch. A TTL that would become later stays unchanged,
+ * because JavaScript cannot count later times exactly.
  */
 const LATEST = BigInt(Number.MAX_SAFE_INTEGER);
 
