@@ -1,6 +1,6 @@
 /**
- * The checksum of RDB files: CRC-64 with the polynomial 0xad93d23594c935a9, reflected, without inversion. JavaScript has
- * no fast 64-bit integers, so the checksum is computed as two halves of 32 bits, eight bytes at a time.
+ * The checksum of RDB files: CRC-64 with the polynomial 0xad93d23594c935a9, reflected, without inversion. JavaScript
+ * has no fast 64-bit integers, so the checksum is computed as two halves of 32 bits, eight bytes at a time.
  */
 
 const POLYNOMIAL_LOW = 0xac4bc9b5;

@@ -1,4 +1,6 @@
-/** Patterns of keys, with the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a character. Pure. */
+/**
+ * Patterns of keys, with the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a character. Pure.
+ */
 
 /**
  * A part of a pattern: entry N is 1 if the part matches a byte with the value N. `undefined` stands for `*`, which

@@ -88,8 +88,8 @@ export function groupByZone<T extends { readonly zone: string }>(nodes: readonly
  * Largest number p of primaries in a zone of n = `size` nodes with which every replica can still have its primary in a
  * different zone. Negative if no number allows that.
  *
- * The n − p replicas of the zone need primaries in other zones. There are P − p such primaries, with R replicas each. So
- * n − p ≤ R · (P − p), which is the same as (R − 1) · p ≤ R · P − n. For R = 1, p disappears, and n ≤ P remains.
+ * The n − p replicas of the zone need primaries in other zones. There are P − p such primaries, with R replicas each.
+ * So n − p ≤ R · (P − p), which is the same as (R − 1) · p ≤ R · P − n. For R = 1, p disappears, and n ≤ P remains.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;

@@ -1,4 +1,7 @@
-/** Writes RDB files: a header, auxiliary fields, libraries of functions, keys as they are in a different file, a checksum. */
+/**
+ * Writes RDB files: a header, auxiliary fields, libraries of functions, keys as they are in a different file, and a
+ * checksum.
+ */
 import { Crc64 } from "../crc64";
 import { encodeLength, encodeString } from "../lengths";
 import type { RdbHeader } from "../rdb-format";
