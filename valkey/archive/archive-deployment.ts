@@ -1,4 +1,7 @@
-/** Archives a running deployment: follows one node of each shard until a signal, and begins anew when slots move. */
+/**
+ * Archives a running deployment: copies the replication stream of one node of each shard until a signal. When slots
+ * move between shards, it begins again with new RDB files.
+ */
 import { epochMs } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
 import { pause, poll } from "../../lib/polling";
@@ -11,16 +14,18 @@ import { beginPeriod, endPeriod, listPeriods } from "./periods";
 import type { Layout } from "./shard-layout";
 import { readDatabases, readLayout, readSlots } from "./shard-layout";
 
-/** Interval at which the slots are compared, milliseconds. */
+/** Interval between two checks whether slots have moved between shards, milliseconds. */
 const WATCH_MS = 1_000;
-/** Longest time after which a node is assumed to know that slots have moved, milliseconds. */
+/** Time after which every node is assumed to know that slots have moved, milliseconds. */
 const GOSSIP_MS = 2_000;
-/** Time limit for the slots of a deployment to be at rest, milliseconds. */
+/** Longest wait until no slots move any more, so that archiving can begin, milliseconds. */
 const SETTLING_MS = 3_600_000;
 
 /**
- * Archives until the signal is aborted. Then all commands that arrived are in the store.
- * @throws Failure when the stream of a shard is lost for a minute, or when the spool is full; the store's error
+ * Archives a deployment until the signal is aborted. When the function returns, all commands that have arrived are in
+ * the store.
+ * @throws Failure when the stream of a shard is lost for a minute, or when the buffer on disk is full; the store's
+ * error
  */
 export async function archiveDeployment(options: ArchiveOptions): Promise<void> {
   for (;;) {
@@ -34,7 +39,10 @@ export async function archiveDeployment(options: ArchiveOptions): Promise<void> 
   }
 }
 
-/** Continues the last period if each shard has the same slots as then. If not, begins a new period. */
+/**
+ * Continues the archive's last period if each shard still has the slots of that period. If not, begins a new period. A
+ * period is a span of time in which no slots move between shards.
+ */
 async function openPeriod({ store, deployment, signal, onEvent }: ArchiveOptions): Promise<Period> {
   const layout = await settledLayout(deployment, signal, onEvent);
   const slots = layout.shards.map((shard) => shard.slots);
@@ -74,7 +82,10 @@ async function settledLayout(
   return settled;
 }
 
-/** Archives until slots move. @throws the errors of `archiveDeployment`, and the signal's reason */
+/**
+ * Archives all shards until slots move between shards. @throws the errors of `archiveDeployment`, and the signal's
+ * reason
+ */
 async function archivePeriod(options: ArchiveOptions, period: Period): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
@@ -101,12 +112,15 @@ async function archivePeriod(options: ArchiveOptions, period: Period): Promise<v
   options.signal.throwIfAborted();
 }
 
-/** @throws the first error that is not the reason of the stop */
+/** Throws the first error in `results` that differs from `reason`, the reason why archiving was stopped. */
 function throwFailed(results: readonly PromiseSettledResult<unknown>[], reason: unknown): void {
   for (const each of results) if (each.status === "rejected" && each.reason !== reason) throw each.reason;
 }
 
-/** Waits until slots move. @returns the last time at which the shards had the slots of the period */
+/**
+ * Waits until slots move between shards.
+ * @returns the last time at which the shards still had the slots of the period, milliseconds since the epoch
+ */
 async function awaitMove(deployment: Deployment, { shards }: Period, signal: AbortSignal): Promise<number> {
   const wanted = shards.flatMap(({ slots = "" }) => slots).sort();
   let unmovedAt = epochMs() - GOSSIP_MS;

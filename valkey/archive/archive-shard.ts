@@ -1,4 +1,7 @@
-/** Archives one shard: follows its stream into a set, and begins a new set on schedule before the old one ends. */
+/**
+ * Archives one shard: writes its replication stream into a set (an RDB file and the commands after it). At intervals, a
+ * new set begins, and only then the old set ends.
+ */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
@@ -20,45 +23,59 @@ import { chooseSource, readLayout, sourceAt } from "./shard-layout";
 import type { ArchiveStore } from "./store";
 
 export type ArchiveEvent =
-  /** A period begins or goes on. */
+  /**
+   * Archiving begins in a period, a span of time in which no slots move between shards. `isNew` is false if the
+   * archive's last period continues.
+   */
   | { readonly kind: "period"; readonly period: Period; readonly isNew: boolean }
   /** The program connects to a node. */
   | { readonly kind: "connect"; readonly shard: string; readonly node: string }
-  /** The stream goes on where the archive ended. */
+  /** The server continues the stream after the last archived command, so no new RDB file is needed. */
   | { readonly kind: "continued"; readonly shard: string }
   | { readonly kind: "written"; readonly shard: string; readonly file: WrittenFile }
-  /** Everything that the server executed until this time is in the archive, milliseconds since the epoch. */
+  /**
+   * Every command that the server executed until the time `at` is in the archive. `at` is in milliseconds since the
+   * epoch.
+   */
   | { readonly kind: "safe"; readonly shard: string; readonly at: number }
-  /** A spool begins for what the store has not taken yet. `waiting`: number of bytes in it at the time of the call */
+  /**
+   * A buffer on disk begins for data that the store has not taken yet. `waiting` returns the number of bytes in the
+   * buffer.
+   */
   | { readonly kind: "spool"; readonly shard: string; readonly directory: string; readonly waiting: () => number }
   /** The deployment cannot be archived at this moment. */
   | { readonly kind: "waiting"; readonly why: string }
-  /** A new base on schedule has failed. The present set goes on, and a later base replaces it. */
+  /**
+   * A scheduled new set has failed, for example because the server could not write its RDB file. The old set continues,
+   * and a later attempt replaces it.
+   */
   | { readonly kind: "postponed"; readonly shard: string; readonly why: string }
-  /** Slots have moved, so the period has ended. */
+  /** Slots have moved between shards, so the period has ended. */
   | { readonly kind: "moved" };
 
 export interface ArchiveOptions {
   readonly store: ArchiveStore;
   readonly deployment: Deployment;
-  /** Directory for what the store has not taken yet. It is created if it does not exist. */
+  /** Directory that buffers data until the store has taken them. It is created if it does not exist. */
   readonly spoolDirectory: string;
-  /** Highest number of bytes of each shard that may wait for the store. @default 1 GiB */
+  /** Highest number of bytes per shard that may wait in the buffer directory. @default 1 GiB */
   readonly spoolLimit?: number | undefined;
-  /** Time after which a shard gets a new set with a new base, milliseconds. @default a day */
+  /** Time after which a shard gets a new set, which begins with a new RDB file, milliseconds. @default a day */
   readonly baseEveryMs?: number | undefined;
-  /** Receives the sets that are being written, as PERIOD/SHARD/SET. */
+  /**
+   * Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. The archiver adds and removes names.
+   */
   readonly liveSets?: Set<string> | undefined;
   readonly signal: AbortSignal;
   readonly onEvent: (event: ArchiveEvent) => void;
 }
 
 const SPOOL_BYTES = 1024 ** 3;
-/** Time after which a shard gets a new set by default, milliseconds: a day. */
+/** Default time after which a shard gets a new set (an RDB file and the commands after it), milliseconds: a day. */
 export const DEFAULT_BASE_EVERY_MS = 86_400_000;
-/** Longest time until a new base is tried again after a failure, milliseconds. */
+/** Longest wait after a failed attempt to begin a new set, milliseconds. */
 const POSTPONE_MS = 600_000;
-/** Interval at which the age of the base is checked, milliseconds. */
+/** Interval at which the age of the set is checked, milliseconds. */
 const CHECK_MS = 1_000;
 
 interface ShardName {
@@ -66,7 +83,7 @@ interface ShardName {
   readonly index: number;
 }
 
-/** Follows a shard until the signal. @throws the errors of `archiveDeployment` */
+/** Archives one shard until the signal is aborted. @throws the errors of `archiveDeployment` */
 export async function archiveShard(
   options: ArchiveOptions,
   period: Period,
@@ -122,7 +139,8 @@ async function awaitDue(
 }
 
 /**
- * Begins a set, and waits until it has an instant. Until then, the present set goes on, so no time is lost.
+ * Begins a new set of a shard, and waits until data can be restored from it. Until then, the current set also
+ * continues, so the archive has no gap.
  * @returns undefined if the new set failed
  */
 async function succeed(
@@ -149,21 +167,27 @@ async function succeed(
   }
 }
 
-/** Follows a stream into one set. A stream that is interrupted begins a new one. */
+/**
+ * Writes the replication stream of one shard into a set. If the stream breaks and the server cannot continue it, a new
+ * set begins.
+ */
 class SetFollower {
-  /** Time of the base, or of a new attempt after a failure, milliseconds since the epoch. Infinity before the base. */
+  /**
+   * Time from which the age of the set is counted, milliseconds since the epoch: the time of its RDB file, or a later
+   * time after a new set has failed. Infinity before the RDB file begins.
+   */
   notBefore: number;
   isEnded = false;
-  /** Settled when the stream ends. */
+  /** Promise that settles when the stream has ended. */
   readonly done: Promise<void>;
   readonly hasInstant: Promise<void>;
   readonly #stop = new AbortController();
   #live: string | undefined;
-  /** Memory of the followed server. Its base is hardly ever larger. */
+  /** Memory that the followed server uses, bytes. The RDB file of the server is hardly ever larger. */
   #expectedBytes: number | undefined;
   #reportInstant: () => void = () => undefined;
 
-  /** @param resume set that is continued. Undefined for a new base */
+  /** @param resume set that this follower continues. If undefined, a new set begins with a new RDB file */
   constructor(
     private readonly options: ArchiveOptions,
     private readonly period: Period,
@@ -183,7 +207,7 @@ class SetFollower {
     this.done.catch(() => undefined);
   }
 
-  /** Ends the stream after what has arrived is in the store. @throws the store's error */
+  /** Stops following the stream, after all data that have arrived are in the store. @throws the store's error */
   async end(): Promise<void> {
     this.#stop.abort(new Failure("a new set has begun"));
     await this.done.catch((error: unknown) => {
@@ -259,7 +283,7 @@ class SetFollower {
   }
 }
 
-/** Memory that a server uses, bytes. Undefined if it does not say. */
+/** Memory that a server uses, bytes. Undefined if the server does not answer or does not report it. */
 async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise<number | undefined> {
   try {
     const connection = await deployment.connect(node);
@@ -273,12 +297,18 @@ async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise
   }
 }
 
-/** Time of the last instant of a set, milliseconds since the epoch. */
+/**
+ * Latest time as of which a set can be restored, milliseconds since the epoch. Before the first such time is recorded,
+ * the time of the set's RDB file.
+ */
 function lastTime({ base, increments }: ArchiveSet): number {
   return increments.at(-1)?.instants.at(-1)?.[0] ?? base.startedAt;
 }
 
-/** The newest set. Undefined if there is none, or if it is damaged or lacks files: then a new set begins. */
+/**
+ * Reads the newest set of a shard, which the archive then continues. Undefined if no set exists, or if the newest set
+ * is damaged or lacks files.
+ */
 async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
   const name = (await listSets(store)).at(-1);
   const set = name === undefined ? undefined : await readSet(store, name).catch(() => undefined);

@@ -1,4 +1,7 @@
-/** Writes what a replica receives as sets of an archive: an RDB file, then increments with commands. */
+/**
+ * Writes the data that a replica receives to an archive: an RDB file, and then files with commands (increments). An RDB
+ * file with its increments is called a set.
+ */
 import { createHash } from "node:crypto";
 import { epochMs } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
@@ -13,49 +16,56 @@ import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION } from "./manifests";
 import type { ArchiveStore } from "./store";
 
 export interface ArchiveWriterOptions {
-  /** Time after which an increment is closed, milliseconds. Commands are safe when their increment is closed. */
+  /**
+   * Time after which an increment (a file with commands) is closed, milliseconds. Its commands can be restored only
+   * when it is closed.
+   */
   readonly incrementMs?: number;
-  /** Size from which an increment is closed, bytes. @default 64 MiB, or 16 MiB where increments are in memory */
+  /**
+   * Size from which an increment is closed, bytes. @default 64 MiB, or 16 MiB if the store keeps open increments in
+   * memory
+   */
   readonly incrementBytes?: number;
-  /** Highest size of a base that is expected, bytes. */
+  /** Returns the largest size that the RDB file is expected to have, bytes; undefined if the size is not known. */
   readonly expectedBytes?: (() => number | undefined) | undefined;
-  /** Called when a base or an increment is in the store. */
+  /** Called when an RDB file or an increment (a file with commands) is in the store. */
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
-  /** Called when the store has an instant of the present set, without or with commands. */
+  /** Called when the store has data from which a newer state of the current set can be restored. */
   readonly onInstant?: (() => void) | undefined;
   /**
-   * Called when everything that the server executed until a time is in the store. @param at milliseconds since the epoch
+   * Called when every command that the server executed until the time `at` is in the store.
+   * @param at milliseconds since the epoch
    */
   readonly onSafe?: ((at: number) => void) | undefined;
 }
 
 export interface WrittenFile {
   readonly bytes: number;
-  /** Number of keys of a base. Undefined for an increment. */
+  /** Number of keys in an RDB file. Undefined if the file has commands instead. */
   readonly keys: number | undefined;
   /** Time from the arrival of an increment's first command until the increment was in the store, milliseconds. */
   readonly ageMs: number;
-  /** Name of the set. */
+  /** Name of the set to which the file belongs. */
   readonly set: string;
-  /** Number of instants of an increment. */
+  /** Number of instants in a file with commands: times as of which the data can be restored. 0 for an RDB file. */
   readonly instants: number;
 }
 
 const INCREMENT_MS = 500;
 const INCREMENT_BYTES = 64 * 1024 ** 2;
 const NAMED_INCREMENT_BYTES = 16 * 1024 ** 2;
-/** Smallest distance of two instants, milliseconds. */
+/** Smallest time between two instants, milliseconds. An instant is a time as of which the data can be restored. */
 const INSTANT_MS = 100;
 
 /** Interval of the manifests that are written while no commands arrive, milliseconds. */
 const QUIET_MS = 10_000;
-/** Field of an RDB file: the database that is selected where the stream continues. */
+/** Field of an RDB file with the number of the database that is selected when the commands after the file begin. */
 const STREAM_DATABASE = "repl-stream-db";
 const EMPTY = { size: 0, sha256: createHash("sha256").digest("hex") };
 
 type Instant = [time: number, offset: number];
 
-/** Where to continue: the position, and the database that is selected there. */
+/** Point at which a replication stream continues: its position, and the database that is selected there. */
 export interface ResumePoint {
   readonly position: StreamPosition;
   readonly database: number;
@@ -65,7 +75,7 @@ interface OpenBase {
   readonly set: string;
   readonly file: CheckedFile;
   readonly walker: RdbWalker;
-  /** The database that is selected after the base, as the base says it. */
+  /** Returns the database that is selected after the RDB file. The file itself contains its number. */
   readonly database: () => number;
   readonly manifest: Pick<BaseManifest, "replid" | "offset" | "serverVersion" | "startedAt">;
 }
@@ -74,7 +84,7 @@ interface OpenIncrement {
   readonly file: PendingIncrement;
   readonly from: ResumePoint;
   readonly openedAt: number;
-  /** Time at which the first command arrived, milliseconds since the epoch. */
+  /** Time at which the first command of the increment arrived, milliseconds since the epoch. */
   readonly arrivedAt: number;
   readonly instants: Instant[];
   /** Time of the first of the commands that the last instant includes. */
@@ -86,19 +96,28 @@ interface PresentSet {
   point: ResumePoint;
 }
 
-/** Takes the items of a stream, in order and one at a time. */
+/**
+ * Writes the replication stream of one shard to a store. The caller passes the items of the stream in order, one at a
+ * time.
+ */
 export class ArchiveWriter {
   #base: OpenBase | undefined;
   #increment: OpenIncrement | undefined;
-  /** The present set and the place up to which it has commands. Undefined before the first base. */
+  /**
+   * The set that gets the commands, and the point in the stream after its last command. Undefined before the first RDB
+   * file is complete.
+   */
   #present: PresentSet | undefined;
-  /** First and last time without commands since the last increment. */
+  /** First and last time since the last increment for which it is known that no command had arrived. */
   #quiet: Instant[] = [];
   #quietWritten = -Infinity;
-  /** The manifest without commands at the present offset. */
+  /** Manifest in the store which records that no command has arrived since the last increment. */
   #mark: IncrementManifest | undefined;
 
-  /** @param resume the set that a former process has written. The stream has to continue at its `resumePoint` */
+  /**
+   * @param resume set that an earlier process wrote and this writer continues. The stream must begin at its
+   * `resumePoint`
+   */
   constructor(
     private readonly store: ArchiveStore,
     private readonly options: ArchiveWriterOptions = {},
@@ -116,8 +135,9 @@ export class ArchiveWriter {
   }
 
   /**
-   * Writes an item.
-   * @throws RdbCorrupt for a damaged RDB file, and the store's error. Then the set ends after its last whole increment
+   * Writes an item of the stream to the store.
+   * @throws RdbCorrupt for a damaged RDB file, and the store's error. After an error, the set ends with its last
+   * complete increment
    */
   async write({ event, bytes }: StreamItem): Promise<void> {
     switch (event.kind) {
@@ -147,7 +167,7 @@ export class ArchiveWriter {
     }
   }
 
-  /** Closes the present increment. A base or an increment that was not written as a whole is discarded. */
+  /** Closes the open increment. Discards an RDB file or an increment that is not complete. */
   async close(): Promise<void> {
     const base = this.#base;
     this.#base = undefined;
@@ -217,8 +237,8 @@ export class ArchiveWriter {
   }
 
   /**
-   * Notes that there were no commands until this time. Without an open increment, a manifest without a file (a mark)
-   * says so. The next increment has the same instants, and replaces it.
+   * Records that no command arrived until the time `at`. If no increment is open, a manifest without commands (a mark)
+   * records this in the store. The next increment contains the same times, and replaces the mark.
    */
   async #noteQuiet(at: number): Promise<void> {
     const present = this.#present;
@@ -275,7 +295,7 @@ export class ArchiveWriter {
     this.options.onSafe?.(last[0]);
   }
 
-  /** Removes the present mark after a later one, or an increment, has its instants. */
+  /** Removes the old mark (a manifest without commands) after the new mark, or an increment, has recorded its times. */
   async #replaceMark(set: string, mark: IncrementManifest | undefined): Promise<void> {
     const old = this.#mark;
     this.#mark = mark;
@@ -290,7 +310,9 @@ export class ArchiveWriter {
   }
 }
 
-/** The manifest of commands from a point until the present one. */
+/**
+ * Makes the manifest of an increment, which has the commands from the point `from` until the last command of the set.
+ */
 function describe(
   { point }: PresentSet,
   from: ResumePoint,
@@ -309,13 +331,13 @@ function describe(
   };
 }
 
-/** The first and the last instant. */
+/** Returns the first and the last of the instants. */
 function ends(instants: readonly Instant[]): Instant[] {
   const [first, last] = [instants[0], instants.at(-1)];
   return first === undefined || last === undefined ? [] : first === last ? [first] : [first, last];
 }
 
-/** The place after the last command of a set, at which a stream can continue. */
+/** Point in the replication stream after the last command of a set. A new process can continue the stream there. */
 export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
   const last = increments.at(-1);
   return last === undefined
@@ -323,7 +345,7 @@ export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
     : { position: { replid: last.replid, offset: last.to }, database: last.database };
 }
 
-/** A walker over a base, and the database that the base names. */
+/** Returns a parser for an RDB file, and a function that returns the database that the file names as selected. */
 function baseWalker(): Pick<OpenBase, "walker" | "database"> {
   let text = "missing";
   const aux = (name: Buffer, value: Buffer): void => {
@@ -341,7 +363,10 @@ function baseWalker(): Pick<OpenBase, "walker" | "database"> {
   };
 }
 
-/** Adds an instant. Commands that arrive within 100 ms share one. */
+/**
+ * Adds an instant (a time as of which the data can be restored) to an increment. Commands that arrive within 100 ms
+ * share one instant.
+ */
 function addInstant(increment: OpenIncrement, time: number, offset: number): void {
   const last = increment.instants.at(-1);
   if (last !== undefined && time - increment.lastBegan < INSTANT_MS) {

@@ -1,4 +1,4 @@
-/** The catalog of an archive: the sets of each shard, and the times at which all shards have an instant. */
+/** Catalog of an archive: the files of each shard, and the times as of which all shards can be restored together. */
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { listSets, readSet } from "./sets";
@@ -8,7 +8,7 @@ import type { ArchiveOwner, Period } from "./periods";
 import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
 
-/** First and last time that can be restored, milliseconds since the epoch. */
+/** Span of time as of which data can be restored: its first and its last time, milliseconds since the epoch. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -16,9 +16,9 @@ export interface Span {
 
 export interface CatalogSet {
   readonly set: ArchiveSet;
-  /** Times that can be restored, ascending. */
+  /** Spans of time as of which this set can be restored, ascending. */
   readonly spans: readonly Span[];
-  /** Size of the base and of the increments, bytes. */
+  /** Total size of the set's RDB file and its files with commands, bytes. */
   readonly bytes: number;
 }
 
@@ -32,15 +32,18 @@ export interface CatalogShard {
 export interface CatalogPeriod {
   readonly period: Period;
   readonly shards: readonly CatalogShard[];
-  /** Times at which every shard can be restored, ascending. */
+  /** Spans of time as of which every shard can be restored, ascending. */
   readonly spans: readonly Span[];
 }
 
 /** Data that are in an archive and cannot be restored, because a file is damaged or missing. */
 export interface Damage {
-  /** The set or the period, with the reason. */
+  /** Text for the user: the damaged set or period, and the reason why it cannot be restored. */
   readonly text: string;
-  /** Time before which these data were written, milliseconds since the epoch: the beginning of what follows, if any. */
+  /**
+   * Time before which the damaged data were written, milliseconds since the epoch: the beginning of the next set or
+   * period. Infinity if nothing follows.
+   */
   readonly until: number;
 }
 
@@ -71,7 +74,10 @@ export interface Restore {
   }[];
 }
 
-/** Longest time between two instants of an archive that follows a server whose data change, milliseconds. */
+/**
+ * Longest time between two instants (times that can be restored) while commands arrive, milliseconds. In a longer gap,
+ * the archive did not follow the server.
+ */
 const MAX_GAP_MS = 5_000;
 
 /**
@@ -127,8 +133,9 @@ function catalogSet(set: ArchiveSet, endedAt = Infinity): CatalogSet {
 }
 
 /**
- * The times for which instants say what the server had. Between two instants with different offsets that are far apart,
- * the archive did not follow the server. Times are rounded to milliseconds within the span. Pure.
+ * Spans of time as of which data can be restored. A span ends if the next instant has a different offset and is more
+ * than 5 s later, because the archive did not follow the server in between. The ends are rounded to milliseconds within
+ * the span. Pure.
  */
 export function spansOf(instants: IncrementManifest["instants"]): Span[] {
   const spans: { from: number; to: number }[] = [];
@@ -144,7 +151,7 @@ export function spansOf(instants: IncrementManifest["instants"]): Span[] {
   return spans.filter(({ from, to }) => from <= to);
 }
 
-/** The times that are in a span of each list. Pure. */
+/** Spans of time that are covered in every one of the lists. Pure. */
 export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
   const [first = [], ...others] = lists;
   return others
@@ -162,8 +169,8 @@ export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
 }
 
 /**
- * Chooses the sets and instants for a time.
- * @param at milliseconds since the epoch. Undefined for the last time that can be restored
+ * Chooses the set of each shard, and the last command to execute, to restore all shards as of a time.
+ * @param at time to restore, milliseconds since the epoch. Undefined for the latest time that can be restored
  * @returns a text with the nearest times if the archive cannot restore this time. Pure
  */
 export function chooseRestore({ owner, periods }: Catalog, at: number | undefined): Restore | string {
@@ -184,7 +191,7 @@ export function chooseRestore({ owner, periods }: Catalog, at: number | undefine
   };
 }
 
-/** Damage because of which the last time of an archive may not be the last time that was archived. Pure. */
+/** Damaged parts of an archive that may contain data newer than the state that a restore chooses. Pure. */
 export function newerDamage({ damaged }: Pick<Catalog, "damaged">, { shards }: Pick<Restore, "shards">): Damage[] {
   const first = Math.min(...shards.map(({ point }) => point.at));
   return damaged.filter(({ until }) => until > first);

@@ -1,4 +1,4 @@
-/** Files of an archive that are written together with their size and checksum. */
+/** Writes files of an archive, and computes the size and the checksum of each file for its manifest. */
 import { createHash } from "node:crypto";
 import { Failure } from "../../lib/errors";
 import type { ArchiveStore, PendingFile } from "./store";
@@ -10,7 +10,7 @@ export class CheckedFile {
 
   private constructor(private readonly file: PendingFile) {}
 
-  /** @param expectedBytes highest size that is expected. Undefined for a small file */
+  /** Begins a file. @param expectedBytes largest size that the file is expected to have. Undefined for a small file */
   static async create(store: ArchiveStore, name: string, expectedBytes?: number): Promise<CheckedFile> {
     return new CheckedFile(await store.create(name, expectedBytes));
   }
@@ -19,7 +19,7 @@ export class CheckedFile {
     return this.#size;
   }
 
-  /** Whether everything was written. If not, the file ends at an unknown place, and can only be discarded. */
+  /** Whether all writes so far have succeeded. If not, the file ends at an unknown place, and can only be discarded. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
@@ -32,7 +32,10 @@ export class CheckedFile {
     this.#isWhole = true;
   }
 
-  /** Makes the file visible. @returns facts for its manifest. @throws Failure after a write that failed */
+  /**
+   * Makes the file visible. @returns the file's size and checksum, for its manifest. @throws Failure if a write has
+   * failed
+   */
   async commit(): Promise<{ readonly size: number; readonly sha256: string }> {
     if (!this.#isWhole) throw new Failure("a file that was not written as a whole cannot be kept");
     this.#isWhole = false;
@@ -45,7 +48,7 @@ export class CheckedFile {
   }
 }
 
-/** Writes a manifest. Its file appears as a whole. */
+/** Writes a manifest. Readers see either the complete manifest or no manifest. */
 export async function writeManifest(store: ArchiveStore, name: string, manifest: object): Promise<void> {
   await store.put(name, [Buffer.from(`${JSON.stringify(manifest)}\n`)]);
 }

@@ -1,7 +1,7 @@
 /**
- * Increments of a set, as a store keeps them. A folder has two files for each increment: the commands, and the manifest
- * after them. A bucket has one object, because each object costs a request. The name of the object is its manifest, so
- * a list of names is enough to know what can be restored.
+ * Stores increments, which are files with the commands after an RDB file. In a folder, an increment has two files: the
+ * commands, and a manifest that is written after them. In a bucket, an increment is one object, because each object
+ * costs a request. The object's name contains the manifest, so a list of names shows what can be restored.
  */
 import { createHash } from "node:crypto";
 import { Failure } from "../../lib/errors";
@@ -12,7 +12,7 @@ import type { ArchiveStore } from "./store";
 
 type Facts = Pick<IncrementManifest, "size" | "sha256">;
 
-/** An increment that is being written. Nobody sees it before `commit`. */
+/** An increment (a file with commands) that is being written. Readers do not see it before `commit`. */
 export interface PendingIncrement {
   readonly size: number;
   write(bytes: Buffer): Promise<void>;
@@ -23,19 +23,22 @@ export interface PendingIncrement {
   commit(describe: (facts: Facts) => IncrementManifest): Promise<IncrementManifest | undefined>;
 }
 
-/** Begins an increment. @param from offset before its first command */
+/** Begins an increment, a file with commands. @param from offset in the replication stream before its first command */
 export async function beginIncrement(store: ArchiveStore, set: string, from: number): Promise<PendingIncrement> {
   if (store.hasNamedIncrements) return new NamedIncrement(store, set);
   return new IncrementPair(store, set, await CheckedFile.create(store, `${set}/${incrementFile(from)}`));
 }
 
-/** Writes a manifest without commands. */
+/** Writes a mark: a manifest without commands. It records times at which no new command had arrived. */
 export async function writeMark(store: ArchiveStore, set: string, mark: IncrementManifest): Promise<void> {
   if (store.hasNamedIncrements) await store.put(`${set}/${incrementName(mark)}`, []);
   else await writeManifest(store, `${set}/${incrementManifestFile(mark.from)}`, mark);
 }
 
-/** Removes a manifest without commands after a later one has its instants. In a folder, they have the same name. */
+/**
+ * Removes a mark (a manifest without commands) from a bucket after a newer file has recorded its times. In a folder,
+ * the newer manifest has the same name, so it has replaced the mark already.
+ */
 export async function removeMark(store: ArchiveStore, set: string, mark: IncrementManifest): Promise<void> {
   if (store.hasNamedIncrements) await store.remove(`${set}/${incrementName(mark)}`);
 }
@@ -66,7 +69,7 @@ class IncrementPair implements PendingIncrement {
   }
 }
 
-/** An increment in memory. Its name is known at its end. */
+/** An increment that stays in memory until `commit`, because its name contains facts that are known only then. */
 class NamedIncrement implements PendingIncrement {
   readonly #hash = createHash("sha256");
   readonly #pieces: Buffer[] = [];
@@ -99,19 +102,20 @@ class NamedIncrement implements PendingIncrement {
 }
 
 /**
- * Highest number of instants of an increment whose manifest is its name. Together with its ending, a name has at most
- * 230 bytes, because some servers store each part of a key as the name of a file.
+ * Highest number of instants of an increment whose name contains its manifest. With this limit, a name has at most 230
+ * bytes, because some servers store each part of a key as the name of a file.
  */
 export const MOST_INSTANTS = 9;
 
-/** Parts of a millisecond that a name can tell apart. */
+/** Number of steps in a millisecond: the precision of times in a name. */
 const PARTS = 1_000;
 const BASE = 36;
 const HEAD = /^i(\d{16,})\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([\w-]{27})([\w-]{43})((?:\.[0-9a-z]+)*)\.aof$/;
 
 /**
- * The name: offset, size, databases, replication ID and checksum, then the instants. Each instant is the difference to
- * the instant before it. Names sort as the offsets do, and after `base.json`.
+ * Name of an increment's object, which contains the manifest: offset, size, databases, replication ID and checksum,
+ * then the instants. Each instant is written as the difference from the instant before it. Names sort in the order of
+ * their offsets, and after `base.json`.
  */
 export function incrementName(manifest: IncrementManifest): string {
   const { from, size, databaseBefore, database, replid, sha256, instants } = manifest;
@@ -127,7 +131,9 @@ export function incrementName(manifest: IncrementManifest): string {
   return `i${[String(from).padStart(16, "0"), ...numbers, hashes, ...differences].join(".")}.aof`;
 }
 
-/** The manifest of a name. Undefined for other names. */
+/**
+ * Reads the manifest of an increment from the name of its object. Undefined if the name is not that of an increment.
+ */
 export function parseIncrementName(name: string): IncrementManifest | undefined {
   const [, first, size = "", before = "", after = "", replid = "", sha256 = "", tail = ""] = HEAD.exec(name) ?? [];
   if (first === undefined) return undefined;
@@ -157,10 +163,10 @@ export function parseIncrementName(name: string): IncrementManifest | undefined 
 const parseNumber = (text: string): number => Number.parseInt(text, BASE);
 
 /**
- * The longest chain of increments without a gap. Several processes may have written increments with the same commands,
- * if a request of a killed process arrived late. Manifests without commands add their instants to the increment after
- * them.
- * @param offset end of the base
+ * Finds the longest chain of increments without a gap. Several increments can contain the same commands, if a request
+ * of a killed process arrived late; the chain contains only one of them. Instants of a manifest without commands are
+ * added to the increment after it.
+ * @param offset offset at which the chain begins: the end of the RDB file
  * @returns the chain, and whether there are commands after its end
  */
 export function chainOf(
@@ -199,12 +205,12 @@ export function chainOf(
 
 type Instants = IncrementManifest["instants"];
 
-/** The instants of all manifests without commands at an offset, ascending. */
+/** Returns all instants of the given manifests, which have no commands, in ascending order. */
 function spanOfMarks(marks: readonly IncrementManifest[]): Instants {
   return marks.flatMap(({ instants }) => instants).sort(([a], [b]) => a - b);
 }
 
-/** Instants without commands, and the later instants of the increment. */
+/** Joins the instants before an increment's first command with the instants of the increment. */
 function merge(quiet: Instants, instants: Instants): Instants {
   const first = instants[0]?.[0] ?? Infinity;
   return [...quiet.filter(([time]) => time < first), ...instants];

@@ -2,18 +2,18 @@
 import { KeyPattern } from "../rdb/glob";
 
 /**
- * `absolute`: a key expires at the time at which it would have expired. `remaining`: a key has as much time left as it
- * had at the instant.
+ * `absolute`: a restored key expires at the time at which the archived key would have expired. `remaining`: it gets the
+ * TTL that the archived key had at the time as of which the data are restored.
  */
 export const TTL_RULES = ["absolute", "remaining"] as const;
 export type TtlRule = (typeof TTL_RULES)[number];
 
-/** Keys that match one of several patterns, or all keys. */
+/** Selects the keys that match at least one of several patterns. Without patterns, selects all keys. */
 export class KeySelection {
   readonly #patterns: readonly KeyPattern[];
   readonly #unmatched: Set<KeyPattern>;
 
-  /** @param patterns patterns as KEYS has them. Without any, all keys are selected */
+  /** @param patterns patterns in the syntax of the command KEYS. Without patterns, all keys are selected */
   constructor(readonly patterns: readonly string[] = []) {
     this.#patterns = patterns.map((pattern) => new KeyPattern(pattern));
     this.#unmatched = new Set(this.#patterns);
@@ -42,9 +42,9 @@ export class KeySelection {
 }
 
 /**
- * Whole milliseconds that are added to the TTLs of an archived shard.
- * @param at the shard's instant, milliseconds since the epoch
- * @param now present time
+ * Whole milliseconds that are added to the expiry times of restored keys.
+ * @param at time as of which the shard is restored, milliseconds since the epoch
+ * @param now present time, milliseconds since the epoch
  */
 export function ttlShift(rule: TtlRule, at: number, now: number): number {
   return rule === "absolute" ? 0 : Math.max(0, Math.round(now - at));

@@ -1,4 +1,6 @@
-/** Writes keys to the primaries of a running deployment, and compares each copy with what was wanted. */
+/**
+ * Writes archived keys to the primaries of a running deployment, and compares each written key with the archived key.
+ */
 import calculateSlot from "cluster-key-slot";
 import { epochMs } from "../../lib/clock";
 import { Failure, messageOf } from "../../lib/errors";
@@ -17,11 +19,11 @@ import { readLayout } from "./shard-layout";
 
 /** A key to copy. */
 export interface CopiedKey extends NamedKey {
-  /** A value of `TYPE`. */
+  /** Type of the value: its number in the RDB format. */
   readonly type: number;
-  /** The value as the archive has it. */
+  /** Value in the RDB format, as the archive has it. */
   readonly archived: Buffer;
-  /** Milliseconds that are added to TTLs of fields. */
+  /** Milliseconds that are added to the expiry times of a hash's fields. */
   readonly shiftMs: number;
   /** Time at which the copy expires, milliseconds since the epoch. Undefined for a key without a TTL. */
   readonly expiresAt: number | undefined;
@@ -41,20 +43,25 @@ export interface Copies {
   readonly kept: number;
   /** Number of keys whose TTL passed before they were copied. */
   readonly expired: number;
-  /** Copied keys that had a different value or TTL right afterwards: a client has changed them, or the copy is wrong. */
+  /**
+   * Copied keys whose value or TTL differed when they were read back: a client has changed them, or the copy is wrong.
+   */
   readonly differing: readonly NamedKey[];
 }
 
 /** Time limit of a command, milliseconds. A large value takes long to load. */
 const COMMAND_MS = 120_000;
-/** Time for which writes to a slot without an owner are tried again, milliseconds. */
+/** Time for which a failed write is tried again, for example while a slot has no primary, milliseconds. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 500;
 
-/** Writes keys, whatever shard has their slots at the time. */
+/**
+ * Writes each key to the primary that has its slot. If slots or primaries change, it finds the new primary and tries
+ * again.
+ */
 export class KeyWriter {
   readonly #connections = new Map<string, Promise<Connection>>();
-  /** Primaries by slot. */
+  /** Primary of each slot, by slot number. Undefined before it is read. */
   #owners: Promise<readonly (DeploymentNode | undefined)[]> | undefined;
   #copied = 0;
   #kept = 0;
@@ -71,7 +78,7 @@ export class KeyWriter {
     return { copied: this.#copied, kept: this.#kept, expired: this.#expired, differing: this.#differing };
   }
 
-  /** @throws the errors of `replayKeys` */
+  /** Writes keys, and tries failed writes again. @throws the errors of `replayKeys` */
   async write(keys: readonly CopiedKey[]): Promise<void> {
     let rest = keys;
     const began = performance.now();
@@ -99,7 +106,7 @@ export class KeyWriter {
     this.#owners = undefined;
   }
 
-  /** @returns the reason why the key must be written again, if there is one */
+  /** Writes one key. @returns the reason why the key must be written again; undefined if the key is done */
   async #writeKey(key: CopiedKey, isRetry: boolean): Promise<string | undefined> {
     if ((key.expiresAt ?? Infinity) <= epochMs()) {
       this.#expired++;
@@ -125,7 +132,7 @@ export class KeyWriter {
     }
   }
 
-  /** @returns false if the target has the key already */
+  /** Sends RESTORE for a key. @returns false if the target has the key already, so nothing is written */
   async #restore(connection: Connection, { key, dump, expiresAt = 0 }: CopiedKey): Promise<boolean> {
     try {
       const replace = this.overwrite ? ["REPLACE"] : [];
@@ -172,8 +179,8 @@ async function ownersOf(target: Deployment): Promise<(DeploymentNode | undefined
 }
 
 /**
- * Whether a server has the key with the wanted value and TTL. The wanted value comes from the archived one, not from the
- * payload that was written. Servers of different versions encode a value differently.
+ * Whether a server has the key with the value and TTL that the restore wants. The value is compared with the archived
+ * value, not with the payload that was written, because servers of different versions encode a value differently.
  */
 async function isEqual(connection: Connection, wanted: CopiedKey): Promise<boolean> {
   const { key, type, archived, shiftMs, expiresAt } = wanted;

@@ -1,4 +1,4 @@
-/** Which servers can load a set. Pure. */
+/** Decides whether servers of a version can load the RDB file of a set. Pure. */
 import { cannotReadDataOf } from "../settings/version";
 import type { BaseManifest } from "./manifests";
 
@@ -6,7 +6,7 @@ import type { BaseManifest } from "./manifests";
 const NEWEST_OF_REDIS = 11;
 
 /**
- * The reason why Valkey of a version cannot load a set. Undefined if it can.
+ * The reason why servers of a version cannot load a set's RDB file. Undefined if they can load it.
  * @param version version of the servers, such as `9.1.2`
  */
 export function loadProblem(

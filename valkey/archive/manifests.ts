@@ -16,29 +16,29 @@ const shared = { version: z.literal(MANIFEST_VERSION), size: z.int().min(0), sha
 
 export const baseManifest = z.object({
   ...shared,
-  /** Offset of the first command after the base. */
+  /** Offset in the replication stream after the RDB file, where the first command begins. */
   offset,
   serverVersion: z.string(),
-  /** Format of the base, such as `VALKEY 80`. */
+  /** Format of the RDB file, such as `VALKEY 80`. */
   format: z.string(),
-  /** Time at which the transfer of the base began, milliseconds since the epoch. */
+  /** Time at which the transfer of the RDB file began, milliseconds since the epoch. */
   startedAt: z.number(),
   keys: z.int().min(0),
-  /** The database that is selected before the first command after the base. */
+  /** Number of the database that is selected before the first command after the RDB file. */
   database: z.int().min(0),
 });
 
 export const incrementManifest = z.object({
   ...shared,
-  /** Offsets before the first and after the last command. */
+  /** Offsets in the replication stream before the first and after the last command of the increment. */
   from: offset,
   to: offset,
   /** Databases that are selected before the first and after the last command. */
   databaseBefore: z.int().min(0),
   database: z.int().min(0),
   /**
-   * Instants: at this time (milliseconds since the epoch), the server had executed exactly the commands up to this
-   * offset. Ascending, at least 100 ms apart.
+   * Instants, as pairs of a time and an offset: at this time (milliseconds since the epoch), the server had executed
+   * exactly the commands up to this offset. Ascending, at least 100 ms apart.
    */
   instants: z.array(z.tuple([z.number(), offset])),
 });
@@ -46,24 +46,24 @@ export const incrementManifest = z.object({
 export type BaseManifest = z.infer<typeof baseManifest>;
 export type IncrementManifest = z.infer<typeof incrementManifest>;
 
-/** An increment as a store has it. */
+/** Manifest of an increment, together with the name of the increment's file in the store. */
 export interface StoredIncrement extends IncrementManifest {
   /** Name of the file with the commands. @default the name that `incrementFile` makes */
   readonly file?: string | undefined;
 }
 
-/** A set that can be restored: a base, and increments without a gap. */
+/** A set of one shard: an RDB file (the base), and files with all commands after it (increments), without a gap. */
 export interface ArchiveSet {
   readonly name: string;
   readonly base: BaseManifest;
   readonly increments: readonly StoredIncrement[];
-  /** Name of the first missing file, as a sentence, if the set has later files. Otherwise the value is undefined. */
+  /** Sentence that names the missing file, if the set has files after a gap. Undefined if no file is missing. */
   readonly damage?: string | undefined;
 }
 
 export const BASE_FILE = "base.rdb";
 export const BASE_MANIFEST = "base.json";
-/** Name of the file with the commands after an offset. The names sort as the offsets do. */
+/** Name of the file with the commands that begin at an offset. Names sort in the order of their offsets. */
 export const incrementFile = (from: number): string => `${String(from).padStart(16, "0")}.aof`;
 export const incrementManifestFile = (from: number): string => `${String(from).padStart(16, "0")}.json`;
 

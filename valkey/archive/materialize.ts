@@ -1,4 +1,7 @@
-/** Makes a data directory from a set, as it was at an instant. A server with `appendonly yes` loads it. */
+/**
+ * Makes a server's data directory from an archived set, with the data as of a chosen time. A server with `appendonly
+ * yes` loads this directory.
+ */
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,19 +16,20 @@ export const APPEND_DIRECTORY = "appendonlydir";
 const APPEND_FILE = "appendonly.aof";
 const [BASE, INCREMENT] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
 
-/** The state that a restore makes. */
+/** State that a restore makes: its time, and the last archived command that is executed. */
 export interface RestorePoint {
-  /** Time of the state, milliseconds since the epoch: the last known instant that is not after the wanted one. */
+  /**
+   * Time of the state, milliseconds since the epoch: the last recorded instant that is not after the requested time.
+   */
   readonly at: number;
   /** Offset in the stream up to which commands are executed. */
   readonly offset: number;
 }
 
 /**
- * Finds the last instant of a set that is not after `at`. Commands are never cut inside a transaction, because instants
- * lie between transactions.
+ * Finds the last instant of a set that is not after `at`. At an instant, no transaction is half executed.
  * @param at milliseconds since the epoch
- * @throws BadInput if `at` is not within the set. The message has the nearest instant
+ * @throws BadInput if `at` is before the first or after the last instant. The message has the nearest instant
  */
 export function restorePoint({ name, increments }: Pick<ArchiveSet, "name" | "increments">, at: number): RestorePoint {
   const instants = increments.flatMap((increment) => increment.instants);
@@ -40,10 +44,10 @@ export function restorePoint({ name, increments }: Pick<ArchiveSet, "name" | "in
 }
 
 /**
- * Writes the data directory.
+ * Writes a data directory from a set, with the data as of `point`.
  * @param directory data directory of a server that does not run. It must not contain an append-only file
- * @throws Failure if the directory has an append-only file, or if a file of the set is damaged. The server's manifest is
- * written last, so a server does not load an incomplete directory
+ * @throws Failure if the directory has an append-only file, or if a file of the set is damaged. The server's manifest
+ * is written last, so a server does not load an incomplete directory
  */
 export async function materialize(
   store: ArchiveStore,
@@ -70,16 +74,16 @@ export async function materialize(
   await writeServerManifest(target, [`file ${BASE} seq 1 type b`, `file ${INCREMENT} seq 1 type i`]);
 }
 
-/** A data directory whose base is being written. */
+/** A server's data directory whose RDB file is being written. */
 export interface PendingDataDirectory {
-  /** The base, an RDB file. */
+  /** RDB file to which the caller writes. */
   readonly base: PendingFile;
-  /** Ends the base. A server with `appendonly yes` then loads it. */
+  /** Completes the directory. A server with `appendonly yes` then loads the RDB file. */
   commit(): Promise<void>;
 }
 
 /**
- * Begins a data directory with only a base.
+ * Begins a data directory that contains only an RDB file and no commands.
  * @param directory data directory of a server that does not run
  * @throws Failure if the directory has an append-only file
  */
@@ -108,13 +112,16 @@ async function writeServerManifest(target: ArchiveStore, lines: readonly string[
   await manifest.commit();
 }
 
-/** The command that selects the database of the first increment. A server begins each file with database 0. Pure. */
+/**
+ * Encodes the command SELECT for the database of the first archived command. Empty for database 0, because a server
+ * begins each file of commands with database 0. Pure.
+ */
 function selectCommand(database: number): Buffer {
   const digits = String(database);
   return Buffer.from(database === 0 ? "" : `*2\r\n$6\r\nSELECT\r\n$${digits.length}\r\n${digits}\r\n`);
 }
 
-/** Copies a file of the set, or its beginning. The checksum is that of the whole file. */
+/** Copies the first `limit` bytes of a file of the set. @throws Failure if the checksum of the whole file is wrong */
 async function copyChecked(
   store: ArchiveStore,
   name: string,

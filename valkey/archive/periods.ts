@@ -21,7 +21,7 @@ const ownerSchema = z.object({
   version,
   deployment: z.string(),
   mode: z.enum(["cluster", "replication"]),
-  /** Endpoints of the nodes when the archive began. */
+  /** Endpoints of the deployment's nodes when archiving last started. */
   nodes: z.array(z.string()),
 });
 
@@ -35,7 +35,7 @@ const periodSchema = z.object({
       slots: z.string().optional(),
     }),
   ),
-  /** Number of databases of the servers, if the user may read it. */
+  /** Number of databases of each server. Undefined if the program's user has no right to read it. */
   databases: z.int().min(1).optional(),
 });
 
@@ -47,7 +47,7 @@ export type PeriodManifest = z.infer<typeof periodSchema>;
 
 /** A period as the archive has it. */
 export interface Period extends PeriodManifest {
-  /** Name of the folder. */
+  /** Name of the period's folder in the archive. */
   readonly name: string;
   /** Time until which the shards had their slots, milliseconds since the epoch. Undefined if no slots have moved. */
   readonly endedAt: number | undefined;
@@ -57,7 +57,10 @@ const OWNER = "archive.json";
 const PERIOD = "period.json";
 const END = "ended.json";
 
-/** The owner. Undefined if the folder has no archive. @throws BadInput for a damaged manifest */
+/**
+ * Reads which deployment an archive belongs to. Undefined if the store has no archive. @throws BadInput for a damaged
+ * manifest
+ */
 export async function readOwner(store: ArchiveStore): Promise<ArchiveOwner | undefined> {
   if (!(await store.list("")).includes(OWNER)) return undefined;
   return readManifest(store, OWNER, ownerSchema);
@@ -76,7 +79,11 @@ export function ownerProblem(owner: ArchiveOwner, { deployment, mode, nodes }: A
   );
 }
 
-/** Makes the folder the archive of a deployment. @throws BadInput if it belongs to a different deployment */
+/**
+ * Makes a store the archive of a deployment, or updates the list of the deployment's nodes in its archive.
+ * @param folder name of the store, for messages
+ * @throws BadInput if the archive belongs to a different deployment
+ */
 export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, folder: string): Promise<void> {
   const owner = await readOwner(store);
   const problem = owner === undefined ? undefined : ownerProblem(owner, wanted);
@@ -85,7 +92,7 @@ export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, fo
   await writeManifest(store, OWNER, { version: MANIFEST_VERSION, ...wanted });
 }
 
-/** All periods, oldest first. @throws BadInput for damaged manifests */
+/** Reads all periods of an archive, oldest first. @throws BadInput for damaged manifests */
 export async function listPeriods(store: ArchiveStore): Promise<Period[]> {
   const periods: Period[] = [];
   for (const name of await store.list("")) {
@@ -98,7 +105,7 @@ export async function listPeriods(store: ArchiveStore): Promise<Period[]> {
   return periods;
 }
 
-/** Names of folders with data of a period whose manifest is missing. */
+/** Names of period folders that contain data but lack their manifest, `period.json`. */
 export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
   const names: string[] = [];
   for (const name of await store.list("")) {
@@ -116,7 +123,7 @@ export function nameTime(name: string): number {
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
 }
 
-/** Begins a period. */
+/** Begins a period: writes its manifest, which has the shards with their slots, to the archive. */
 export async function beginPeriod(
   store: ArchiveStore,
   { startedAt, shards, databases }: Omit<PeriodManifest, "version">,
@@ -127,12 +134,15 @@ export async function beginPeriod(
   return { ...manifest, name, endedAt: undefined };
 }
 
-/** Says that slots have moved. @param at last time at which the shards had their slots */
+/**
+ * Ends a period because slots have moved between shards: writes the time of its end to the archive.
+ * @param at last time at which the shards had the slots of the period, milliseconds since the epoch
+ */
 export async function endPeriod(store: ArchiveStore, { name }: Pick<Period, "name">, at: number): Promise<void> {
   await writeManifest(store, `${name}/${END}`, { version: MANIFEST_VERSION, at });
 }
 
-/** The sets of a shard, as a store. */
+/** Store that contains only the sets of one shard in one period. */
 export function shardStore(store: ArchiveStore, { name }: Pick<Period, "name">, shard: string): ArchiveStore {
   return folderOf(store, `${name}/${shard}`);
 }

@@ -1,4 +1,4 @@
-/** Copies keys of staged RDB files into a running deployment, and compares each copy. */
+/** Copies keys from RDB files into a running deployment, and compares each copy with the original. */
 import type { Deployment } from "../deployment";
 import { encodeDump } from "../rdb/dump";
 import type { RdbKey } from "../rdb/rdb-key";
@@ -10,11 +10,11 @@ import type { CopiedKey, Copies } from "./key-writer";
 import { KeyWriter } from "./key-writer";
 import { readDatabases } from "./shard-layout";
 
-/** A file with keys to copy. */
+/** An RDB file with keys to copy. */
 export interface ReplaySource {
   /** Opens the file from its beginning. */
   readonly open: () => ByteSource;
-  /** Whole milliseconds that are added to each TTL of keys and fields. */
+  /** Whole milliseconds that are added to the expiry time of each key and each hash field. */
   readonly shiftMs: number;
 }
 
@@ -29,11 +29,14 @@ export interface ReplayOptions {
   readonly onProgress?: ((keys: number) => void) | undefined;
 }
 
-/** Keys that are written together, and the bytes of their values from which no more are added. */
+/**
+ * Limits of a batch of keys that are written together. A batch is complete when it has this number of keys, or values
+ * of at least this number of bytes.
+ */
 const BATCH = { keys: 64, bytes: 8 * 1024 ** 2 };
 
 /**
- * Databases that have wanted keys, ascending. Nothing is copied.
+ * Finds the databases that contain keys to copy, in ascending order. Copies nothing.
  * @throws RdbCorrupt for a damaged file, and errors of the sources
  */
 export async function wantedDatabases({
@@ -50,7 +53,10 @@ export async function wantedDatabases({
   return [...databases].sort((a, b) => a - b);
 }
 
-/** The reason why databases do not fit into a deployment. Undefined if they do, or if the user may not read it. */
+/**
+ * The reason why a deployment lacks some of the given databases, as text. Undefined if it has all of them, or if the
+ * program's user has no right to read their number.
+ */
 export async function missingDatabases(target: Deployment, databases: readonly number[]): Promise<string | undefined> {
   const count = await readDatabases(target);
   const missing = databases.filter((database) => database >= (count ?? Infinity));
@@ -60,8 +66,9 @@ export async function missingDatabases(target: Deployment, databases: readonly n
 }
 
 /**
- * Copies the keys. The servers of the target check each value when they load it. If the copy stops in the middle, a
- * second one continues it: without `overwrite`, it leaves the keys of the first one as they are.
+ * Copies the wanted keys into a deployment (the target). Its servers check each value when they load it. If a call
+ * stops in the middle, call this function again. Without `overwrite`, the second call keeps the keys that the first
+ * call has copied.
  * @throws Failure when a server of the target refuses a value, has no memory for it, or cannot be reached for a minute;
  * the signal's reason
  */
@@ -91,11 +98,11 @@ export async function replayKeys({
   }
 }
 
-/** Collects the wanted keys of the pieces of a file. */
+/** Collects the keys to copy while an RDB file is read in pieces. */
 class KeyReader {
   #current: RdbKey | undefined;
   #pieces: Buffer[] = [];
-  /** Bytes of TTL, type and key, which precede the value. */
+  /** Number of bytes of TTL, type and key that still come before the value of the current key. */
   #before = 0;
   #keys: CopiedKey[] = [];
 
@@ -134,7 +141,7 @@ class KeyReader {
     });
   }
 
-  /** The keys so far, in batches. */
+  /** Returns the keys that were collected since the last call, in batches. */
   take(): CopiedKey[][] {
     const batches: CopiedKey[][] = [];
     let bytes = Infinity;

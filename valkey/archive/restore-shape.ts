@@ -1,4 +1,4 @@
-/** The deployment that a restore makes: its mode, and the slots of its shards. Pure. */
+/** Shape of the deployment that a restore creates: its mode, and the slots of its shards. Pure. */
 import type { Mode } from "../node";
 import { majorVersion } from "../settings/version";
 import type { SlotRange } from "../topology/slots";
@@ -16,20 +16,20 @@ export interface RestoreShape {
 }
 
 const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
-/** Fewest shards of a cluster: with fewer primaries, there is no majority after a failure. */
+/** Lowest number of shards in a cluster: with fewer primaries, there is no majority after a failure. */
 const FEWEST = 3;
 /** First version of Valkey with `cluster-databases`. */
 const CLUSTER_DATABASES_SINCE = 9;
 
-/** Slots of a shard of an archive. */
+/** Slot ranges of an archived shard. In replication mode, a shard has all slots. */
 export function slotsOf({ slots }: { readonly slots?: string | undefined }): readonly SlotRange[] {
   return slots === undefined ? ALL_SLOTS : slots.split(" ").map(parseRange);
 }
 
 /**
- * The shape for a mode and a number of shards. Without them, the shape is that of the archive; a cluster has at least
- * three shards, and replication one.
- * @returns a text if there is no such shape
+ * Chooses the mode and the shards of a restored deployment. By default, both are the archive's. A change to cluster
+ * mode gives three shards by default, and a change to replication mode gives one.
+ * @returns the reason as text if the mode does not allow this number of shards
  */
 export function chooseShape(
   period: Pick<Period, "shards">,
@@ -51,7 +51,10 @@ export function chooseShape(
   };
 }
 
-/** Databases other than 0 for which the archive has commands, ascending. Keys of a base can be in others. */
+/**
+ * Databases other than 0 in which archived commands are executed, ascending. RDB files can have keys in further
+ * databases.
+ */
 export function namedDatabases({
   shards,
 }: {
@@ -65,7 +68,7 @@ export function namedDatabases({
 }
 
 /**
- * The reason why keys of databases do not fit into a deployment. Undefined if they do.
+ * The reason why a restored deployment cannot have keys in the given databases, as text. Undefined if it can.
  * @param version version of Valkey on this machine
  */
 export function databasesProblem(mode: Mode, databases: readonly number[], version: string): string | undefined {

@@ -1,4 +1,7 @@
-/** The sets of a shard: a base, and increments that continue it. */
+/**
+ * Lists, reads and deletes the sets of a shard. A set is an RDB file (the base) and files with the commands after it
+ * (increments).
+ */
 import { BadInput } from "../../lib/errors";
 import { writeManifest } from "./checked-file";
 import { chainOf, parseIncrementName } from "./increments";
@@ -15,15 +18,18 @@ import {
 } from "./manifests";
 import type { ArchiveStore } from "./store";
 
-/** Name of the file that a set has while it is deleted. */
+/** Name of the file that marks a set whose deletion has begun. */
 const DELETED = "deleted.json";
-/** Number of names after which a list of a set has the base. The names of increments in a bucket come later. */
+/**
+ * Number of names to list in a set's folder to find its RDB file. In a bucket, the names of increments sort after it.
+ */
 const FIRST_FILES = 10;
 
 const INCREMENT_MANIFEST = /^(\d{16,})\.json$/;
 
 /**
- * Names of all sets with a base or increments, oldest first. A folder with neither is a base that was never complete.
+ * Names of all sets of a shard, oldest first. A folder that has neither a complete RDB file nor commands does not count
+ * as a set.
  * @throws the store's error
  */
 export async function listSets(store: ArchiveStore): Promise<string[]> {
@@ -37,11 +43,11 @@ export async function listSets(store: ArchiveStore): Promise<string[]> {
   return listed.flat();
 }
 
-/** Whether a file says that a set has an increment. */
+/** Whether a file with this name shows that its set has an increment (a file with commands). */
 const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || parseIncrementName(file) !== undefined;
 
 /**
- * Deletes a set. From the first moment on, nobody sees a part of it.
+ * Deletes a set. Readers stop seeing the set before its first file is removed.
  * @param name name of the set
  */
 export async function deleteSet(store: ArchiveStore, name: string, signal: AbortSignal): Promise<void> {
@@ -57,8 +63,8 @@ export async function finishDeletions(store: ArchiveStore, signal: AbortSignal):
 }
 
 /**
- * Reads the manifests of a set. Increments after a gap are not read, and `damage` says so.
- * @throws BadInput for a set without its base, and for damaged manifests
+ * Reads the manifests of a set. If a file is missing, `damage` names it, and increments after the gap are not read.
+ * @throws BadInput for a set without its RDB file, and for damaged manifests
  */
 export async function readSet(store: ArchiveStore, name: string): Promise<ArchiveSet> {
   const set = await readSetOnce(store, name);

@@ -14,7 +14,7 @@ import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topolo
 import type { SlotRange } from "../topology/slots";
 import { SLOT_COUNT, countSlots, formatRanges } from "../topology/slots";
 
-/** A node that answers. */
+/** A node of a shard that answers this program. */
 interface ShardMember {
   readonly node: DeploymentNode;
   readonly isPrimary: boolean;
@@ -28,14 +28,14 @@ export interface LiveShard {
   readonly members: readonly ShardMember[];
 }
 
-/** The shards in the order of their slots. */
+/** Shards of a running deployment, in the order of their slots. */
 export interface Layout {
   readonly shards: readonly LiveShard[];
   /** Reason why the layout cannot be archived at this moment, such as slots that move. Undefined if there is none. */
   readonly unsettled: string | undefined;
 }
 
-/** Reads the layout from all nodes that answer. @throws Failure if no node answers */
+/** Reads the shards of a deployment from all nodes that answer. @throws Failure if no node answers */
 export async function readLayout(deployment: Deployment): Promise<Layout> {
   return withEveryNode(deployment, async (attempts) => {
     refuseSilence(deployment, attempts);
@@ -89,7 +89,10 @@ async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<La
   };
 }
 
-/** The primary with slots that the node of a view is or follows. Undefined if the node belongs to no shard. Pure. */
+/**
+ * Returns the primary of the shard to which the node with this view belongs. The primary can be the node itself.
+ * Undefined if the node belongs to no shard. Pure.
+ */
 function ownerOf({ selfId, topology: { nodes } }: ClusterView): KnownNode | undefined {
   const self = nodes.get(selfId);
   const primary = self?.primaryId === undefined ? self : nodes.get(self.primaryId);
@@ -97,8 +100,8 @@ function ownerOf({ selfId, topology: { nodes } }: ClusterView): KnownNode | unde
 }
 
 /**
- * Addresses of the nodes with slots of which neither the node nor a replica has a view here. Views of nodes that belong
- * to no shard do not count, because they may be old. Pure.
+ * Addresses of the primaries with slots for which no view is given: neither the primary nor a replica of it has
+ * answered. Views of nodes that belong to no shard do not count, because they may be old. Pure.
  */
 export function lackingNodes(views: readonly ClusterView[]): string[] {
   const current = views.filter((view) => ownerOf(view) !== undefined);
@@ -111,8 +114,8 @@ export function lackingNodes(views: readonly ClusterView[]): string[] {
 }
 
 /**
- * The slots of the shards as the first node of a shard that answers knows them, and whether that node moves slots. A
- * node without slots may have left the cluster, so its view does not count.
+ * Reads the slots of all shards from the first node that answers and belongs to a shard, and whether this node is
+ * migrating slots. A node that belongs to no shard may have left the cluster, so its view does not count.
  * @throws Failure if no node answers
  */
 export async function readSlots(
@@ -137,7 +140,7 @@ export async function readSlots(
   throw new Failure(`no node of ${deployment.name} answers`, { cause: last });
 }
 
-/** The number of databases of the servers. Undefined if the user may not read it. */
+/** Number of databases of each server. Undefined if the program's user has no right to read it. */
 export async function readDatabases(deployment: Deployment): Promise<number | undefined> {
   return withEveryNode(deployment, async (attempts) => {
     const [first] = reached(attempts);
@@ -152,15 +155,15 @@ export async function readDatabases(deployment: Deployment): Promise<number | un
 }
 
 /**
- * Chooses the node to follow: a replica whose link is up, else the primary. A replica is better, because a primary
- * lists this program as one of its replicas. Pure.
+ * Chooses the node of a shard whose stream the archive follows: a replica whose link is up, or else the primary. A
+ * replica is better, because a primary would list this program as one of its replicas. Pure.
  */
 export function chooseSource({ members }: LiveShard): DeploymentNode | undefined {
   const replica = members.find(({ isPrimary, isLinked }) => !isPrimary && isLinked);
   return (replica ?? members.find(({ isPrimary }) => isPrimary))?.node;
 }
 
-/** A node as the source of a stream. */
+/** Describes a node as the source of a replication stream. */
 export function sourceAt(deployment: Deployment, node: DeploymentNode): StreamSource {
   return { name: node.name, endpoint: node.endpoint, access: deployment.access };
 }

@@ -1,4 +1,6 @@
-/** A store for the files of archives: a folder here, a bucket in bucket/. */
+/**
+ * Stores for the files of archives. This file has the store in a local folder; `bucket/` has the store in an S3 bucket.
+ */
 import { createReadStream } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
@@ -6,17 +8,20 @@ import { dirname, join } from "node:path";
 import { codeOf } from "../../lib/errors";
 import { acquireProcessLock } from "../../lib/system/process-lock";
 
-/** A file that is being written. Nobody sees it before `commit`. */
+/** A file that is being written. Readers do not see it before `commit`. */
 export interface PendingFile {
   write(bytes: Buffer): Promise<void>;
   /** Makes the file visible as a whole. It is then on the disk. */
   commit(): Promise<void>;
-  /** Removes what was written. */
+  /** Deletes the data that were written to the file. */
   discard(): Promise<void>;
 }
 
 export interface ArchiveStore {
-  /** Whether an increment is one file with its manifest in its name. If not, the manifest is a file of its own. */
+  /**
+   * Whether the name of an increment's file contains its manifest. If not, the manifest is a separate file. An
+   * increment is a file with commands.
+   */
   readonly hasNamedIncrements: boolean;
   /**
    * Begins a file.
@@ -28,10 +33,10 @@ export interface ArchiveStore {
   put(name: string, pieces: readonly Buffer[]): Promise<void>;
   /**
    * Names of the visible files and folders in a folder, sorted. Empty if there is no such folder.
-   * @param most only the first names are needed
+   * @param most number of names that the caller needs: the first ones
    */
   list(folder: string, most?: number): Promise<string[]>;
-  /** Removes what earlier processes have left of files that they did not finish, in a folder and in its folders. */
+  /** Removes incomplete files that earlier processes left in a folder and in its subfolders. */
   removePending(folder: string): Promise<void>;
   /** Bytes of a visible file. @throws the store's error, when the first piece is read */
   read(name: string): AsyncIterable<Buffer>;
@@ -45,7 +50,7 @@ export interface ArchiveStore {
   removeFolder(name: string, last: string, signal: AbortSignal): Promise<void>;
 }
 
-/** The right to write to a place. Only one process at a time has it. */
+/** The right to write to an archive. Only one process at a time has it. */
 export interface Lease {
   /** Aborted with a Failure as its reason when a different process has taken over. */
   readonly lost: AbortSignal;
@@ -58,7 +63,10 @@ export interface Place extends ArchiveStore {
   readonly label: string;
   /** Whether files must be copied to this machine before servers can load them. */
   readonly isRemote: boolean;
-  /** Takes the lease. @returns undefined if a different process has it */
+  /**
+   * Takes the lease, which is the right to write to the archive. @returns undefined if a different process has the
+   * lease
+   */
   lease(signal: AbortSignal): Promise<Lease | undefined>;
 }
 
@@ -86,7 +94,7 @@ export class DirectoryStore implements Place {
   readonly hasNamedIncrements = false;
   readonly isRemote = false;
 
-  /** @param path the directory. It is made when the first file is written */
+  /** @param path directory of the archive. It is created when the first file is written */
   constructor(readonly path: string) {}
 
   get label(): string {
@@ -143,7 +151,7 @@ export class DirectoryStore implements Place {
     await rm(join(this.path, name), { recursive: true, force: true });
   }
 
-  /** Makes the folder and locks it. @throws the file system's error */
+  /** Creates the directory of the archive and locks it. @throws the file system's error */
   async lease(): Promise<Lease | undefined> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     const release = acquireProcessLock(join(this.path, LOCK));

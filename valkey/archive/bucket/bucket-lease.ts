@@ -1,10 +1,10 @@
 /**
- * The lease of a bucket: an object that names the process that writes. The process renews it. A process of a different
- * machine takes over when the object has not changed for 30 s.
+ * The lease of a bucket: an object that names the process that may write to the archive. This process renews the
+ * object. A process on a different machine takes over when the object has not changed for 30 s.
  *
- * A server with conditional writes lets only one of several processes create or replace the object. Without them, the
- * last writer wins: each process reads the object again after a pause, and gives up if it is not its own. So two
- * processes could write at the same time if a request takes longer than the pause.
+ * A server with conditional writes lets only one of several processes create or replace the object. On other servers,
+ * the last write wins: each process reads the object again after a pause, and gives up if it finds the name of a
+ * different process. So two processes could write at the same time if a request takes longer than the pause.
  */
 import { randomUUID } from "node:crypto";
 import { readlinkSync } from "node:fs";
@@ -20,26 +20,29 @@ import type { Requests } from "./requests";
 import { isConditionFailure } from "./requests";
 import { encryptionOf, putObject, sha256, target } from "./upload";
 
-/** Name of the object. Names that begin with a dot do not belong to an archive's content. */
+/** Name of the lease's object. Objects whose names begin with a dot are not part of the archived data. */
 const NAME = ".lease.json";
 
 export interface LeaseTimes {
   /** Time without a change after which a lease has ended, milliseconds. */
   readonly ttlMs: number;
   readonly renewMs: number;
-  /** Pause before a process reads its own object again, milliseconds. */
+  /**
+   * Pause after which a process reads the object that it has written, to see whether a different process has replaced
+   * it, milliseconds.
+   */
   readonly settleMs: number;
 }
 const TIMES: LeaseTimes = { ttlMs: 30_000, renewMs: 10_000, settleMs: 1_500 };
-/** Time for which a renewal is repeated, milliseconds. */
+/** Time for which a failed renewal of the lease is repeated, milliseconds. */
 const RENEWAL_MS = 8_000;
-/** An ETag that no object has. */
+/** An ETag that no object has. A server that accepts a write on condition of this ETag ignores conditions. */
 const NO_ETAG = '"00000000000000000000000000000000"';
 
 const holderSchema = z.object({
   id: z.string(),
   host: z.string(),
-  /** Namespace of the process numbers. Undefined where there are none. */
+  /** PID namespace of the process that has the lease. Undefined on systems without PID namespaces. */
   space: z.string().optional(),
   process: z.object({ pid: z.int(), started: z.string() }).optional(),
   renewals: z.int(),
@@ -52,9 +55,9 @@ interface Found {
 }
 
 /**
- * Takes the lease.
- * @param keyOf key of a name in the place
- * @returns undefined if a process that is alive has it
+ * Takes the lease of an archive in a bucket.
+ * @param keyOf returns the object's key for a name in the archive
+ * @returns undefined if a different process that still runs has the lease
  * @throws the signal's reason, and the errors of `Requests.send`
  */
 export async function takeBucketLease(
@@ -117,7 +120,7 @@ class BucketLease implements Lease {
     }
   }
 
-  /** Whether the holder of a lease does not write any more. */
+  /** Whether the process that has the lease has ended, so that this process may take over. */
   async #hasEnded({ holder, etag }: Found, signal: AbortSignal): Promise<boolean> {
     if (holder === undefined) return true;
     const own = this.#holder;
@@ -163,7 +166,7 @@ class BucketLease implements Lease {
     this.#lost.abort(new Failure(`${this.requests.label}: a different process has taken over the archive`));
   }
 
-  /** Writes the object. @returns false if the condition does not hold */
+  /** Writes the object of the lease. @returns false if the object does not meet the condition, so nothing is written */
   async #write(condition: { IfMatch?: string; IfNoneMatch?: string }): Promise<boolean> {
     const Body = Buffer.from(`${JSON.stringify(this.#holder)}\n`);
     const input = {
@@ -208,7 +211,10 @@ class BucketLease implements Lease {
 
 const isUnknownCondition = (error: unknown): boolean => error instanceof Error && error.name === "NotImplemented";
 
-/** The boot in the start time of a process. On systems without it, the whole text, so that nobody is taken for dead. */
+/**
+ * Returns the boot ID, which is a part of the start time of a process. On systems without boot IDs, returns the whole
+ * start time. Then a process counts as ended only when it no longer renews the lease.
+ */
 const bootOf = (started: string | undefined): string | undefined => started?.split("/")[0];
 
 function ownProcess(): Pick<Holder, "process" | "space"> {

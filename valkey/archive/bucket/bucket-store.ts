@@ -1,4 +1,4 @@
-/** A prefix of an S3 bucket as the place of an archive. */
+/** Stores an archive in an S3 bucket, under a prefix. */
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -15,10 +15,10 @@ import type { RequestOptions } from "./requests";
 import { Requests } from "./requests";
 import { abortUpload, putObject, target, Upload } from "./upload";
 
-/** Time for which the first request is repeated, milliseconds. */
+/** Time for which a failed first request to a bucket is repeated, milliseconds. */
 const FIRST_MS = 15_000;
 const PAGE = 1_000;
-/** Objects that are removed at the same time. */
+/** Number of objects that are removed at the same time. */
 const REMOVALS = 16;
 
 export class BucketStore implements Place {
@@ -31,8 +31,8 @@ export class BucketStore implements Place {
   ) {}
 
   /**
-   * Opens a place and sends a first request.
-   * @param signal signal after which requests are repeated for a short time only
+   * Opens the prefix of a bucket as a store, and checks with a first request that the bucket answers.
+   * @param signal after this signal, failed requests are repeated for only a short time
    * @param pageSize highest number of names in a reply
    * @throws BadInput if the bucket does not exist, refuses the request or does not answer
    */
@@ -148,7 +148,10 @@ export class BucketStore implements Place {
     );
   }
 
-  /** Keys and folders below a prefix, in pages. @param delimiter `/` to stop at folders; empty for all keys */
+  /**
+   * Lists keys and folders under a prefix, page by page.
+   * @param delimiter `/` to list only the first level of folders; empty to list the keys of all levels
+   */
   async *#pages(
     prefix: string,
     delimiter: string,
@@ -198,5 +201,7 @@ export class BucketStore implements Place {
   }
 }
 
-/** Connections in a row that break without a byte, after which a file cannot be read. */
+/**
+ * Number of connections in succession that may break without delivering a byte. After one more, reading a file fails.
+ */
 const MOST_BROKEN = 5;

@@ -1,4 +1,4 @@
-/** Copies what a restore needs from a bucket to this machine, and compares the checksums. */
+/** Copies the files that a restore needs from a bucket to this machine, and checks their checksums. */
 import { createHash } from "node:crypto";
 import { Failure } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
@@ -8,7 +8,7 @@ import { BASE_FILE, incrementFile } from "../manifests";
 import type { ArchiveStore } from "../store";
 import { DirectoryStore, folderOf } from "../store";
 
-/** Files that are copied at the same time. */
+/** Number of files that are copied at the same time. */
 const AT_ONCE = 32;
 
 export interface CopyOptions {
@@ -17,9 +17,9 @@ export interface CopyOptions {
 }
 
 /**
- * Copies the sets, up to the instant of each shard.
+ * Copies the files that are needed to restore each shard as of the chosen time.
  * @param directory new directory for the copies
- * @returns the restore from the copies
+ * @returns the same restore, which reads the copies
  * @throws Failure for a damaged file; the errors of the bucket; the signal's reason
  */
 export async function copySets(restore: Restore, directory: string, options: CopyOptions): Promise<Restore> {

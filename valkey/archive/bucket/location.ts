@@ -1,21 +1,24 @@
-/** Where an archive is: a folder of this machine, or a prefix in an S3 bucket. Pure. */
+/** Location of an archive: a folder on this machine, or a prefix in an S3 bucket. Pure. */
 
-/** Encryption by the server of a bucket. */
+/** Encryption of an archive's objects by the S3 server. */
 export type Encryption =
   /** The default of the bucket. */
   | { readonly kind: "none" }
   | { readonly kind: "AES256" }
-  /** `key`: ID, ARN or alias. Undefined for the default key of the account. */
+  /** Encryption with a KMS key. `key` is its ID, ARN or alias; undefined for the default key of the account. */
   | { readonly kind: "aws:kms"; readonly key: string | undefined };
 
 export interface BucketLocation {
   readonly bucket: string;
-  /** Part of every key, without `/` at its ends. Empty for the whole bucket. */
+  /**
+   * Beginning of the key of every object in the archive, without `/` at its start and end. Empty if the archive uses
+   * the whole bucket.
+   */
   readonly prefix: string;
   readonly endpoint: string | undefined;
   readonly region: string | undefined;
   readonly encryption: Encryption;
-  /** Whether requests name the bucket in the path and not in the host name. */
+  /** Whether request URLs contain the name of the bucket in the path instead of the host name. */
   readonly pathStyle: boolean;
 }
 
@@ -31,13 +34,13 @@ const FLAGS: Readonly<Record<BucketOption, string>> = {
 
 const SCHEME = "s3://";
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
-/** Keys have at most 1,024 bytes, and the names within an archive need the others. */
+/** Longest allowed prefix, bytes. A key has at most 1,024 bytes, and the names of an archive's files need the rest. */
 const MOST_PREFIX_BYTES = 500;
 
 export const isBucket = (location: string): boolean => location.startsWith(SCHEME);
 
 /**
- * Parses `s3://bucket/prefix` and the options of a bucket.
+ * Parses a location `s3://bucket/prefix` and the command-line options that describe the bucket.
  * @param values options by name, such as `pathStyle`
  * @param problems receives each problem
  */

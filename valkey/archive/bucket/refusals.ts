@@ -28,7 +28,9 @@ const HINTS: Readonly<Record<string, string>> = {
   XMinioStorageFull: "the storage of the server is full",
 };
 
-/** Codes that a later request may not get again, although their status says that the request was wrong. */
+/**
+ * Codes of errors that may not come again when the request is repeated, although their HTTP status blames the request.
+ */
 const PASSING = new Set(["RequestTimeout", "RequestTimeTooSkewed", "OperationAborted", "SlowDown"]);
 const PASSING_STATUS = new Set([408, 409, 429]);
 
@@ -39,16 +41,16 @@ interface ServiceError {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-/** The status of an HTTP reply that is an error. Undefined if there was no reply. */
+/** HTTP status of a reply that is an error. Undefined if the server did not reply. */
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof Error ? (error as unknown as ServiceError).$metadata?.httpStatusCode : undefined;
 
 export const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
-/** Whether an object, or an upload, does not exist. */
+/** Whether an error says that an object or an upload does not exist. */
 export const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound", "NoSuchUpload"].includes(nameOf(error));
 
-/** The reason why a request would fail again, as text. Undefined if it should be repeated. */
+/** The reason why a request would fail again, as text. Undefined if the request should be repeated. */
 export function refusalOf(error: unknown): string | undefined {
   const name = nameOf(error);
   const hint = HINTS[name];

@@ -1,4 +1,6 @@
-/** Requests to a bucket, repeated until they succeed, are refused, or the time is up. */
+/**
+ * Sends requests to a bucket. A failed request is repeated until it succeeds, the server refuses it, or the time is up.
+ */
 import { S3Client } from "@aws-sdk/client-s3";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -7,23 +9,28 @@ import type { BucketLocation } from "./location";
 import { bucketLabel } from "./location";
 import { BucketRefused, isMissing, refusalOf, statusOf } from "./refusals";
 
-/** Time for which a request is repeated, milliseconds. Meanwhile, the spool of an archive takes the stream. */
+/**
+ * Time for which a failed request is repeated, milliseconds. In this time, data for the archive are buffered on disk.
+ */
 const PATIENCE_MS = 30 * 60_000;
-/** The same after the command was asked to stop. */
+/** Time for which a failed request is repeated after the user has stopped the command, milliseconds. */
 const STOPPING_MS = 30_000;
 const RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
-/** Time limits of one request, milliseconds: to connect, without a byte, and in all without the time for its body. */
+/**
+ * Time limits of one request, milliseconds: for connecting, for a connection without traffic, and for the whole request
+ * in addition to the time for its body.
+ */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
 const REQUEST_MS = 60_000;
 /** Slowest connection that is assumed, bytes in a millisecond. */
 const SLOWEST = 256;
 const SOCKETS = 64;
-/** Region of servers that have none. */
+/** Region in requests to servers that have no regions. */
 const ANY_REGION = "us-east-1";
 
-/** The answer 412: the condition of a request does not hold. */
+/** Whether the server answered with status 412: the object does not meet the condition of the request. */
 export const isConditionFailure = (error: unknown): boolean => statusOf(error) === 412;
 
 export interface RequestOptions {
@@ -37,7 +44,7 @@ export class Requests {
   readonly client: S3Client;
   #stoppedAt = Infinity;
 
-  /** @param signal signal after which requests are repeated for 30 s only */
+  /** @param signal signal after which failed requests are repeated for at most 30 s */
   constructor(
     readonly location: BucketLocation,
     signal: AbortSignal,
@@ -77,7 +84,7 @@ export class Requests {
   }
 
   /**
-   * Sends a request. It must be one that can be repeated.
+   * Sends a request, and repeats it if it fails. So the request must be safe to send twice.
    * @param send sends the request once
    * @throws BucketRefused; Failure when the time is up; the server's error for a missing object and a failed condition
    */
@@ -110,7 +117,10 @@ export class Requests {
 
 const nothing = (): void => undefined;
 
-/** The message of an error. That of several failed connections is empty. */
+/**
+ * Returns the message of an error. For several failed connections, Node.js throws an error with an empty message; then
+ * the result has the message of each connection.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join("; ");
   return messageOf(error);

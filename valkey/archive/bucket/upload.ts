@@ -1,4 +1,4 @@
-/** A file on its way into a bucket. A large one is sent in parts. */
+/** Uploads a file to a bucket while it is being written. A large file is sent in parts. */
 import { createHash } from "node:crypto";
 import {
   AbortMultipartUploadCommand,
@@ -17,17 +17,21 @@ import type { Requests } from "./requests";
 const MIB = 1024 ** 2;
 const SMALLEST_PART = 8 * MIB;
 const MOST_PARTS = 10_000;
-/** Parts that are sent at the same time. */
+/** Number of parts that are sent at the same time. */
 const AT_ONCE = 3;
-/** Time for which the end of an upload that failed is repeated, milliseconds. */
+/** Time for which the request that aborts a failed upload is repeated, milliseconds. */
 const ABORT_MS = 5_000;
 
-/** Size of the parts for a file. Some servers want all parts but the last one to have the same size. Pure. */
+/**
+ * Size of the parts in which a file is uploaded, bytes. All parts of a file have the same size, except the last one,
+ * because some servers require this. Pure.
+ * @param expectedBytes largest size that the file is expected to have
+ */
 export function partSize(expectedBytes = 0): number {
   return Math.max(SMALLEST_PART, Math.ceil((2 * expectedBytes) / MOST_PARTS / MIB) * MIB);
 }
 
-/** Parameters for the encryption of an object. Pure. */
+/** Parameters of a request that choose the encryption of the written object. Pure. */
 export function encryptionOf(encryption: Encryption): {
   ServerSideEncryption?: "AES256" | "aws:kms";
   SSEKMSKeyId?: string;

@@ -1,4 +1,7 @@
-/** Proofs that sets of an archive could be restored: a restore whose comparison passed. */
+/**
+ * Records of test restores that prove that an archive can be restored. A restore is recorded if the comparison of all
+ * its keys with the archive passed.
+ */
 import { z } from "zod";
 import { BadInput } from "../../../lib/errors";
 import { writeManifest } from "../checked-file";
@@ -7,11 +10,11 @@ import type { ArchiveStore } from "../store";
 
 const proofSchema = z.object({
   version: z.literal(MANIFEST_VERSION),
-  /** Time of the comparison, milliseconds since the epoch. */
+  /** Time at which the comparison passed, milliseconds since the epoch. */
   provenAt: z.number(),
   period: z.string(),
   keys: z.int().min(0),
-  /** The sets, with the instant to which each was restored. */
+  /** The restored sets, with the time as of which each set was restored, milliseconds since the epoch. */
   shards: z.array(z.object({ shard: z.string(), set: z.string(), instant: z.number() })),
 });
 
@@ -20,7 +23,7 @@ export type Proof = Omit<z.infer<typeof proofSchema>, "version">;
 const FOLDER = "proofs";
 const NAME = /^\d{8}T\d{9}Z\.json$/;
 
-/** Records a proof. */
+/** Writes the record of a restore whose comparison passed to the archive. */
 export async function recordProof(store: ArchiveStore, proof: Proof): Promise<void> {
   const name = new Date(proof.provenAt).toISOString().replaceAll(/[-:.]/g, "");
   await writeManifest(store, `${FOLDER}/${name}.json`, { version: MANIFEST_VERSION, ...proof });

@@ -1,4 +1,4 @@
-/** Deletes old sets of an archive. */
+/** Deletes old sets of an archive. A set is an RDB file of one shard with the commands after it. */
 import type { Catalog, CatalogSet } from "../catalog";
 import { chooseRestore, readCatalog, setsOf } from "../catalog";
 import { deleteSet, finishDeletions } from "../sets";
@@ -6,7 +6,7 @@ import type { Place } from "../store";
 import type { Proof } from "./proofs";
 import { readLastProof } from "./proofs";
 
-/** A set by the names of its period and its shard. */
+/** Names that identify a set in an archive: its period, its shard, and its own name. */
 export interface NamedSet {
   readonly period: string;
   readonly shard: string;
@@ -16,10 +16,11 @@ export interface NamedSet {
 const keyOf = ({ period, shard, set }: NamedSet): string => `${period}/${shard}/${set}`;
 
 /**
- * The sets that no instant from a time on needs, oldest first. A set stays if the last time of the archive needs it, or
- * if the last proof names it. The newest set of a shard stays in the last period, and so does a damaged set. Pure.
- * @param from beginning of the time that is kept, milliseconds since the epoch
- * @param live sets that are being written, as PERIOD/SHARD/SET. They stay
+ * Finds the sets that can be deleted, because no restore as of a time from `from` on needs them. Oldest first. Damaged
+ * sets are kept, and so are the newest set of each shard in the last period, sets for the latest time that can be
+ * restored, and sets that the last proof names. Pure.
+ * @param from beginning of the time that can be restored in future, milliseconds since the epoch
+ * @param live names of sets that are being written, as PERIOD/SHARD/SET. These sets are kept
  */
 export function obsoleteSets(
   catalog: Catalog,
