@@ -17,12 +17,15 @@ and check the settings.
 shows what a changed value would do.
 `;
 
-/** One line of a table. */
+/** One line of a table in docs/configuration.md: an option with its meaning, values and default. */
 interface Row {
   readonly key: string;
   readonly node: SchemaNode;
   readonly isRequired: boolean;
-  /** Titles of the section's forms that have the option; empty if all have it. */
+  /**
+   * Variants of the section that have the option, such as `eks` in the section `platform`. Empty if all variants have
+   * it.
+   */
   readonly of: readonly string[];
   /**
    * For an option inside a map with several forms, such as distributions of keys: titles of the forms that have the
@@ -45,7 +48,10 @@ function section(name: string, node: SchemaNode): string {
   return compact([heading, forms.length > 0 ? forms.join("") : undefined, ...tables(rowsOf(inner, prefix))]).join("\n");
 }
 
-/** A table of the options that all forms have, and a table for each set of forms with further options. */
+/**
+ * Makes one table of the options that all variants of a section have, and one table for each combination of variants
+ * that share further options.
+ */
 function tables(rows: readonly Row[]): string[] {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
@@ -87,22 +93,25 @@ function defaultOf(node: SchemaNode, isRequired: boolean): string {
   return node.default === undefined || isEmptyMap ? "" : `\`${JSON.stringify(node.default)}\``;
 }
 
-/** Value of an option that can have only one. */
+/** Value of an option that allows only one value. */
 type Constant = NonNullable<SchemaNode["const"]> | null;
 
-/** Rows of a section, or of one entry of it. */
+/**
+ * Makes the table lines for the options of a section. In a section with named entries, they are the options of one
+ * entry.
+ */
 function rowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, of: titles }));
 }
 
-/** Rows of a map inside a map. */
+/** Makes the table lines for an option whose value is a map: one line for each option inside this map. */
 function innerRowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, within: [...titles, ...row.within] }));
 }
 
 /**
- * The rows of all forms of a map. Each row occurs once, with the titles of the forms that have it; without titles if
- * all have it.
+ * Makes the table lines for the options in all variants of a map. An option that several variants have gets one line,
+ * with the titles of these variants; without titles if all variants have it.
  */
 function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; readonly titles: readonly string[] }[] {
   const forms = alternatives(node).filter(({ type }) => type === "object");

@@ -1,6 +1,7 @@
 /**
- * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json`. Each DIRECTORY
- * contains a `valkey-server`. Every minor version in the list needs a DIRECTORY.
+ * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json`, the list of the
+ * directives of each minor version. Each DIRECTORY contains the `valkey-server` of one version. The list contains only
+ * versions that have a DIRECTORY.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -29,7 +29,7 @@ export function changelogSection(changelog: string, version: string): string | u
 }
 
 /**
- * Texts of the files, by name.
+ * Texts of the release's files, by file name.
  * @throws BadInput with every reason why this version cannot be released
  */
 export function releaseFiles({ tag, repository }: Release, changelog: string, schema: object): Record<string, string> {

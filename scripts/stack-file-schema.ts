@@ -47,7 +47,8 @@ export function stackFileSchema(): object {
 }
 
 /**
- * The schema with units and fallbacks in the descriptions: editors show descriptions, but not this project's keywords.
+ * Adds units and defaults to the descriptions of a schema. Editors show descriptions, but not this project's own
+ * keywords `unit` and `fallback`.
  */
 function withFullDescriptions(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withFullDescriptions);

@@ -114,8 +114,8 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
 }
 
 /**
- * The nodes that give clients a wrong address of any node. A node corrects a wrong address when the node with this
- * address pings it the next time.
+ * Finds the nodes that still give clients a wrong address of some node. The next ping from that node corrects the
+ * address.
  */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,

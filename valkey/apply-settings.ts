@@ -13,7 +13,8 @@ import { infoNumber, parseFlatReply, parseInfo } from "./topology/replies";
 const POLL_MS = 200;
 
 /**
- * Sends CONFIG SET to every node whose values differ. If one node refuses a value, all nodes get their old values back.
+ * Sends CONFIG SET to every node whose values differ from `changes`. If one node refuses a value, all nodes get their
+ * old values back.
  * @param polling time limit for writing the first append-only file
  * @param mayRaise whether a node has enough memory for a higher maxmemory. A node without enough memory keeps its
  * present maxmemory and eviction policy
@@ -92,9 +93,9 @@ async function setAll(connection: Connection, values: ReadonlyMap<string, string
 }
 
 /**
- * Checks that the data of the server fits into the new `maxmemory`. If the data did not fit, a server that evicts no
- * keys would refuse every write.
- * @throws Failure
+ * Checks that the server's data fit into the new `maxmemory`, if the server evicts no keys. If they did not fit, the
+ * server would refuse every write.
+ * @throws Failure if the data do not fit
  */
 async function requireMemory(
   { name }: DeploymentNode,

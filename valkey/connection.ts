@@ -61,7 +61,7 @@ export async function connect(
   }
 }
 
-/** The server refuses both the password and the former password. */
+/** Thrown when a server refuses the password, and also the former password if one is known. */
 export class PasswordRefused extends Failure {
   constructor() {
     super("the server refuses the password");

@@ -8,7 +8,7 @@ import type { Observation } from "./observation";
  * be overcommitted. The fields contain all further requirements.
  */
 export interface ExpectedTuning {
-  /** Smallest allowed limit of open files of a server. */
+  /** Lowest limit of open files that each server must have. */
   readonly openFiles: number;
   /** Length of the accept queue that a server requests, in connections. @default not promised */
   readonly acceptQueue?: number | undefined;
@@ -18,7 +18,7 @@ export interface ExpectedTuning {
    * @default any CPU
    */
   readonly interruptCpus?: number | undefined;
-  /** Number of CPUs that only one server uses. Each server has this number of CPUs. @default servers share CPUs */
+  /** Number of CPUs that each server has for itself; no other server uses them. @default servers share CPUs */
   readonly ownCpus?: number | undefined;
 }
 

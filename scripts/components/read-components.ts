@@ -38,7 +38,9 @@ export function readComponents(): ComponentModels {
   return models;
 }
 
-/** Reads one component. @param symbol an entry of the list: a function that loads the class */
+/**
+ * Reads one component. @param symbol an entry of COMPONENTS in plugin/components.ts: a function that loads the class
+ */
 function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.Symbol): ComponentModel {
   const { name } = symbol;
   const loaded = checker.getTypeOfSymbol(symbol).getCallSignatures()[0]?.getReturnType();
@@ -73,7 +75,7 @@ function isOutput(checker: ts.TypeChecker, symbol: ts.Symbol): boolean {
   return innerType(type, checker) !== type;
 }
 
-/** Text of the value of a constant in this project's own files. */
+/** Text of the value of a constant in this project's own files. Undefined if no file declares the constant. */
 function constantText(program: ts.Program, name: string): string | undefined {
   for (const file of program.getSourceFiles()) {
     if (file.fileName.includes("/node_modules/")) continue;

@@ -3,19 +3,21 @@ import ts from "typescript";
 import { camelCase } from "../../plugin/property-names";
 import type { Forms, NamedType, Property, Shape, Value } from "./model";
 
-/** Names of TypeScript's utility types, such as `Partial<T>`. The reader describes their type argument instead. */
+/** Names of TypeScript's utility types. Instead of a type such as `Partial<T>`, the reader describes `T`. */
 const UTILITIES: readonly string[] = ["Partial", "Required", "Readonly", "Omit", "Pick", "NonNullable"];
 const WRAPPERS: readonly string[] = ["Input", "Output", ...UTILITIES];
 
 export class TypeReader {
   readonly types = new Map<string, NamedType>();
-  /** Declarations that other languages cannot express, each with its path. */
+  /**
+   * Sentences about types that languages other than TypeScript cannot express. Each begins with the path of the type.
+   */
   readonly problems: string[] = [];
   readonly #objects = new Map<ts.Type, string>();
 
   constructor(
     private readonly checker: ts.TypeChecker,
-    /** Text of the value of a constant that the program declares; undefined for other names. */
+    /** Returns the value of a constant of this project as text; undefined if there is no constant with this name. */
     private readonly constant: (name: string) => string | undefined,
   ) {}
 
@@ -46,7 +48,9 @@ export class TypeReader {
     return symbol === undefined ? "" : text(symbol.getDocumentationComment(this.checker));
   }
 
-  /** The text of `@default`; if it is the name of a constant, the constant's value. */
+  /**
+   * Returns the text of a `@default` tag. If the text is the name of a constant, returns the value of this constant.
+   */
   #resolved(standard: string): string {
     return standard.replace(/^`?([A-Z][A-Z0-9_]+)`?$/, (whole, name: string) => this.constant(name) ?? whole);
   }
@@ -116,7 +120,10 @@ export class TypeReader {
     }));
   }
 
-  /** Reads an object type. If a different type has the same name, the type that is read gets a name from its place. */
+  /**
+   * Reads an object type. Its name is that of its declaration. If a different type has this name already, the type is
+   * named after the property that has it.
+   */
   #object(type: ts.Type, place: string): Shape {
     const known = this.#objects.get(type);
     if (known !== undefined) return { kind: "named", name: known };
@@ -135,7 +142,10 @@ export class TypeReader {
     return this.#named(name, () => read(name));
   }
 
-  /** One object type for a union of object types. The value of a property distinguishes the forms. */
+  /**
+   * Describes a union of object types as one object type with the properties of all of them. One property says by its
+   * value which of the types an object has.
+   */
   #formsOf(type: ts.UnionType, path: string, ownName: string): Shape {
     const by = this.#discriminator(type.types);
     if (by === undefined) {
@@ -222,7 +232,8 @@ export class TypeReader {
   }
 
   /**
-   * Name in a declaration such as `?: Name | undefined` or `Output<Name>`. The compiler's type may have lost this name.
+   * Name of a property's type as the source text has it, such as `Name` in `?: Name | undefined` or `Output<Name>`. The
+   * compiler's type may have lost this name.
    */
   #declaredName({ valueDeclaration }: ts.Symbol): string | undefined {
     if (valueDeclaration === undefined) return undefined;

@@ -36,7 +36,7 @@ export function configuredSentinels(deployment: DeploymentConfig): SentinelSetti
   return sentinelSettings(sentinelRequest(deployment.sentinel));
 }
 
-/** Translates options with names of sentinel.conf into the names of this program. */
+/** Translates settings of Sentinels from the option names of sentinel.conf to the names in this program. */
 export function sentinelRequest({ count, quorum, ...timeouts }: SentinelConfig): SentinelRequest {
   return {
     ...{ count, quorum },
@@ -60,7 +60,7 @@ export function hostPlans(
   }));
 }
 
-/** Properties of a deployment against which loads are checked. */
+/** Properties of a deployment that decide which workloads it can serve. */
 export function loadedDeployment([name, deployment]: readonly [string, DeploymentConfig]): LoadedDeployment {
   const { mode, settings } = deployment;
   return { name, mode, shape: configuredShape(deployment), maxmemory: settings.maxmemory };
@@ -94,7 +94,7 @@ export function configuredCapacitySearch(
   return searchOf(capacity, openLoopWorkloads(config));
 }
 
-/** Whether any deployment is a cluster, so that numbers of keys must suit a cluster. */
+/** Whether any deployment is a cluster. Then the numbers of keys must suit a cluster. */
 export function hasCluster({ deployments }: Pick<StackConfig, "deployments">): boolean {
   return Object.values(deployments).some(({ mode }) => mode === "cluster");
 }
@@ -117,8 +117,8 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
 }
 
 /**
- * The treatments of a study: every combination of levels on every deployment. All treatments have the same number of
- * keys, which suits every deployment.
+ * The treatments of a study: every combination of the varied values, on every deployment. All treatments have the same
+ * number of keys, which suits every deployment.
  */
 export function studyTreatments({
   deployments,

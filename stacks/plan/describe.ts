@@ -21,7 +21,9 @@ import type {
 } from "./stack-plan-types";
 import { COMMAND } from "../../lib/system/package";
 
-/** Highest number of shards that are all listed. If there are more shards, only the first shards are listed. */
+/**
+ * Highest number of shards for which all shards are listed. In a larger deployment, only the first shards are listed.
+ */
 const MAX_LISTED_SHARDS = 6;
 const FEW_SHARDS = 3;
 

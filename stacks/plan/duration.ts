@@ -21,10 +21,7 @@ const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>
   eks: 120,
 };
 
-/**
- * Time that a measurement takes in addition to its load, seconds. In this time, a process starts, or a Job with its
- * pods.
- */
+/** Seconds that a measurement takes in addition to its load, to start a process, or a Job with its pods. */
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
 const REFERENCE_LOAD_SECONDS = 1;
 
@@ -96,7 +93,10 @@ function lengthOf({ length, pipeline, rate }: Workload, primaries: number): numb
   return length.requests / Math.min(served, rate ?? Infinity);
 }
 
-/** Time to prefill a deployment, on all primaries in parallel. @param families number of keys of each key family */
+/**
+ * Seconds to write the keys of all tests to a deployment before the measurements. All primaries are filled in parallel.
+ * @param families number of keys of each key family
+ */
 function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
   // The factor is 2, because keys are written and then counted.
   return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);

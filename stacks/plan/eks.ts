@@ -43,7 +43,7 @@ export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
   return planEks(eksPlanArgs(platform, load));
 }
 
-/** Arguments of the plan on EKS. */
+/** Arguments for `planEks`, from the configuration of the platform and from the deployments and loads on it. */
 export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark, workloads }: EksLoad): EksPlanArgs {
   const { region, network, system, pools, cluster, imageCache } = platform;
   return {
@@ -141,7 +141,9 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   ];
 }
 
-/** Group of the load generators of one measurement. Only one measurement runs at a time. */
+/**
+ * Pod group of the load generators of one measurement. One group is enough, because measurements run one after another.
+ */
 function clientGroup(
   platform: EksPlatformConfig,
   deployments: EksLoad["deployments"],

@@ -44,7 +44,7 @@ export interface PodSettings {
     readonly ephemeral: boolean;
   };
   readonly placement: Placement;
-  /** Name of the pool; undefined on a platform without pools. */
+  /** Name of the pool on whose machines the pods run; undefined on a platform without pools. */
   readonly pool: PoolName | undefined;
   readonly instanceType: string | undefined;
 }
@@ -90,8 +90,9 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
 }
 
 /**
- * Rules for the spread over machines. On EKS `preferred` becomes `required`. With `preferred`, Karpenter would start a
- * machine for each pod, but the scheduler would place two pods on the first machine that is ready.
+ * Rules for the spread of a deployment's pods over machines. On EKS, `preferred` becomes `required`. With `preferred`,
+ * Karpenter would start a machine for each pod, but the scheduler would place two pods on the first machine that is
+ * ready.
  */
 function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "ownMachines"> {
   if (type !== "eks") return { hostAntiAffinity };
@@ -112,7 +113,7 @@ function whereOf(
   };
 }
 
-/** Number of load generators for a set of deployments. */
+/** Number of load generators that run in parallel, enough for the largest of the given deployments. */
 export function runnerCount({ clients }: PodPlatform, deployments: readonly { readonly primaries: number }[]): number {
   if (typeof clients.runners === "number") return clients.runners;
   return Math.max(
@@ -127,7 +128,8 @@ export function runnerZones({ region, zones, clients: { zone } }: EksPlatformCon
 }
 
 /**
- * Plan of load generators as pods. Undefined properties are left out, because Kubernetes' objects must not have them.
+ * Plan of load generators as pods. Undefined properties are left out, because objects of Kubernetes must not have them.
+ * @param otherEngines whether any deployment uses an engine other than Valkey
  */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
   const { clients, image, imagePullPolicy, imagePullSecrets } = platform;
@@ -201,7 +203,10 @@ export function expectedServerTuning(platform: PodPlatform, deployment: Deployme
   return expectedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
 }
 
-/** Number of exclusive CPUs that a kubelet with static CPUs gives a server; undefined if the server shares CPUs. */
+/**
+ * Number of exclusive CPUs that a kubelet with the CPU manager policy `static` gives a server; undefined if the server
+ * shares CPUs.
+ */
 export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
   const cpus = parseQuantity(resources.limits.cpu);
   return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;

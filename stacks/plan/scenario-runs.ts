@@ -63,7 +63,7 @@ export function planScenarios(
   );
 }
 
-/** A scenario with the number of its repeats and its deployments. */
+/** A scenario with the number of times that it runs, and its deployments. */
 export interface PlannedScenario {
   readonly scenario: Scenario;
   readonly repeats: number;
@@ -196,7 +196,7 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
   };
 }
 
-/** The lines of `break --plan`. */
+/** Lines of text that `break --plan` prints. */
 export function describeScenarioRuns(all: readonly PlannedScenarioRun[]): string[] {
   return all.flatMap(({ planned: { scenario, repeats }, deployment, skipReason, lines }) => {
     const times = repeats > 1 ? `, ${repeats} times` : "";

@@ -34,7 +34,7 @@ export interface StackPlan {
   /** Machines, network, quotas and cost; null on platforms other than eks. */
   readonly eks: Omit<EksPlan, "problems"> | null;
   readonly duration: Duration;
-  /** Notes on the plan. */
+  /** Notes for the user about the plan, one sentence each. */
   readonly notes: readonly string[];
 }
 
@@ -98,7 +98,7 @@ export interface PodsPlan {
   readonly oneMachine: boolean;
 }
 
-/** Measurements of a stack. */
+/** Measurements that a stack runs on its deployments. */
 export interface MeasurementPlan {
   readonly workload: Workload;
   /** Mixed workloads by name, measured after the tests. */
@@ -126,8 +126,9 @@ export interface CapacityPlan {
   readonly maxRate: number;
   readonly precision: number;
   /**
-   * Estimated number of offered loads per deployment. The search doubles the rate up to the highest rate, and halves
-   * the interval down to the precision. It also confirms the result, and repeats some loads over more connections.
+   * Estimated number of loads that the search tries on each deployment. The search doubles the rate up to the highest
+   * rate, and halves the interval down to the precision. It also confirms the result, and repeats some loads over more
+   * connections.
    */
   readonly probes: number;
   readonly seconds: number;
@@ -144,7 +145,7 @@ export interface FailurePlan {
 
 /** Plan of a stack's study. */
 export interface StudyPlan {
-  /** Number of combinations of levels. */
+  /** Number of treatments: combinations of the varied values, on every deployment. */
   readonly treatments: number;
   readonly varied: Readonly<Record<string, readonly (string | number)[]>>;
   /**

@@ -1,4 +1,4 @@
-/** Notes on the volumes of clusters, and on the losses of pods without a volume. Pure. */
+/** Notes on the volumes of clusters, and on the data that pods without a volume lose. Pure. */
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";

@@ -62,7 +62,7 @@ function userPasswords(deployed: Deployed["deployments"]): Record<string, unknow
   return all.length === 0 ? {} : { userPasswords: pulumi.secret(Object.fromEntries(all)) };
 }
 
-/** The stack's measurements of its deployments. */
+/** Arguments of the component that measures the stack's deployments. */
 function benchmarkArgs(
   config: StackConfig,
   { measurement, deployments }: StackPlan,
@@ -105,7 +105,9 @@ function benchmarkArgs(
   };
 }
 
-/** Time at which the program started. A verdict with an earlier time comes from the state. */
+/**
+ * Time at which the program started. Verdicts with an earlier time are from earlier updates, kept in Pulumi's state.
+ */
 const STARTED_AT = new Date().toISOString();
 
 /**

@@ -12,9 +12,9 @@ import type { Credentials } from "./users";
 import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
 
 /**
- * Makes every node accept the wanted passwords in addition to its present passwords, and gives every user the wanted
- * rules. Replication and Sentinels then use the new password. If a call is interrupted, call this function again. The
- * result is the same.
+ * Makes every node accept the passwords in `credentials` in addition to the passwords that it already accepts, and
+ * gives every user the rules in `credentials`. Replication and Sentinels then use the new password of `default`. If a
+ * call is interrupted, call this function again. The result is the same.
  * @param removed names of users to delete. The connections of these users are closed
  * @throws Failure when a command to a node fails. Passwords that were accepted before are then still accepted
  */
@@ -70,7 +70,7 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
-/** Whether any node or Sentinel accepts a password that is not the wanted password of the user. */
+/** Whether any node or Sentinel accepts a password that differs from the user's password in `credentials`. */
 export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
   const accepted = await acceptedPasswords(deployment);
   const nodesDo = everyUser(credentials).some(({ name, password }) =>
@@ -79,7 +79,7 @@ export async function acceptsOtherPasswords(deployment: Deployment, credentials:
   return nodesDo || (await differencesOfSentinels(deployment, credentials)).length > 0;
 }
 
-/** Hashes of the passwords that at least one node accepts, by user. */
+/** Hashes of the passwords that at least one node accepts, by user name. */
 export async function acceptedPasswords(deployment: Deployment): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const found = new Map<string, Set<string>>();
   await withConnections(deployment, async (connections) => {
@@ -94,7 +94,8 @@ export async function acceptedPasswords(deployment: Deployment): Promise<Readonl
 }
 
 /**
- * Checks the wanted rules on one node. The function gives the rules to a temporary user who cannot log in.
+ * Checks that the server accepts the rules in `credentials`. For this check, a temporary user on one node, who cannot
+ * log in, gets the rules.
  * @throws Failure that names every user whose rules the server refuses. In this case no user has changed
  */
 export async function requireAcceptableRules(deployment: Deployment, { users }: Credentials): Promise<void> {
@@ -117,8 +118,8 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
 }
 
 /**
- * Differences between the present access and the wanted access, one sentence for each user and each node or Sentinel.
- * The list is empty if nothing differs.
+ * Sentences about users whose password or rules on a node or Sentinel differ from `credentials`. Empty if nothing
+ * differs.
  */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return [
@@ -149,8 +150,8 @@ async function differencesOfSentinels(deployment: Deployment, { password }: Cred
 }
 
 /**
- * Difference between a user's passwords on a server and the wanted password, as a phrase. Undefined if the server
- * accepts the wanted password only, or if the user does not exist.
+ * Phrase about a user whose passwords on a server differ from `password`. Undefined if the user has only this password,
+ * or does not exist.
  */
 async function passwordProblem(
   connection: Connection,

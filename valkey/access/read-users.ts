@@ -4,7 +4,7 @@ import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 
-/** Rules by user, without `default`. */
+/** ACL rules that the users of a node should have, by user name. The user `default` is not included. */
 export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
@@ -31,8 +31,8 @@ async function rulesDiffer(node: Connection, name: string, rules: string): Promi
 }
 
 /**
- * A user's rules for a comparison, as the server prints them, without flags and passwords. If the user can log in
- * without a password, or cannot log in at all, the result differs from all wanted rules.
+ * Reads a user's rules as the server prints them, without flags and passwords. If the user can log in without a
+ * password, or cannot log in at all, the result contains a mark and so differs from all correct rules.
  */
 async function readRules(node: Connection, name: string): Promise<string> {
   const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));

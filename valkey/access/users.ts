@@ -7,7 +7,7 @@ export interface User {
   readonly password: string;
 }
 
-/** Users by name, without `default`. */
+/** Users other than `default`, by name. */
 export type Users = Readonly<Record<string, User>>;
 
 /** All users who are allowed to log in, with their passwords. */
@@ -24,7 +24,7 @@ export const OWN_USERS = "valkey-measured-";
 
 export const isOwnUser = (name: string): boolean => name.startsWith(OWN_USERS);
 
-/** Rules by user, without `default`. Not secret. */
+/** Returns the ACL rules of all users other than `default`, by user name. They are not secret. */
 export function rulesOf({
   users,
 }: {

@@ -1,5 +1,5 @@
 /**
- * Executes the plan of a cluster, in parallel for all nodes. Then waits until all nodes report the same cluster and all
+ * Forms a cluster by its plan, in parallel on all nodes. Then waits until all nodes report the same cluster and all
  * replication links are up.
  */
 import { Failure, messageOf } from "../../lib/errors";
@@ -131,8 +131,8 @@ class PingAccelerator {
   }
 
   /**
-   * Polls until `missing` returns undefined. If polling takes longer than `#announcementMs`, all nodes must ping more
-   * often.
+   * Polls until `missing` returns undefined. If this takes longer than `#announcementMs`, makes all given nodes ping
+   * more often.
    */
   async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
     const began = performance.now();

@@ -28,7 +28,7 @@ export interface FormationSteps {
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
-  /** More steps could lose keys or damage a different cluster. */
+  /** Formation must stop, because further steps could lose keys or damage a different cluster. */
   | { readonly kind: "blocked"; readonly reasons: readonly string[] };
 
 /**
@@ -67,7 +67,7 @@ function isFormed(states: readonly MemberState[], shape: Shape): boolean {
   );
 }
 
-/** A shard that the steps create. */
+/** A shard that formation creates or completes. */
 interface TargetShard {
   readonly primary: string;
   readonly replicas: readonly string[];
@@ -75,8 +75,8 @@ interface TargetShard {
 }
 
 /**
- * The shards that formation creates. If the slots assigned so far follow the plan, these are the shards of the plan. If
- * not, these are the existing shards, completed.
+ * The shards that formation creates. If the nodes' slots agree with the plan, these are the planned shards. If not,
+ * they are the existing shards, with the missing replicas and slots added.
  */
 function chooseTarget(
   plan: ClusterPlan,
@@ -97,10 +97,7 @@ function chooseTarget(
   return { reasons: [...misplaced, ...replicas] };
 }
 
-/**
- * Reasons that block the formation. Each reason names slots of a node that belong to a different node according to the
- * plan.
- */
+/** Reasons that block the formation: a node has slots that the plan gives to a different node. */
 function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
   const outside = subtractRanges(selfEntry(state).slots, shard === undefined ? [] : [shard.slots]);
   const [first] = outside;

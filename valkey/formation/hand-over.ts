@@ -37,8 +37,8 @@ const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
 /**
- * Highest number of bytes of the replication stream that the node is allowed to lack when the old primary starts to
- * refuse clients. The node receives so few bytes long before clients are accepted again.
+ * Highest number of bytes of the replication stream that the new primary may lack when the old primary starts to refuse
+ * clients. The new primary receives so few bytes long before clients are accepted again.
  */
 const CLOSE_BYTES = 1_000_000;
 /**
@@ -157,7 +157,10 @@ async function primariesAmong(connections: Connections): Promise<Connection[]> {
   return compact(names.map((name) => connections.get(name)));
 }
 
-/** Reason why a node cannot take over yet. @param announced endpoint by which the primary knows the node */
+/**
+ * Reason why a node cannot take over yet. Undefined if it can. @param announced endpoint by which the primary knows the
+ * node
+ */
 function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
   const primaries = [...roles].filter(([, info]) => hasPrimaryRole(info));
   const [only] = primaries;

@@ -1,4 +1,4 @@
-/** Time limit for a deployment to reach a wanted state. All conditions share this time limit. */
+/** Polls a deployment until it reaches a wanted state. All conditions of this state share one time limit. */
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -37,8 +37,8 @@ export interface RepairLimits {
    */
   readonly handOver: boolean;
   /**
-   * Checksum `work` of open slots that nobody works on any more. The repair ends the migrations of these slots. If the
-   * checksum has changed meanwhile, the repair changes nothing.
+   * Checksum of open slots (field `work` of `OpenSlots`) that nobody migrates any more. The repair ends the migrations
+   * of these slots. If the checksum has changed meanwhile, the repair changes nothing.
    * @default a repair changes nothing while a slot is open
    */
   readonly abandoned?: string | undefined;

@@ -24,7 +24,7 @@ export function selfEntry({ view }: MemberState): KnownNode {
 /**
  * Reasons not to change the cluster: nodes that do not belong to the deployment, but that some node of the deployment
  * knows. Nodes in handshake do not count, because such nodes are not part of any cluster yet.
- * @param isExcused whether an entry is an old identity of a member
+ * @param isExcused whether `known` does not count either, because it is the old ID of a node of the deployment
  */
 export function unknownNodes(
   states: readonly MemberState[],

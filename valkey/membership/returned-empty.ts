@@ -12,9 +12,9 @@ const NONE: ReadonlySet<string> = new Set();
 /**
  * Former IDs of nodes that lost their data and came back empty with new IDs.
  *
- * No present node has such an ID. The ID has no slots and no replicas, and all nodes that know the ID mark it as
- * failed. If there are more such IDs than empty nodes, a node may still come back with its data. The result then
- * contains only the IDs of `absent` nodes, which do not come back and are not counted.
+ * None of the nodes in `states` has such an ID. The ID has no slots and no replicas, and all nodes that know the ID
+ * mark it as failed. If there are more such IDs than empty nodes, one of the IDs may be that of a node that still comes
+ * back with its data. The result then contains only the IDs of `absent` nodes, which never come back.
  * @param absent names of nodes that are to leave and do not run
  */
 export function lostIdentities(
@@ -36,12 +36,14 @@ export function lostIdentities(
   return others.length <= empty.length ? lost : forGood;
 }
 
-/** First labels of the host names by which nodes know a given ID. These labels are names of pods. */
+/**
+ * Names of the pods that nodes know under a given ID: the first labels of the host names that nodes know for this ID.
+ */
 function hostNames(states: readonly MemberState[], id: string): string[] {
   return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
 }
 
-/** Whether a node is an empty primary without slots. */
+/** Whether a node is a primary without slots and without keys. */
 function isIdle(state: MemberState): boolean {
   return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
 }
@@ -54,9 +56,8 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 }
 
 /**
- * Names of empty nodes that came back without their data and do not serve yet. Either the cluster knows such a node by
- * its former ID, or the node has already met some other nodes. An ID belongs to the node whose name is the first label
- * of the host name.
+ * Names of empty nodes that came back without their data and do not serve yet. Either the cluster still knows the
+ * former ID of such a node, whose host name begins with the node's name, or the node has already met some other nodes.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));

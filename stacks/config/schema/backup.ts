@@ -1,10 +1,10 @@
-/** The key `backup` of a deployment. */
+/** Schema of a deployment's option `backup` in the stack file. */
 import { z } from "zod";
 import { BASE_SECONDS, KEEP_SECONDS } from "../../../archiver/pod-settings";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { objectName, quantity } from "./pod-options";
 
-/** Backup of a deployment. `components/kubernetes/archive/backup-problems.ts` checks the texts. */
+/** Schema of a deployment's backup. `components/kubernetes/archive/backup-problems.ts` checks the texts further. */
 export const backupSchema = z.strictObject({
   bucket: z.string().min(1).meta({ description: "Name of an existing S3 bucket." }),
   prefix: z.string().optional().meta({

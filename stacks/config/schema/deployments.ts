@@ -195,7 +195,7 @@ const chartSchema = z.strictObject({
         "settings that follow from the deployment and the platform.",
     }),
 });
-/** The upstream chart of a deployment, parsed. */
+/** Upstream Helm chart that installs a deployment, parsed from the stack file. */
 export type ChartConfig = z.infer<typeof chartSchema>;
 
 const mode = <const M extends string>(name: M): z.ZodLiteral<M> =>

@@ -41,7 +41,7 @@ const metricsSchema = z.strictObject({
   }),
 });
 
-/** Options of all servers on a platform. */
+/** Options for the pods of all servers on a platform. */
 export const podFields = {
   namespace: objectName.default("valkey").meta({
     description: "Namespace of all pods. The stack creates it, under the restricted Pod Security Standard.",

@@ -29,7 +29,7 @@ export interface StackConfig {
   readonly failures: Readonly<Record<string, ScenarioConfig>>;
   /** Whether the Pulumi program of the stack measures the deployments. `npm start` always measures the deployments. */
   readonly measures: boolean;
-  /** Search for the capacity. It runs after the measurements. */
+  /** Search for the highest rate that each deployment can serve, after the measurements. Undefined without a search. */
   readonly capacity?: CapacityConfig | undefined;
   /** Study that `npm start -- study` runs. Other commands ignore it. */
   readonly study?: StudySectionConfig | undefined;

@@ -4,8 +4,8 @@ import { isMap } from "../../../lib/schema/json-schema";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Values that replace values of the stack file. Problems with these values are reported with the name of the option
- * instead of the path in the file.
+ * Values of command-line options that replace values of the stack file. Error messages about such a value name the
+ * command-line option instead of the path in the file.
  */
 export interface OptionOverrides {
   /** Values for the section `benchmark`, by name of the section's option. */
@@ -23,8 +23,8 @@ export interface OptionOverrides {
 export const NO_OVERRIDES: OptionOverrides = { benchmark: {}, options: {} };
 
 /**
- * The section `benchmark` with the values of command-line options. A duration on the command line replaces the number
- * of requests in the file, and vice versa.
+ * The section `benchmark` with the values of command-line options. A duration on the command line removes the number of
+ * requests of the file, and a number of requests removes the duration.
  */
 export function withBenchmarkOptions(section: Values, overrides: Values): Record<string, unknown> {
   const merged = { ...section, ...overrides };

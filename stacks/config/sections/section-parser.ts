@@ -57,7 +57,7 @@ export class SectionParser {
   }
 
   /**
-   * Name of a path in the user's notation: the command-line option that set the value, else the path in the stack file.
+   * Name of a value in error messages: the command-line option that set the value, or else its path in the stack file.
    */
   readonly label = (path: Path): string => {
     const names = path.map(String);

@@ -22,7 +22,7 @@ import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ServerResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 
-/** Problems of each single deployment on its platform. */
+/** Sentences about problems that a deployment has on its platform, for every deployment. */
 export function deploymentProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments } = sections;
   return deployments.flatMap(([name, deployment]) => [

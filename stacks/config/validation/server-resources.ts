@@ -6,7 +6,7 @@ import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import type { MachineFacts } from "./types";
 
-/** Part of a machine's or a pod's memory that servers may use. The system and the load generator need the rest. */
+/** Fraction of a machine's or a pod's memory that servers may use. The system and the load generator need the rest. */
 export const MEMORY_SHARE = 0.9;
 
 /**

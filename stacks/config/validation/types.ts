@@ -1,4 +1,4 @@
-/** Types that the validations share. */
+/** Types that the files of the cross-field validation share. */
 import type { Label } from "../../../lib/schema/problems";
 import type { Sections } from "../sections/section-parser";
 
@@ -14,7 +14,7 @@ export type ParsedSections = Pick<
   "platform" | "deployments" | "benchmark" | "workloads" | "capacity" | "failures"
 >;
 
-/** Context of a validation. */
+/** Facts that every cross-field check gets: the parsed sections, the resources of this machine, and names for paths. */
 export interface ValidationContext {
   readonly sections: ParsedSections;
   readonly machine: MachineFacts;

@@ -81,8 +81,8 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
 }
 
 /**
- * The platform and configuration, with images of Docker Hub under their names in the cache. Without a cache, nothing is
- * changed.
+ * The platform and the configuration, changed so that pods pull images of Docker Hub from the image cache. Without a
+ * cache, nothing is changed.
  */
 async function withCachedImages(
   name: string,

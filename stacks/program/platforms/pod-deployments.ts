@@ -38,14 +38,14 @@ export function createNamespace(name: string, options: pulumi.CustomResourceOpti
   return { name: made.metadata.name, dependsOn: [made] };
 }
 
-/** Destination of pods, and the access to it that formation and measurement need. */
+/** Kubernetes cluster and namespace in which pods are created, and the access that formation and measurement need. */
 export interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: PodNamespace;
   /** Path of a kubeconfig, or its text, which must not contain secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
-  /** CIDR block that network policies name instead of pods; undefined if the policies select pods. */
+  /** CIDR block whose addresses network policies allow; undefined if the policies select pods instead. */
   readonly policyBlock?: string | undefined;
   /** Node selectors of each StatefulSet and Deployment, by its name; undefined on existing machines. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
@@ -121,7 +121,10 @@ function deployPods(
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
 }
 
-/** Clients that may connect: all addresses of the block, or the default clients if there is no block. */
+/**
+ * Network policy peers that may connect: all addresses of `policyBlock`. Undefined without this block; then the default
+ * peers may connect.
+ */
 function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   if (policyBlock === undefined) return undefined;
   const peers = [{ ipBlock: { cidr: policyBlock } }];
