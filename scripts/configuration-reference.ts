@@ -28,8 +28,8 @@ interface Row {
    */
   readonly of: readonly string[];
   /**
-   * For an option inside a map with several forms, such as distributions of keys: titles of the forms that have the
-   * option. Empty for all other options.
+   * For an option inside a map that has several variants, such as distributions of keys: titles of the variants that
+   * have the option. Empty for all other options.
    */
   readonly within: readonly string[];
 }

@@ -11,7 +11,7 @@ import { parseFlatReply } from "./topology/replies";
 export const ZONE_DIRECTIVE = "availability-zone";
 
 /**
- * Whether servers of a version have the directive.
+ * Whether servers of a version know the directive `availability-zone`.
  * @param version version as the server prints it, or as an image's tag contains it: `8.1.4`
  */
 export function supportsZoneDirective(version: string): boolean {

@@ -117,7 +117,7 @@ export interface MeasurementPlan {
   readonly jobs: number | null;
 }
 
-/** Search for the capacity of every deployment. */
+/** Search for the highest rate that each deployment can serve. */
 export interface CapacityPlan {
   /** A latency percentile with its highest allowed value, such as `p99 ≤ 2 ms`. */
   readonly objective: string;

@@ -2,7 +2,7 @@
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { verdictLine } from "../../valkey/verification/format";
 
-/** A verdict and the time of its verification, from the state. */
+/** A verdict and the time of its verification, as Pulumi's state has them. */
 export interface DatedVerdict {
   readonly topology: TopologyRecord;
   /** Time of the verification, ISO 8601. */

@@ -8,11 +8,11 @@ import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
- * Differences between the users and rules of a node and the wanted users and rules, one phrase each. The list is empty
- * if nothing differs.
+ * Compares the users and rules of a node with `wanted`.
  *
  * A server prints rules in its own words. To compare rules, this function gives the wanted rules to a temporary user
  * who cannot log in. Then it compares the rules that the server prints for the two users.
+ * @returns a phrase for each difference; empty if nothing differs
  */
 export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);

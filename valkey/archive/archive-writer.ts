@@ -57,7 +57,7 @@ const NAMED_INCREMENT_BYTES = 16 * 1024 ** 2;
 /** Smallest time between two instants, milliseconds. An instant is a time as of which the data can be restored. */
 const INSTANT_MS = 100;
 
-/** Interval of the manifests that are written while no commands arrive, milliseconds. */
+/** Interval at which a manifest is written while no commands arrive, milliseconds. */
 const QUIET_MS = 10_000;
 /** Field of an RDB file with the number of the database that is selected when the commands after the file begin. */
 const STREAM_DATABASE = "repl-stream-db";
@@ -87,7 +87,7 @@ interface OpenIncrement {
   /** Time at which the first command of the increment arrived, milliseconds since the epoch. */
   readonly arrivedAt: number;
   readonly instants: Instant[];
-  /** Time of the first of the commands that the last instant includes. */
+  /** Time of the first of the commands that share the last instant, milliseconds since the epoch. */
   lastBegan: number;
 }
 

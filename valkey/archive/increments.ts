@@ -18,7 +18,7 @@ export interface PendingIncrement {
   write(bytes: Buffer): Promise<void>;
   /**
    * Makes the increment visible as a whole.
-   * @returns the manifest that `describe` makes of its size and checksum. Undefined if a write has failed before
+   * @returns the manifest that `describe` makes from the size and the checksum. Undefined if an earlier write failed
    */
   commit(describe: (facts: Facts) => IncrementManifest): Promise<IncrementManifest | undefined>;
 }

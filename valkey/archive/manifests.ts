@@ -33,7 +33,7 @@ export const incrementManifest = z.object({
   /** Offsets in the replication stream before the first and after the last command of the increment. */
   from: offset,
   to: offset,
-  /** Databases that are selected before the first and after the last command. */
+  /** Numbers of the databases that are selected before the first and after the last command. */
   databaseBefore: z.int().min(0),
   database: z.int().min(0),
   /**

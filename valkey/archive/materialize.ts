@@ -22,7 +22,7 @@ export interface RestorePoint {
    * Time of the state, milliseconds since the epoch: the last recorded instant that is not after the requested time.
    */
   readonly at: number;
-  /** Offset in the stream up to which commands are executed. */
+  /** Offset in the replication stream up to which archived commands are executed. */
   readonly offset: number;
 }
 

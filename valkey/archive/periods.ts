@@ -45,7 +45,7 @@ const endSchema = z.object({ version, at: z.number() });
 export type ArchiveOwner = Omit<z.infer<typeof ownerSchema>, "version">;
 export type PeriodManifest = z.infer<typeof periodSchema>;
 
-/** A period as the archive has it. */
+/** A period of an archive, with the name of its folder and the time of its end. */
 export interface Period extends PeriodManifest {
   /** Name of the period's folder in the archive. */
   readonly name: string;

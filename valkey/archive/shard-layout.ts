@@ -31,7 +31,10 @@ export interface LiveShard {
 /** Shards of a running deployment, in the order of their slots. */
 export interface Layout {
   readonly shards: readonly LiveShard[];
-  /** Reason why the layout cannot be archived at this moment, such as slots that move. Undefined if there is none. */
+  /**
+   * Reason why the deployment cannot be archived at this moment, such as slots that move. Undefined if it can be
+   * archived.
+   */
   readonly unsettled: string | undefined;
 }
 

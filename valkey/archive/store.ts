@@ -70,7 +70,7 @@ export interface Place extends ArchiveStore {
   lease(signal: AbortSignal): Promise<Lease | undefined>;
 }
 
-/** A folder of a store, as a store of its own. */
+/** Returns a store that contains only one folder of `store`. */
 export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
   const inside = (name: string): string => (name === "" ? folder : `${folder}/${name}`);
   return {

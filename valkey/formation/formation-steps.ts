@@ -22,8 +22,7 @@ export interface FormationSteps {
 }
 
 /**
- * State of the formation: the cluster has the wanted shape, or steps are left, or the steps that are left are blocked
- * by reasons.
+ * State of a cluster's formation: complete, or incomplete with the steps that are left, or blocked with the reasons.
  */
 export type FormationState =
   | { readonly kind: "formed" }

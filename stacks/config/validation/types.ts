@@ -18,6 +18,6 @@ export type ParsedSections = Pick<
 export interface ValidationContext {
   readonly sections: ParsedSections;
   readonly machine: MachineFacts;
-  /** Formats a path in the user's notation. */
+  /** Returns the name of a value for error messages: a command-line option, or a path in the stack file. */
   readonly label: Label;
 }

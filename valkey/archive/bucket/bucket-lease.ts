@@ -24,7 +24,7 @@ import { encryptionOf, putObject, sha256, target } from "./upload";
 const NAME = ".lease.json";
 
 export interface LeaseTimes {
-  /** Time without a change after which a lease has ended, milliseconds. */
+  /** Time without a renewal after which a lease has ended, milliseconds. */
   readonly ttlMs: number;
   readonly renewMs: number;
   /**

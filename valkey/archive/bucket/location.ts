@@ -2,7 +2,7 @@
 
 /** Encryption of an archive's objects by the S3 server. */
 export type Encryption =
-  /** The default of the bucket. */
+  /** Encryption that the bucket uses by default. */
   | { readonly kind: "none" }
   | { readonly kind: "AES256" }
   /** Encryption with a KMS key. `key` is its ID, ARN or alias; undefined for the default key of the account. */

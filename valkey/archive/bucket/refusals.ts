@@ -1,7 +1,7 @@
 /** Errors of S3 servers: those that end a command at once, and those after which a request is repeated. Pure. */
 import { Failure, messageOf } from "../../../lib/errors";
 
-/** The server or its client refuses a request, and would refuse it again. */
+/** Thrown when the server or the S3 client refuses a request, and would refuse it again. */
 export class BucketRefused extends Failure {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

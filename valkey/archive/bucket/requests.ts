@@ -24,7 +24,7 @@ const MAX_RETRY_MS = 5_000;
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
 const REQUEST_MS = 60_000;
-/** Slowest connection that is assumed, bytes in a millisecond. */
+/** Lowest speed of a connection that is assumed, bytes per millisecond. */
 const SLOWEST = 256;
 const SOCKETS = 64;
 /** Region in requests to servers that have no regions. */
@@ -36,7 +36,7 @@ export const isConditionFailure = (error: unknown): boolean => statusOf(error) =
 export interface RequestOptions {
   /** Time for which the request is repeated, milliseconds. @default 30 minutes */
   readonly patienceMs?: number | undefined;
-  /** Size of the body, bytes. */
+  /** Size of the request's body, bytes. */
   readonly bytes?: number | undefined;
 }
 
