@@ -4,7 +4,7 @@ import type { TestName } from "./named-tests";
 
 /** Named tests and the options with which they are sent. */
 export interface Workload {
-  /** Name of the workload in results; undefined for the deployment's name. */
+  /** Name of the workload in results. If it is undefined, results use the deployment's name. */
   readonly name: string | undefined;
   readonly tests: readonly TestName[];
   /** Number of connections of all threads together. */

@@ -51,7 +51,9 @@ export async function findFreePorts(count: number): Promise<number[]> {
     if (await isFree(port)) found.push(port);
   }
   if (found.length < count)
-    throw new Failure(`only ${found.length} of ${count} ports are free between ${range.low} and ${range.high}`);
+    throw new Failure(
+      `${count} free ports are needed between ${range.low} and ${range.high}, but only ${found.length} were found`,
+    );
   return found;
 }
 

@@ -7,8 +7,9 @@ import { configuredShape } from "./benchmark-plans";
 import { isPodPlatform, podSettings } from "./pod-settings";
 
 /**
- * Memory that a deployment's servers need in their pods. The result is undefined for servers on this machine, because
- * all of them share the machine's memory. It is also undefined for Dragonfly, which does not fork.
+ * Memory limit and settings from which the need for memory of a deployment's pods is planned. The result is undefined for
+ * servers on this machine, because all of them share the machine's memory. It is also undefined for Dragonfly: it does
+ * not fork, so the plan does not apply to it.
  */
 export function memoryDemand(platform: PlatformConfig, deployment: DeploymentConfig): MemoryDemand | undefined {
   const { engine, mode, settings } = deployment;

@@ -38,7 +38,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
       prices !== undefined && prices.machines[name] === undefined
         ? {
             path,
-            message: `the prices of ${prices.region} of ${prices.date} do not contain ${name}; types with a price: ${
+            message: `the prices of ${prices.date} for ${prices.region} do not contain ${name}; types with a price: ${
               Object.keys(prices.machines)
                 .filter((other) => familyOf(other) === familyOf(name))
                 .join(", ") || "none of this family"

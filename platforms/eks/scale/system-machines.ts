@@ -134,7 +134,7 @@ export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined)
       : [];
   if (type === undefined) return [...tooFew, { path, message: unknownTypeProblem(instanceType) }];
   if (prices !== undefined && prices.machines[instanceType] === undefined) {
-    const message = `the prices of ${prices.region} of ${prices.date} do not contain ${instanceType}`;
+    const message = `the prices of ${prices.date} for ${prices.region} do not contain ${instanceType}`;
     return [...tooFew, { path, message }];
   }
   // If there are too few machines, only their number is reported: with more machines, the type may be large enough.

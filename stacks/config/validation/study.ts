@@ -17,7 +17,9 @@ export function studyProblems(
   const path = label(["study"]);
   const problems: string[] = [];
   if (treatments.length < 2 && growth === undefined) {
-    problems.push(`${path}: one treatment has nothing to be compared with; vary a factor, or add a deployment`);
+    problems.push(
+      `${path}: the study has only one treatment, so there is nothing to compare it with; vary a factor, or add a deployment`,
+    );
   }
   problems.push(...unevenTreatments(treatments, label).slice(0, 1));
   const several = treatments.find(({ shape, mode }) => mode === "cluster" || nodeCount(shape) > 1);

@@ -254,7 +254,7 @@ describe("planEks", () => {
     [
       "a type without a price",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.metal-24xl"]) } },
-      /^pools\.servers\.instanceTypes\.0: the prices of us-west-2 of \d{4}-\d\d-\d\d do not contain m8gn\.metal-24xl; types with a price: m8gn.medium, m8gn.large, /,
+      /^pools\.servers\.instanceTypes\.0: the prices of \d{4}-\d\d-\d\d for us-west-2 do not contain m8gn\.metal-24xl; types with a price: m8gn.medium, m8gn.large, /,
     ],
     [
       "a pool of both architectures",

@@ -432,7 +432,7 @@ describe("a stack's configuration", () => {
     [
       "nothing to compare",
       { ...study({}), deployments: { cluster: good.deployments.cluster } },
-      /valkey:study: one treatment has nothing to be compared with/,
+      /valkey:study: the study has only one treatment, so there is nothing to compare it with/,
     ],
     [
       "clients that a treatment's primaries cannot share",
