@@ -39,8 +39,10 @@ export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   recordsAttempts: true,
   create: async ({ target, password, timeoutSeconds }, context) => {
     const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
+    // While shards change, Kubernetes may evict one pod at a time. A new deployment has this budget already.
     await tightenBudgets(target);
     const lock = target.platform === "endpoints" ? target.lock : undefined;
+    // On Kubernetes there is no such lock: the Lease of the update keeps others out.
     const { milliseconds } = await changeAlone({ name: target.name, lock }, context, () =>
       form(deployment, target.shape, { timeoutMs: options.timeoutMs, signal: context.signal }),
     );

@@ -68,6 +68,7 @@ async function rollOut(
   const { step: repair } = new EmptyNodeRepair(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });
+  // Only in replication mode does the Service lead to a designated primary.
   const moves = isLed(target) ? new PrimaryMoves(kubernetes, target, password, options) : undefined;
   if (before.length > 0) await moves?.settle();
   const restartNext = target.sentinel === undefined ? moves?.restartNext : undefined;

@@ -61,6 +61,7 @@ export async function formCluster(
   const deadline = new Deadline(deployment.name, deployment.nodes.length, options);
   const { leaving = [] } = options;
   return withConnections({ ...deployment, nodes: [...deployment.nodes, ...leaving] }, async (connections) => {
+    // Nodes of a new cluster have no settings of an interrupted formation.
     await restoreLeftoverSettings(deployment, [...connections.values()]);
     const { members, states } = await readMemberStates(connections);
     if (servesAllSlots(states)) return resizeCluster(deployment, connections, shape, options);

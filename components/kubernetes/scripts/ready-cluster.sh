@@ -34,6 +34,7 @@ if [ "$known" -le 1 ]; then
   lost_data
   case $? in
     0) meet_again ;;
+    # The node is new, or has its data.
     1) exit 0 ;;
     # It is unknown whether the node has lost its data. The pod is not ready, because the roll-out would continue with the next pod, which
     # may have the only copy. After two minutes it is ready: in some Kubernetes clusters a Service without ready pods does not answer at

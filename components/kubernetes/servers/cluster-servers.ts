@@ -54,6 +54,7 @@ export class ClusterServers extends pulumi.ComponentResource {
       accessFiles: accessFiles(directiveEngine(args.engine)),
     });
 
+    // One Service for clients, which leads to all nodes.
     createServices(context, clientServices(names, { engine: args.engine, mode: "cluster" }));
     if (args.external !== undefined) createNodeServices(context, nodes);
     this.pods = servers.pods;

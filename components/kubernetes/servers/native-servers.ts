@@ -69,6 +69,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   const { names, args } = context;
   const { nodes, config, restarting, role, primary } = plan;
   const template = serverPod(context, restarting, role);
+  // A Secret or ConfigMap is created without data, and a patch adds the data: a change of the data replaces no object.
   const secret = createSecret(context, secretFiles(args, plan.accessFiles));
   const needed = compact([
     createHeadlessService(context, role.ports),
