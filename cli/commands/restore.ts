@@ -6,8 +6,8 @@ import { BadInput, Failure } from "../../lib/errors";
 import { packagesDirectory } from "../../lib/system/paths";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
-import type { Catalog, Restore } from "../../valkey/archive/catalog";
-import { chooseRestore, formatTime, newerDamage, readCatalog } from "../../valkey/archive/catalog";
+import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
+import { chooseRestore, formatTime, newerDamage, readCatalog, readRestore } from "../../valkey/archive/catalog";
 import type { TtlRule } from "../../valkey/archive/key-selection";
 import { KeySelection, TTL_RULES } from "../../valkey/archive/key-selection";
 import { loadProblem } from "../../valkey/archive/loadable";
@@ -82,7 +82,8 @@ async function readInput(
     problems.push(`--at is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`);
   const { replicas, ...wanted } = readShape(isNew ? values : {}, problems);
   const { keys, ttl } = readSelection(values, problems);
-  let chosen: Restore | string | undefined;
+  let choice: Choice | string | undefined;
+  let chosen: Restore | undefined;
   let shape: RestoreShape | string | undefined;
   let catalog: Catalog | undefined;
   let place: Place | undefined;
@@ -92,17 +93,18 @@ async function readInput(
     // A location that is wrong cannot be opened.
     if (problems.length === given) place = await open(signal);
     if (place !== undefined) catalog = await readCatalog(place, place.label);
-    if (catalog !== undefined && (instant !== undefined || time === LATEST)) chosen = chooseRestore(catalog, instant);
-    if (catalog !== undefined && typeof chosen === "string")
-      problems.push(`--at: ${chosen}`, ...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
-    else if (typeof chosen === "object") shape = chooseShape(chosen.period, wanted);
+    if (catalog !== undefined && (instant !== undefined || time === LATEST)) choice = chooseRestore(catalog, instant);
+    if (catalog !== undefined && typeof choice === "string")
+      problems.push(`--at: ${choice}`, ...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
+    else if (typeof choice === "object") shape = chooseShape(choice.period, wanted);
     if (typeof shape === "string") problems.push(shape);
+    if (typeof choice === "object" && problems.length === 0) chosen = await readRestore(choice);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     problems.push(...error.problems.map((problem) => `${error.subject}: ${problem}`));
   }
   if (typeof shape === "object") problems.push(...tooManyServers(shape, replicas));
-  if (problems.length > 0 || !place || !catalog || typeof chosen !== "object" || typeof shape !== "object")
+  if (problems.length > 0 || !place || !catalog || !chosen || typeof shape !== "object")
     throw new BadInput("restore", problems);
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
   if (instant === undefined) refuseDamage(catalog, chosen);

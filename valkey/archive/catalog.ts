@@ -3,7 +3,7 @@ import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { listSets, readSet } from "./sets";
 import type { RestorePoint } from "./materialize";
-import { restorePoint } from "./materialize";
+import { followedInstants, restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";
 import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
@@ -14,10 +14,13 @@ export interface Span {
   readonly to: number;
 }
 
+/** A set without its increments. A set of a busy shard has tens of thousands of them. */
 export interface CatalogSet {
-  readonly set: ArchiveSet;
-  /** Spans of time as of which this set can be restored, ascending. */
+  readonly set: Omit<ArchiveSet, "increments">;
+  /** Spans of time as of which this set can be restored, in the order of the stream. */
   readonly spans: readonly Span[];
+  /** Time of the last instant, or of the base if it is later, milliseconds since the epoch. */
+  readonly end: number;
   /** Total size of the set's RDB file and its files with commands, bytes. */
   readonly bytes: number;
 }
@@ -61,6 +64,15 @@ export function setsOf({ periods }: Pick<Catalog, "periods">): Set<string> {
   return new Set(names);
 }
 
+/** The sets that have a time, in the order of the shards. */
+export interface Choice {
+  readonly owner: ArchiveOwner;
+  readonly period: Period;
+  /** The time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly shards: readonly (Pick<CatalogShard, "name" | "slots" | "store"> & Pick<CatalogSet, "set">)[];
+}
+
 /** The sets from which a deployment is restored, in the order of the shards. */
 export interface Restore {
   readonly owner: ArchiveOwner;
@@ -75,13 +87,7 @@ export interface Restore {
 }
 
 /**
- * Longest time between two instants (times that can be restored) while commands arrive, milliseconds. In a longer gap,
- * the archive did not follow the server.
- */
-const MAX_GAP_MS = 5_000;
-
-/**
- * Reads the manifests of an archive.
+ * Reads the manifests of an archive. Those of the increments are read one set at a time, and are not kept.
  * @param folder name of the archive, for messages
  * @throws BadInput if there is no archive, and for damaged manifests of the archive and its periods
  */
@@ -126,10 +132,14 @@ export async function readCatalog(store: ArchiveStore, folder: string): Promise<
   return { owner, periods, damaged };
 }
 
-function catalogSet(set: ArchiveSet, endedAt = Infinity): CatalogSet {
-  const instants = set.increments.flatMap((increment) => increment.instants);
-  const bytes = set.increments.reduce((sum, { size }) => sum + size, set.base.size);
-  return { set, spans: spansOf(instants.filter(([time]) => time <= endedAt)), bytes };
+function catalogSet({ increments, ...set }: ArchiveSet, endedAt = Infinity): CatalogSet {
+  const instants = increments.flatMap((increment) => increment.instants);
+  return {
+    set,
+    spans: spansOf(instants.filter(([time]) => time <= endedAt)),
+    end: instants.reduce((end, [time]) => Math.max(end, time), set.base.startedAt),
+    bytes: increments.reduce((sum, { size }) => sum + size, set.base.size),
+  };
 }
 
 /**
@@ -138,17 +148,9 @@ function catalogSet(set: ArchiveSet, endedAt = Infinity): CatalogSet {
  * the span. Pure.
  */
 export function spansOf(instants: IncrementManifest["instants"]): Span[] {
-  const spans: { from: number; to: number }[] = [];
-  let last: (typeof instants)[number] | undefined;
-  for (const instant of instants) {
-    const [time, offset] = instant;
-    const follows = last !== undefined && (offset === last[1] || time - last[0] <= MAX_GAP_MS);
-    const span = follows ? spans.at(-1) : undefined;
-    if (span === undefined) spans.push({ from: Math.ceil(time), to: Math.floor(time) });
-    else span.to = Math.floor(time);
-    last = instant;
-  }
-  return spans.filter(({ from, to }) => from <= to);
+  return followedInstants(instants)
+    .map((each) => ({ from: Math.ceil(each[0]?.[0] ?? Infinity), to: Math.floor(each.at(-1)?.[0] ?? -Infinity) }))
+    .filter(({ from, to }) => from <= to);
 }
 
 /** Spans of time that are covered in every one of the lists. Pure. */
@@ -169,11 +171,11 @@ export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
 }
 
 /**
- * Chooses the set of each shard, and the last command to execute, to restore all shards as of a time.
+ * Chooses the sets from which all shards can be restored as of a time.
  * @param at time to restore, milliseconds since the epoch. Undefined for the latest time that can be restored
  * @returns a text with the nearest times if the archive cannot restore this time. Pure
  */
-export function chooseRestore({ owner, periods }: Catalog, at: number | undefined): Restore | string {
+export function chooseRestore({ owner, periods }: Catalog, at: number | undefined): Choice | string {
   const spans = periods.flatMap((each) => each.spans);
   const latest = Math.max(...spans.map(({ to }) => to));
   if (spans.length === 0) return "no set can be restored yet: no time has an instant of every shard";
@@ -183,12 +185,26 @@ export function chooseRestore({ owner, periods }: Catalog, at: number | undefine
   return {
     owner,
     period: chosen.period,
+    at: wanted,
     shards: chosen.shards.map(({ name, slots, store, sets }) => {
       const found = sets.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
       if (found === undefined) throw new Error(`${name} has no set for a time that all shards have`);
-      return { name, slots, store, set: found.set, point: restorePoint(found.set, wanted) };
+      return { name, slots, store, set: found.set };
     }),
   };
+}
+
+/**
+ * Reads the increments of chosen sets, and finds the instant of each shard.
+ * @throws BadInput if a set has been deleted or damaged since the catalog was read
+ */
+export async function readRestore({ at, shards, ...choice }: Choice): Promise<Restore> {
+  const read: Restore["shards"][number][] = [];
+  for (const { set: chosen, ...shard } of shards) {
+    const set = await readSet(shard.store, chosen.name);
+    read.push({ ...shard, set, point: restorePoint(set, at) });
+  }
+  return { ...choice, shards: read };
 }
 
 /** Damaged parts of an archive that may contain data newer than the state that a restore chooses. Pure. */

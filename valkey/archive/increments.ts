@@ -174,7 +174,11 @@ export function chainOf(
   offset: number,
 ): { readonly chain: StoredIncrement[]; readonly hasLater: boolean } {
   const at = new Map<number, StoredIncrement[]>();
-  for (const each of found) at.set(each.from, [...(at.get(each.from) ?? []), each]);
+  for (const each of found) {
+    const others = at.get(each.from);
+    if (others === undefined) at.set(each.from, [each]);
+    else others.push(each);
+  }
   const reach = new Map<number, { readonly end: number; readonly next: StoredIncrement | undefined }>();
   for (const from of [...at.keys()].sort((a, b) => b - a)) {
     let best: { end: number; next: StoredIncrement | undefined } = { end: from, next: undefined };

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInput, Failure } from "../../lib/errors";
-import type { ArchiveSet } from "./manifests";
+import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { BASE_FILE, incrementFile } from "./manifests";
 import type { ArchiveStore, PendingFile } from "./store";
 import { DirectoryStore, pathExists } from "./store";
@@ -24,6 +24,29 @@ export interface RestorePoint {
   readonly at: number;
   /** Offset in the replication stream up to which archived commands are executed. */
   readonly offset: number;
+}
+
+type Instants = IncrementManifest["instants"];
+
+/** Longest time between two instants of an archive that follows a server whose data change, milliseconds. */
+const MAX_GAP_MS = 5_000;
+
+/**
+ * Divides instants where the archive did not follow the server: between two that have different offsets and are far
+ * apart. Pure.
+ * @param instants in the order of the stream
+ */
+export function followedInstants(instants: Instants): Instants[] {
+  const spans: Instants[] = [];
+  let last: Instants[number] | undefined;
+  for (const instant of instants) {
+    const [time, offset] = instant;
+    const follows = last !== undefined && (offset === last[1] || time - last[0] <= MAX_GAP_MS);
+    if (follows) spans.at(-1)?.push(instant);
+    else spans.push([instant]);
+    last = instant;
+  }
+  return spans;
 }
 
 /**

@@ -8,6 +8,7 @@ import { restore } from "../../../cli/commands/restore";
 import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import { parseBucket } from "../../../valkey/archive/bucket/location";
 import { readCatalog } from "../../../valkey/archive/catalog";
+import { readSet } from "../../../valkey/archive/sets";
 import { CommandParser } from "../../../valkey/replication-stream/command-parser";
 import { captured } from "../../support/captured";
 import { ArchivedPods, openToPods } from "../../support/kubernetes/archived-pods";
@@ -90,8 +91,9 @@ describe.skipIf(KUBECONFIG === undefined)(`the archive of a deployment${WHERE}`,
     const [shard] = period?.shards ?? [];
     const numbers: number[] = [];
     for (const { set } of shard?.sets ?? []) {
+      const { increments } = await readSet(shard?.store ?? place, set.name);
       const parser = new CommandParser();
-      for (const { size, file } of set.increments)
+      for (const { size, file } of increments)
         if (size > 0 && file !== undefined)
           for await (const piece of shard?.store.read(`${set.name}/${file}`) ?? [])
             for (const { name, words } of parser.push(piece)) if (name === "RPUSH") numbers.push(Number(words[2]));

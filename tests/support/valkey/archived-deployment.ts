@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import type { Restore } from "../../../valkey/archive/catalog";
-import { chooseRestore, readCatalog } from "../../../valkey/archive/catalog";
+import { chooseRestore, readCatalog, readRestore } from "../../../valkey/archive/catalog";
 import { claimArchive } from "../../../valkey/archive/periods";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
@@ -30,18 +30,21 @@ export async function archiveOnce(deployment: Deployment, folder: string): Promi
   });
   let error: unknown;
   archiving.catch((caught: unknown) => (error = caught));
-  let restore: Restore | string = "nothing";
+  const readLast = async (): Promise<Restore | string> => {
+    const choice = chooseRestore(await readCatalog(store, folder), undefined);
+    return typeof choice === "string" ? choice : readRestore(choice);
+  };
   try {
     await eventually("each shard has an instant", async () => {
       if (error !== undefined) throw error as Error;
-      restore = chooseRestore(await readCatalog(store, folder), undefined);
+      const restore = await readLast();
       return typeof restore === "object" && restore.shards.every(({ point }) => point.at > began);
     });
   } finally {
     stop.abort(new Error("stopped"));
     await archiving;
   }
-  const last = chooseRestore(await readCatalog(store, folder), undefined);
+  const last = await readLast();
   if (typeof last === "string") throw new Error(last);
   return last;
 }

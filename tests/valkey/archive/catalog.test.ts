@@ -3,6 +3,8 @@ import type { Catalog, CatalogPeriod, CatalogSet, Span } from "../../../valkey/a
 import { chooseRestore, commonSpans, spansOf } from "../../../valkey/archive/catalog";
 import { loadProblem } from "../../../valkey/archive/loadable";
 import type { ArchiveOwner } from "../../../valkey/archive/periods";
+import type { RestorePoint } from "../../../valkey/archive/materialize";
+import { restorePoint } from "../../../valkey/archive/materialize";
 import { ownerProblem } from "../../../valkey/archive/periods";
 import { DirectoryStore } from "../../../valkey/archive/store";
 
@@ -10,12 +12,14 @@ const OWNER: ArchiveOwner = { deployment: "shop", mode: "cluster", nodes: ["10.0
 const REPLID = "a".repeat(40);
 const SHA256 = "b".repeat(64);
 
+const instantsAt = (times: readonly number[]): [number, number][] => times.map((time, index) => [time, index]);
+
 /** A set with an instant at each time. */
 function set(name: string, ...times: readonly number[]): CatalogSet {
   const common = { version: 1 as const, replid: REPLID, sha256: SHA256 };
-  const instants = times.map((time, index): [number, number] => [time, index]);
   return {
-    spans: spansOf(instants),
+    spans: spansOf(instantsAt(times)),
+    end: times.at(-1) ?? 0,
     bytes: 1,
     set: {
       name,
@@ -29,7 +33,6 @@ function set(name: string, ...times: readonly number[]): CatalogSet {
         keys: 1,
         database: 0,
       },
-      increments: [{ ...common, size: 9, from: 0, to: 9, databaseBefore: 0, database: 0, instants }],
     },
   };
 }
@@ -70,16 +73,29 @@ it("finds the times of all shards", () => {
   expect(commonSpans([[span(1, 5)], []])).toEqual([]);
 });
 
-it("chooses the last instant of each shard that is not after the time", () => {
+it("chooses the last set of each shard that has the time", () => {
   const two = period("p", [set("a", 1000, 2000, 3000)], [set("b", 1500, 2500), set("c", 2600, 2900)]);
-  const chosen = chooseRestore(catalog(two), 2700);
-  if (typeof chosen === "string") throw new Error(chosen);
-  expect(chosen.shards.map((shard) => [shard.set.name, shard.point])).toEqual([
-    ["a", { at: 2000, offset: 1 }],
-    ["c", { at: 2600, offset: 0 }],
-  ]);
-  const latest = chooseRestore(catalog(two), undefined);
-  expect(typeof latest === "string" ? latest : latest.shards.map(({ point }) => point.at)).toEqual([2000, 2900]);
+  const chosen = (at: number | undefined): unknown => {
+    const choice = chooseRestore(catalog(two), at);
+    return typeof choice === "string" ? choice : [choice.at, ...choice.shards.map((shard) => shard.set.name)];
+  };
+  expect(chosen(2700)).toEqual([2700, "a", "c"]);
+  expect(chosen(2000)).toEqual([2000, "a", "b"]);
+  expect(chosen(undefined)).toEqual([2900, "a", "c"]);
+});
+
+/** The state of a set with instants, for a time. */
+function pointAt(instants: [number, number][], at: number): RestorePoint {
+  const increment = { version: 1 as const, replid: REPLID, sha256: SHA256, size: 9, from: 0, to: 9 };
+  return restorePoint({ name: "a", increments: [{ ...increment, databaseBefore: 0, database: 0, instants }] }, at);
+}
+
+it("restores the last instant that is not after the time", () => {
+  const instants = instantsAt([1000, 2000, 3000]);
+  expect(pointAt(instants, 2700)).toEqual({ at: 2000, offset: 1 });
+  expect(pointAt(instants, 3000)).toEqual({ at: 3000, offset: 2 });
+  expect(() => pointAt(instants, 999)).toThrow(/00\.999Z is before its first instant, .*01\.000Z/);
+  expect(() => pointAt(instants, 3001)).toThrow(/03\.001Z is after its last instant, .*03\.000Z/);
 });
 
 it("names the nearest two times for a time that cannot be restored", () => {

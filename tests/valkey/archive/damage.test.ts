@@ -7,7 +7,7 @@ import { printBackups } from "../../../cli/commands/backups";
 import { restore } from "../../../cli/commands/restore";
 import { ArchiveWriter } from "../../../valkey/archive/archive-writer";
 import type { Catalog } from "../../../valkey/archive/catalog";
-import { chooseRestore, newerDamage, readCatalog } from "../../../valkey/archive/catalog";
+import { chooseRestore, newerDamage, readCatalog, readRestore } from "../../../valkey/archive/catalog";
 import { beginPeriod, claimArchive, shardStore } from "../../../valkey/archive/periods";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import { commands, writeBase } from "../../support/valkey/archived-items";
@@ -79,7 +79,7 @@ it("restores the last time when only an older set is damaged", async () => {
   const chosen = chooseRestore(catalog, undefined);
   if (typeof chosen === "string") throw new Error(chosen);
   expect(catalog.damaged).toHaveLength(1);
-  expect(newerDamage(catalog, chosen)).toEqual([]);
+  expect(newerDamage(catalog, await readRestore(chosen))).toEqual([]);
 });
 
 it("names a period that lacks its manifest", async () => {

@@ -17,11 +17,11 @@ function set(from: number, to: number, damage?: string): CatalogSet {
     index,
   ]);
   const base = { startedAt: from * 1000, size: 1 };
-  const increments = [{ size: 1, instants }];
   return {
     spans: spansOf(instants),
+    end: to * 1000,
     bytes: 1,
-    set: { name: `set-${from}`, base, increments, damage } as unknown as CatalogSet["set"],
+    set: { name: `set-${from}`, base, damage } as unknown as CatalogSet["set"],
   };
 }
 

@@ -1,5 +1,5 @@
 /** Deletes old sets of an archive. A set is an RDB file of one shard with the commands after it. */
-import type { Catalog, CatalogSet } from "../catalog";
+import type { Catalog } from "../catalog";
 import { chooseRestore, readCatalog, setsOf } from "../catalog";
 import { deleteSet, finishDeletions } from "../sets";
 import type { Place } from "../store";
@@ -42,7 +42,7 @@ export function obsoleteSets(
     for (const { name: shard, sets } of shards)
       for (const each of period === last ? sets.slice(0, -1) : sets) {
         const named = { period: period.name, shard, set: each.set.name };
-        const end = endOf(each);
+        const { end } = each;
         if (end < from && each.set.damage === undefined && !kept.has(keyOf(named))) found.push({ ...named, end });
       }
   return found.toSorted((a, b) => a.end - b.end).map(({ period, shard, set }) => ({ period, shard, set }));
@@ -55,12 +55,6 @@ export function obsoleteSets(
 export function keptFrom({ periods }: Pick<Catalog, "periods">, keepMs: number, now: number): number {
   const last = Math.max(...periods.flatMap(({ spans }) => spans.map(({ to }) => to)));
   return Math.min(now, Number.isFinite(last) ? last : now) - keepMs;
-}
-
-/** Last time that a set can restore. For a set without instants, the time of its base. */
-function endOf({ set, spans }: CatalogSet): number {
-  const instants = set.increments.flatMap((each) => each.instants.map(([time]) => time));
-  return Math.max(set.base.startedAt, spans.at(-1)?.to ?? 0, ...instants.slice(-1));
 }
 
 /**
