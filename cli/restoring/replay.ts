@@ -113,7 +113,7 @@ export async function replay(
         title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
         run: async (report) => {
           const staged = await stageSets(host, local, ttl, { signal, report });
-          sources = staged.map(({ file, shiftMs }) => ({ open: () => readFileInPieces(file), shiftMs }));
+          sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
           const missing = await missingDatabases(target, await wantedDatabases({ sources, isWanted }));
           const problems = [...unmatchedProblems(keys), ...(missing === undefined ? [] : [missing])];
           if (problems.length > 0) throw new BadInput("restore", problems);

@@ -214,7 +214,7 @@ export class ArchiveWriter {
   async #append(event: Extract<StreamItem["event"], { kind: "commands" }>, bytes: Buffer): Promise<void> {
     const present = this.#present;
     if (present === undefined)
-      throw new Error("the replication stream has commands before the RDB file to which they belong");
+      throw new Error("no set can take these commands: its RDB file or its last increment was not written");
     if (present.point.position.offset + bytes.length !== event.offset) throw new Error("the stream has a gap");
     const { set, point } = present;
     const usual = this.store.hasNamedIncrements ? NAMED_INCREMENT_BYTES : INCREMENT_BYTES;

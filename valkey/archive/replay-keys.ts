@@ -4,14 +4,20 @@ import { encodeDump } from "../rdb/dump";
 import type { RdbKey } from "../rdb/rdb-key";
 import { shifted } from "../rdb/comparing/walk-values";
 import { hasFieldTtls, shiftFieldTtls } from "../rdb/splitting/shift-ttl";
+import { foreignSlot, movingSlots } from "../rdb/splitting/split";
 import type { ByteSource } from "../rdb/walk";
 import { walkRdb } from "../rdb/walk";
+import type { SlotRange } from "../topology/slots";
 import type { CopiedKey, Copies } from "./key-writer";
 import { KeyWriter } from "./key-writer";
 import { readDatabases } from "./shard-layout";
 
 /** An RDB file with keys to copy. */
 export interface ReplaySource {
+  /** Name of the file's shard, for messages. */
+  readonly name: string;
+  /** Slots of the shard. Wanted keys of other slots are an error. */
+  readonly ranges: readonly SlotRange[];
   /** Opens the file from its beginning. */
   readonly open: () => ByteSource;
   /** Whole milliseconds that are added to the expiry time of each key and each hash field. */
@@ -37,17 +43,23 @@ const BATCH = { keys: 64, bytes: 8 * 1024 ** 2 };
 
 /**
  * Finds the databases that contain keys to copy, in ascending order. Copies nothing.
- * @throws RdbCorrupt for a damaged file, and errors of the sources
+ * @throws Failure for a wanted key of a slot that its shard does not have, and for a file from the middle of a slot
+ * migration; RdbCorrupt for a damaged file; errors of the sources
  */
 export async function wantedDatabases({
   sources,
   isWanted,
 }: Pick<ReplayOptions, "sources" | "isWanted">): Promise<number[]> {
   const databases = new Set<number>();
-  for (const { open } of sources)
+  for (const { name, ranges, open } of sources)
     await walkRdb(open(), {
+      slotImport: (moving) => {
+        throw movingSlots(name, moving);
+      },
       key: (key) => {
-        if (isWanted(key)) databases.add(key.database);
+        if (!isWanted(key)) return;
+        if (!ranges.some(({ from, to }) => from <= key.slot && key.slot <= to)) throw foreignSlot(name, key.slot);
+        databases.add(key.database);
       },
     });
   return [...databases].sort((a, b) => a - b);
@@ -66,9 +78,9 @@ export async function missingDatabases(target: Deployment, databases: readonly n
 }
 
 /**
- * Copies the wanted keys into a deployment (the target). Its servers check each value when they load it. If a call
- * stops in the middle, call this function again. Without `overwrite`, the second call keeps the keys that the first
- * call has copied.
+ * Copies the wanted keys into a deployment (the target). `wantedDatabases` must have read the sources before. Its
+ * servers check each value when they load it. If a call stops in the middle, call this function again. Without
+ * `overwrite`, the second call keeps the keys that the first call has copied.
  * @throws Failure when a server of the target refuses a value, has no memory for it, or cannot be reached for a minute;
  * the signal's reason
  */

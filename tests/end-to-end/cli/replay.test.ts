@@ -107,7 +107,8 @@ it("keeps, replaces and names keys, and moves a TTL", async () => {
 
 it("counts expired keys, and names a copy that is not what the archive has", async () => {
   const isWanted = ({ key }: RdbKey): boolean => key.toString() === "session:1";
-  const sources = [{ open: () => readFileInPieces(saved), shiftMs: -(10 ** 10) }];
+  const ranges = distributeSlots(1);
+  const sources = [{ name: "shop", ranges, open: () => readFileInPieces(saved), shiftMs: -(10 ** 10) }];
   expect(await replayKeys({ sources, target: shop, overwrite: true, signal: never, isWanted })).toEqual({
     copied: 0,
     kept: 0,

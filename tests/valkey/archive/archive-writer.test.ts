@@ -49,7 +49,7 @@ it("writes nothing after an increment whose manifest could not be written", asyn
   isFull = true;
   await expect(writer.close()).rejects.toThrow("ENOSPC");
   isFull = false;
-  await expect(writer.write(commands(120, "abcdefghij"))).rejects.toThrow("without a base");
+  await expect(writer.write(commands(120, "abcdefghij"))).rejects.toThrow("no set can take these commands");
   await writer.close();
   const [name = "none"] = await listSets(store);
   expect((await readSet(store, name)).increments).toEqual([]);

@@ -104,10 +104,7 @@ class Splitter {
           this.#addLibrary(name, code);
         },
         slotImport: (moving) => {
-          throw new Failure(
-            `${name}: the file was written while slots moved between shards (${formatRanges(moving)}), so it has only ` +
-              "a part of their keys; make a new backup after the resize",
-          );
+          throw movingSlots(name, moving);
         },
         moduleAux: () => {
           throw new Failure(
@@ -118,10 +115,7 @@ class Splitter {
           isCopied = this.isWanted(key);
           if (!isCopied) return;
           const { slot } = key;
-          if (sourceOf[slot] !== 0)
-            throw new Failure(
-              `${name}: the file has a key in slot ${slot}, which a different shard has: slots were moving at this time`,
-            );
+          if (sourceOf[slot] !== 0) throw foreignSlot(name, slot);
           this.#select(slot, key.database);
           shifting = shiftMs === 0 ? undefined : ShiftedKey.of(key, shiftMs);
         },
@@ -180,6 +174,21 @@ class Splitter {
     this.#run.end();
     for (const writer of this.#writers) await writer.flush();
   }
+}
+
+/** The refusal of a file from the middle of a slot migration. */
+export function movingSlots(shard: string, moving: readonly SlotRange[]): Failure {
+  return new Failure(
+    `${shard}: the file was written while slots moved between shards (${formatRanges(moving)}), so it has only ` +
+      "a part of their keys; make a new backup after the resize",
+  );
+}
+
+/** The refusal of a key that a different shard should have. */
+export function foreignSlot(shard: string, slot: number): Failure {
+  return new Failure(
+    `${shard}: the file has a key in slot ${slot}, which a different shard has: slots were moving at this time`,
+  );
 }
 
 /** A key whose TTLs are moved. Its bytes are collected, because the TTLs of a hash's fields are inside the value. */
