@@ -110,7 +110,7 @@ export class BucketStore implements Place {
         }
         return;
       } catch (error) {
-        if (failures >= MOST_BROKEN || refusalOf(error) !== undefined)
+        if (failures >= MOST_BROKEN || refusalOf(error, true) !== undefined)
           throw new Failure(`${this.label}: ${name} cannot be read: ${messageOf(error)}`, { cause: error });
       }
     }

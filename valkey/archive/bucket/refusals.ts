@@ -9,6 +9,8 @@ export class BucketRefused extends Failure {
   }
 }
 
+/** Name of the client's error when no source of credentials answers. */
+const NO_CREDENTIALS = "CredentialsProviderError";
 const HINTS: Readonly<Record<string, string>> = {
   NoSuchBucket: "the bucket does not exist; create it first",
   AccessDenied:
@@ -19,7 +21,7 @@ const HINTS: Readonly<Record<string, string>> = {
   ExpiredTokenException: "the credentials have expired; start the command again with new ones",
   TokenRefreshRequired: "the credentials have expired; start the command again with new ones",
   InvalidToken: "the session token is not valid",
-  CredentialsProviderError:
+  [NO_CREDENTIALS]:
     "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine a role",
   PermanentRedirect: "the bucket is in a different region; name it with --region",
   AuthorizationHeaderMalformed: "the region is not the bucket's; name it with --region",
@@ -31,7 +33,19 @@ const HINTS: Readonly<Record<string, string>> = {
 /**
  * Codes of errors that may not come again when the request is repeated, although their HTTP status blames the request.
  */
-const PASSING = new Set(["RequestTimeout", "RequestTimeTooSkewed", "OperationAborted", "SlowDown"]);
+const PASSING = new Set([
+  "RequestTimeout",
+  "RequestTimeTooSkewed",
+  "OperationAborted",
+  "SlowDown",
+  "Throttling",
+  "ThrottlingException",
+  "ThrottledException",
+  "RequestThrottled",
+  "RequestThrottledException",
+  "RequestLimitExceeded",
+  "TooManyRequestsException",
+]);
 const PASSING_STATUS = new Set([408, 409, 429]);
 
 interface ServiceError {
@@ -50,14 +64,19 @@ export const nameOf = (error: unknown): string => (error instanceof Error ? erro
 /** Whether an error says that an object or an upload does not exist. */
 export const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound", "NoSuchUpload"].includes(nameOf(error));
 
-/** The reason why a request would fail again, as text. Undefined if the request should be repeated. */
-export function refusalOf(error: unknown): string | undefined {
+/**
+ * The reason why a request would fail again, as text. Undefined if the request should be repeated.
+ * @param hadCredentials whether a request has succeeded. Then a source of credentials that does not answer is away for a
+ * time only, such as the metadata service of a machine
+ */
+export function refusalOf(error: unknown, hadCredentials: boolean): string | undefined {
   const name = nameOf(error);
   const hint = HINTS[name];
   const text = messageOf(error).trim();
+  if (hadCredentials && (name === NO_CREDENTIALS || /could not load credentials/i.test(text))) return undefined;
   if (hint !== undefined) return `${hint} (${name})`;
   if (/region is missing/i.test(text)) return "the region is not known; name it with --region";
-  if (/could not load credentials/i.test(text)) return HINTS["CredentialsProviderError"];
+  if (/could not load credentials/i.test(text)) return HINTS[NO_CREDENTIALS];
   const status = statusOf(error);
   if (status === 301) return HINTS["PermanentRedirect"];
   if (status === undefined || status < 400 || status >= 500 || PASSING_STATUS.has(status) || PASSING.has(name))

@@ -40,6 +40,9 @@ export interface RequestOptions {
   readonly bytes?: number | undefined;
 }
 
+/** Whether a request of this process has succeeded, so that it has had credentials. */
+let hadCredentials = false;
+
 export class Requests {
   readonly client: S3Client;
   #stoppedAt = Infinity;
@@ -95,12 +98,14 @@ export class Requests {
     const began = performance.now();
     for (let failures = 0; ; failures++) {
       try {
-        return await send({ abortSignal: AbortSignal.timeout(Math.ceil(REQUEST_MS + bytes / SLOWEST)) });
+        const reply = await send({ abortSignal: AbortSignal.timeout(Math.ceil(REQUEST_MS + bytes / SLOWEST)) });
+        hadCredentials = true;
+        return reply;
       } catch (error) {
         if (error instanceof Failure || isConditionFailure(error) || isMissing(error)) throw error;
         // An error of this program would come again.
         if (error instanceof TypeError || error instanceof RangeError) throw error;
-        const refusal = refusalOf(error);
+        const refusal = refusalOf(error, hadCredentials);
         if (refusal !== undefined) throw new BucketRefused(`${this.label}: ${refusal}`, { cause: error });
         const deadline = Math.min(began + patienceMs, Math.max(began, this.#stoppedAt) + STOPPING_MS);
         const now = performance.now();
