@@ -22,12 +22,14 @@ const GOSSIP_MS = 2_000;
 const SETTLING_MS = 3_600_000;
 
 /**
- * Archives a deployment until the signal is aborted. When the function returns, all commands that have arrived are in
- * the store.
+ * Archives a deployment until the signal is aborted. The caller must hold the lease of the store. When the function
+ * returns, all commands that have arrived are in the store.
  * @throws Failure when the stream of a shard is lost for a minute, or when the buffer on disk is full; the store's
  * error
  */
 export async function archiveDeployment(options: ArchiveOptions): Promise<void> {
+  // Of all periods, because a call that was killed may have been in an earlier one.
+  await options.store.removePending("");
   for (;;) {
     try {
       await archivePeriod(options, await openPeriod(options));

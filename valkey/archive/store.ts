@@ -3,7 +3,7 @@
  */
 import { createReadStream } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, opendir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../../lib/errors";
 import { acquireProcessLock } from "../../lib/system/process-lock";
@@ -130,9 +130,15 @@ export class DirectoryStore implements Place {
 
   async removePending(folder: string): Promise<void> {
     const path = join(this.path, folder);
-    if (!(await pathExists(path))) return;
-    const names = await readdir(path, { recursive: true });
-    for (const name of names.filter((each) => each.endsWith(PENDING))) await rm(join(path, name), { force: true });
+    // A folder can have so many files that no list of them is made.
+    const entries = await opendir(path, { bufferSize: 1024 }).catch((error: unknown) => {
+      if (codeOf(error) === "ENOENT") return [];
+      throw error;
+    });
+    for await (const entry of entries) {
+      if (entry.isDirectory()) await this.removePending(join(folder, entry.name));
+      else if (entry.name.endsWith(PENDING)) await rm(join(path, entry.name), { force: true });
+    }
   }
 
   read(name: string): AsyncIterable<Buffer> {

@@ -24,4 +24,7 @@ it("removes unfinished files of one folder only, and lets only its user read", a
   await store.removePending("missing");
   expect(readdirSync(join(store.path, "a/set"))).toEqual(["done"]);
   expect(existsSync(join(store.path, "b/open.part"))).toBe(true);
+  await store.removePending("");
+  expect(readdirSync(join(store.path, "b"))).toEqual([]);
+  expect(readdirSync(join(store.path, "a/set"))).toEqual(["done"]);
 });

@@ -1,4 +1,5 @@
 /** Stores an archive in an S3 bucket, under a prefix. */
+import type { ListMultipartUploadsCommandOutput, MultipartUpload } from "@aws-sdk/client-s3";
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -77,16 +78,30 @@ export class BucketStore implements Place {
   }
 
   async removePending(folder: string): Promise<void> {
-    const { client, location } = this.requests;
     const prefix = this.#key(folder === "" ? "" : `${folder}/`);
     try {
-      const { Uploads = [] } = await this.requests.send((options) =>
-        client.send(new ListMultipartUploadsCommand({ Bucket: location.bucket, Prefix: prefix }), options),
-      );
-      for (const { Key = "", UploadId = "" } of Uploads) await abortUpload(this.requests, Key, UploadId);
+      for await (const { Key = "", UploadId = "" } of this.#uploads(prefix))
+        await abortUpload(this.requests, Key, UploadId).catch((error: unknown) => {
+          if (!isMissing(error)) throw error;
+        });
     } catch (error) {
       // Not every server can list uploads, and not every user may. A lifecycle rule of the bucket removes them too.
       if (!(error instanceof BucketRefused) && !isMissing(error)) throw error;
+    }
+  }
+
+  /** Uploads below a prefix that have not ended. */
+  async *#uploads(prefix: string): AsyncGenerator<MultipartUpload, void, undefined> {
+    const { client, location } = this.requests;
+    let markers: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } | undefined = {};
+    while (markers !== undefined) {
+      const input = { Bucket: location.bucket, Prefix: prefix, MaxUploads: this.pageSize, ...markers };
+      const page: ListMultipartUploadsCommandOutput = await this.requests.send((options) =>
+        client.send(new ListMultipartUploadsCommand(input), options),
+      );
+      yield* page.Uploads ?? [];
+      const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+      markers = page.IsTruncated === true && KeyMarker !== undefined ? { KeyMarker, UploadIdMarker } : undefined;
     }
   }
 
