@@ -10,7 +10,8 @@ import type { Deployment } from "../deployment";
 import type { ArchiveOptions } from "./archive-shard";
 import { archiveShard } from "./archive-shard";
 import type { Period } from "./periods";
-import { beginPeriod, endPeriod, listPeriods } from "./periods";
+import { beginPeriod, endPeriod, listPeriods, shardStore } from "./periods";
+import { removeUnfinishedBases } from "./sets";
 import type { Layout } from "./shard-layout";
 import { readDatabases, readLayout, readSlots } from "./shard-layout";
 
@@ -28,10 +29,11 @@ const SETTLING_MS = 3_600_000;
  * error
  */
 export async function archiveDeployment(options: ArchiveOptions): Promise<void> {
-  // Of all periods, because a call that was killed may have been in an earlier one.
-  await options.store.removePending("");
+  let isTidy = false;
   for (;;) {
     try {
+      if (!isTidy) await removeUnfinished(options);
+      isTidy = true;
       await archivePeriod(options, await openPeriod(options));
     } catch (error) {
       // A last increment that could not be written is an error, although the signal was aborted before.
@@ -39,6 +41,13 @@ export async function archiveDeployment(options: ArchiveOptions): Promise<void> 
       throw error;
     }
   }
+}
+
+/** Removes what killed calls have left. It can be in any period, because slots may have moved since. */
+async function removeUnfinished({ store, signal }: ArchiveOptions): Promise<void> {
+  await store.removePending("");
+  for (const period of await listPeriods(store))
+    for (const { name } of period.shards) await removeUnfinishedBases(shardStore(store, period, name), signal);
 }
 
 /**

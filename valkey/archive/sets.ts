@@ -66,6 +66,18 @@ export async function finishDeletions(store: ArchiveStore, signal: AbortSignal):
 }
 
 /**
+ * Removes bases whose manifest never came, because a process was killed between the two. Folders with anything else
+ * stay. Only the process with the lease may call it, before it writes.
+ */
+export async function removeUnfinishedBases(store: ArchiveStore, signal: AbortSignal): Promise<void> {
+  for (const name of await store.list("")) {
+    const files = await store.list(name, FIRST_FILES);
+    if (files.length > 0 && files.every((file) => file === BASE_FILE))
+      await store.removeFolder(name, BASE_FILE, signal);
+  }
+}
+
+/**
  * Reads the manifests of a set. If a file is missing, `damage` names it, and increments after the gap are not read.
  * @throws BadInput for a set without its RDB file, and for damaged manifests
  */
