@@ -61,8 +61,8 @@ function formatPeriod({ period, shards, spans }: CatalogPeriod): string[] {
     sets.map(({ set, spans: own, bytes }) => [
       name,
       slots,
-      own[0] === undefined ? "no instant yet" : formatTime(own[0].from),
-      formatTime(own.at(-1)?.to ?? set.base.startedAt),
+      own.length === 0 ? "no instant yet" : formatTime(Math.min(...own.map(({ from }) => from))),
+      formatTime(own.length === 0 ? set.base.startedAt : Math.max(...own.map(({ to }) => to))),
       formatCount(set.base.keys),
       formatBytes(bytes),
       set.base.serverVersion,

@@ -32,16 +32,18 @@ type Instants = IncrementManifest["instants"];
 const MAX_GAP_MS = 5_000;
 
 /**
- * Divides instants where the archive did not follow the server: between two that have different offsets and are far
- * apart. Pure.
+ * Divides instants where the archive did not follow the server (between two that have different offsets and are far
+ * apart), and where the clock was set back. Pure.
  * @param instants in the order of the stream
+ * @returns instants of ascending times
  */
 export function followedInstants(instants: Instants): Instants[] {
   const spans: Instants[] = [];
   let last: Instants[number] | undefined;
   for (const instant of instants) {
     const [time, offset] = instant;
-    const follows = last !== undefined && (offset === last[1] || time - last[0] <= MAX_GAP_MS);
+    const elapsed = time - (last?.[0] ?? Infinity);
+    const follows = elapsed >= 0 && (offset === last?.[1] || elapsed <= MAX_GAP_MS);
     if (follows) spans.at(-1)?.push(instant);
     else spans.push([instant]);
     last = instant;
@@ -50,21 +52,28 @@ export function followedInstants(instants: Instants): Instants[] {
 }
 
 /**
- * Finds the last instant of a set that is not after `at`. At an instant, no transaction is half executed.
+ * Finds the last instant of a set that is not after `at`. At an instant, no transaction is half executed. If a clock was
+ * set back, a set can have a time twice, and the later one counts.
  * @param at milliseconds since the epoch
- * @throws BadInput if `at` is before the first or after the last instant. The message has the nearest instant
+ * @throws BadInput if the archive did not follow the server at this time. The message has the nearest instants
  */
 export function restorePoint({ name, increments }: Pick<ArchiveSet, "name" | "increments">, at: number): RestorePoint {
   const instants = increments.flatMap((increment) => increment.instants);
-  const [first, last] = [instants[0], instants.at(-1)];
+  const span = followedInstants(instants).findLast((each) => (each[0]?.[0] ?? Infinity) <= at && at <= endOf(each));
+  const found = span?.findLast(([time]) => time <= at);
+  if (found !== undefined) return { at: found[0], offset: found[1] };
   const subject = `set ${name}`;
-  if (first === undefined || last === undefined) throw new BadInput(subject, ["the set has no instant yet"]);
+  if (instants.length === 0) throw new BadInput(subject, ["the set has no instant yet"]);
   const text = (time: number): string => new Date(time).toISOString();
-  if (at < first[0]) throw new BadInput(subject, [`${text(at)} is before its first instant, ${text(first[0])}`]);
-  if (at > last[0]) throw new BadInput(subject, [`${text(at)} is after its last instant, ${text(last[0])}`]);
-  const [time, offset] = instants.findLast((instant) => instant[0] <= at) ?? first;
-  return { at: time, offset };
+  const before = highest(instants.filter(([time]) => time < at));
+  const after = instants.reduce((least, [time]) => (time > at ? Math.min(least, time) : least), Infinity);
+  if (before === -Infinity) throw new BadInput(subject, [`${text(at)} is before its first instant, ${text(after)}`]);
+  if (after === Infinity) throw new BadInput(subject, [`${text(at)} is after its last instant, ${text(before)}`]);
+  throw new BadInput(subject, [`${text(at)} is between its instants ${text(before)} and ${text(after)}`]);
 }
+
+const endOf = (instants: Instants): number => instants.at(-1)?.[0] ?? -Infinity;
+const highest = (instants: Instants): number => instants.reduce((most, [time]) => Math.max(most, time), -Infinity);
 
 /**
  * Writes a data directory from a set, with the data as of `point`.

@@ -64,6 +64,24 @@ it("has no time between instants with different data that are far apart", () => 
   ]);
 });
 
+it("has the times before and after a clock was set back", () => {
+  const instants: [number, number][] = [
+    [10_000, 1],
+    [20_000, 1],
+    [12_000, 2],
+    [13_000, 3],
+    [14_000, 4],
+  ];
+  expect(spansOf(instants)).toEqual([
+    { from: 10_000, to: 20_000 },
+    { from: 12_000, to: 14_000 },
+  ]);
+  expect(pointAt(instants, 11_000)).toEqual({ at: 10_000, offset: 1 });
+  expect(pointAt(instants, 13_500)).toEqual({ at: 13_000, offset: 3 });
+  // The later instants end before this time.
+  expect(pointAt(instants, 15_000)).toEqual({ at: 10_000, offset: 1 });
+});
+
 it("finds the times of all shards", () => {
   const span = (from: number, to: number): Span => ({ from, to });
   expect(commonSpans([[span(1, 5), span(8, 20)], [span(3, 10)], [span(0, 4), span(9, 30)]])).toEqual([
@@ -95,6 +113,7 @@ it("restores the last instant that is not after the time", () => {
   expect(pointAt(instants, 2700)).toEqual({ at: 2000, offset: 1 });
   expect(pointAt(instants, 3000)).toEqual({ at: 3000, offset: 2 });
   expect(() => pointAt(instants, 999)).toThrow(/00\.999Z is before its first instant, .*01\.000Z/);
+  expect(() => pointAt([...instants, [90_000, 3]], 50_000)).toThrow(/between its instants .*03\.000Z and .*30\.000Z/);
   expect(() => pointAt(instants, 3001)).toThrow(/03\.001Z is after its last instant, .*03\.000Z/);
 });
 
