@@ -84,9 +84,11 @@ class ArgumentCheck {
     }
     if (additionalProperties !== undefined) {
       if (!isObject(value)) return this.#refuse(path, "expected an object");
+      // A plain map has plain values, also where the schema does not mark them.
+      const valueSpec = spec.plain === true ? { ...additionalProperties, plain: true } : additionalProperties;
       const entries = Object.entries(value).map(async ([name, each]): Promise<[string, unknown]> => [
         name,
-        await this.#value(additionalProperties, each, `${path}.${name}`),
+        await this.#value(valueSpec, each, `${path}.${name}`),
       ]);
       return Object.fromEntries(await Promise.all(entries));
     }

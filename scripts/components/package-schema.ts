@@ -107,19 +107,25 @@ function words(property: Property, types: ComponentModels["types"]): string {
 }
 
 function valueSpec({ shape, isPlain }: Value): object {
-  return { ...shapeSpec(shape), ...(isPlain ? { plain: true } : {}) };
+  return { ...shapeSpec(shape, isPlain), ...(isPlain ? { plain: true } : {}) };
 }
 
-function shapeSpec(shape: Shape): object {
+/** @param isPlain whether the value is plain, which then holds for everything inside it */
+function shapeSpec(shape: Shape, isPlain = false): object {
   switch (shape.kind) {
     case "any":
       return { $ref: "pulumi.json#/Any" };
     case "list":
       return { type: "array", items: valueSpec(shape.of) };
     case "map":
-      return { type: "object", additionalProperties: valueSpec(shape.of) };
+      // In a plain map, objects are not marked as plain: Pulumi's generator for Go would not declare their type.
+      return {
+        type: "object",
+        additionalProperties:
+          isPlain && shape.of.shape.kind === "named" ? shapeSpec(shape.of.shape) : valueSpec(shape.of),
+      };
     case "union":
-      return { oneOf: shape.of.map(shapeSpec) };
+      return { oneOf: shape.of.map((each) => shapeSpec(each)) };
     case "named":
       return { $ref: `#/types/${token(shape.name)}` };
     default:

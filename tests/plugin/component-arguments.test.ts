@@ -111,6 +111,12 @@ describe("the schema of the components", () => {
       expect(secret.sort()).toEqual(["externalUrl", "password", "url"]);
     }
   });
+
+  it("marks no object in a plain map as plain, because Pulumi's generator for Go would not declare its type", () => {
+    const { access } = schema.resources["valkey:index:EksPlatform"]?.inputProperties ?? {};
+    expect(access).toMatchObject({ plain: true, additionalProperties: { $ref: "#/types/valkey:index:AccessEntry" } });
+    expect(access?.additionalProperties?.plain).toBeUndefined();
+  });
 });
 
 describe("arguments of a component", () => {
@@ -195,6 +201,10 @@ describe("arguments of a component", () => {
       "image: cannot be a secret",
       "zones: must be known while the program runs; expected a plain value, not an output",
     ]);
+    const platform = { access: { viewer: unknown } };
+    expect(await problemsOf("valkey:index:EksPlatform", platform)).toContain(
+      "access.viewer: must be known while the program runs; expected a plain value, not an output",
+    );
   });
 });
 
