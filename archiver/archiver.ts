@@ -117,9 +117,12 @@ export class Archiver {
     await deployment.refresh();
     const archive = await open(signal);
     const shards = (): number => this.#shards;
+    // A deletion that is interrupted goes on when the archive is open again.
+    const ended = new AbortController();
+    const whileOpen = AbortSignal.any([signal, archive.lost, ended.signal]);
     let tidying = Promise.resolve();
     const tidy = (): void => {
-      tidying = tidying.then(() => this.#tidy(archive));
+      tidying = tidying.then(() => this.#tidy(archive, whileOpen));
     };
     const timers = [
       setInterval(() => {
@@ -150,6 +153,7 @@ export class Archiver {
       for (const timer of timers) clearInterval(timer);
       this.#spools.clear();
       // Only the process with the lease may delete.
+      ended.abort();
       await tidying;
       await archive.close();
     }
@@ -159,14 +163,16 @@ export class Archiver {
    * Deletes sets that are too old to be needed for a restore. Then updates two metrics: the number of remaining sets,
    * and the time of the last verified restore. Never throws.
    */
-  async #tidy({ place, countSets, lost }: OpenArchive): Promise<void> {
-    if (lost.aborted) return;
+  async #tidy({ place, countSets }: OpenArchive, signal: AbortSignal): Promise<void> {
+    const isOver = (): boolean => signal.aborted;
+    if (isOver()) return;
     try {
-      const { deleted, proof } = await deleteObsoleteSets(place, this.options.keepMs, this.#liveSets, lost);
+      const { deleted, proof } = await deleteObsoleteSets(place, this.options.keepMs, this.#liveSets, signal);
       for (const { period, shard, set } of deleted) this.options.log(`deleted set ${period}/${shard}/${set}`);
       if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
       this.metrics.recordSets(await countSets());
     } catch (error) {
+      if (isOver()) return;
       this.metrics.recordError("place");
       this.options.log(`old sets were not deleted: ${messageOf(error)}`);
     }

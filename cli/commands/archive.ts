@@ -143,9 +143,12 @@ async function archiveInto(
   const spoolDirectory = makeSpool(place, spoolFolder);
   const log = new ArchiveLog();
   const liveSets = new Set<string>();
+  // A deletion that is interrupted goes on in the next call.
+  const ended = new AbortController();
+  const whileArchiving = AbortSignal.any([signal, ended.signal]);
   let cleaning = Promise.resolve();
   const clean = (): void => {
-    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs, liveSets, signal));
+    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs, liveSets, whileArchiving));
   };
   const timer = setInterval(() => {
     log.report();
@@ -170,6 +173,7 @@ async function archiveInto(
   } finally {
     clearInterval(timer);
     rmSync(spoolDirectory, { recursive: true, force: true });
+    ended.abort();
     await cleaning;
     await lease.release();
   }

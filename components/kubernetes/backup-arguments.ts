@@ -17,12 +17,12 @@ export interface BackupArgs {
   readonly endpoint?: string | undefined;
   /** Region of the bucket. @default with `role`, the region of the EKS cluster; with `endpoint`, "us-east-1" */
   readonly region?: pulumi.Input<string> | undefined;
-  /** Keys for the bucket. Cannot be set together with `role`. @default `role`, or EKS Pod Identity */
+  /** Keys for the bucket. Cannot be set together with `role`. @default none: the pod uses `role`, or EKS Pod Identity */
   readonly credentials?: BackupCredentials | undefined;
   /**
    * ARN of an IAM role that the pod takes (IAM roles for service accounts, IRSA). Its trust policy must allow the service
    * account `NAME-archive`.
-   * @default `credentials`, or EKS Pod Identity
+   * @default none: the pod uses `credentials`, or EKS Pod Identity
    */
   readonly role?: pulumi.Input<string> | undefined;
   /** Seconds between two bases of a shard, 600 to 2592000. A base is a copy of all data. @default 86400, a day */
@@ -54,6 +54,6 @@ export interface BackupCredentials {
   readonly secretName?: pulumi.Input<string> | undefined;
   /** ID of an access key. Needs `secretAccessKey`. */
   readonly accessKeyId?: pulumi.Input<string> | undefined;
-  /** Secret access key. Secret: it is in the Kubernetes Secret `NAME-archive`, and encrypted in Pulumi's state. */
+  /** Secret access key. The Kubernetes Secret `NAME-archive` contains it, and Pulumi's state encrypts it. Secret. */
   readonly secretAccessKey?: pulumi.Input<string> | undefined;
 }

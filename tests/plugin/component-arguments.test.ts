@@ -110,6 +110,7 @@ describe("the schema of the components", () => {
       );
       expect(secret.sort()).toEqual(["externalUrl", "password", "url"]);
     }
+    expect(schema.types["valkey:index:BackupCredentials"]?.properties?.["secretAccessKey"]?.secret).toBe(true);
   });
 
   it("marks no object in a plain map as plain, because Pulumi's generator for Go would not declare its type", () => {
