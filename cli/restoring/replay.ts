@@ -5,12 +5,13 @@ import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
-import { stageSets } from "../../platforms/host/restoring/staging";
-import { unmatchedProblems } from "../../platforms/host/restoring/start-reshaped";
+import { stageSets } from "../../valkey/restoring/staging";
+import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
+import { unmatchedProblems } from "../../valkey/restoring/key-selection";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
-import type { Copies } from "../../valkey/archive/key-writer";
-import type { ReplaySource } from "../../valkey/archive/replay-keys";
-import { missingDatabases, replayKeys, wantedDatabases } from "../../valkey/archive/replay-keys";
+import type { Copies } from "../../valkey/restoring/key-writer";
+import type { ReplaySource } from "../../valkey/restoring/replay-keys";
+import { missingDatabases, replayKeys, wantedDatabases } from "../../valkey/restoring/replay-keys";
 import { readLayout } from "../../valkey/archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";
 import type { RdbKey } from "../../valkey/rdb/rdb-key";
@@ -112,10 +113,10 @@ export async function replay(
       {
         title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
         run: async (report) => {
-          const staged = await stageSets(host, local, ttl, { signal, report });
+          const staged = await stageSets(stagingProcesses(host), local, ttl, { signal, report });
           sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
           const missing = await missingDatabases(target, await wantedDatabases({ sources, isWanted }));
-          const problems = [...unmatchedProblems(keys), ...(missing === undefined ? [] : [missing])];
+          const problems = [...unmatchedProblems(keys, "--keys"), ...(missing === undefined ? [] : [missing])];
           if (problems.length > 0) throw new BadInput("restore", problems);
           return undefined;
         },

@@ -1,11 +1,11 @@
 /** The lines that `restore` prints after the comparison: PASS, or each difference. Pure. */
 import { textTable } from "../../lib/table";
 import { counted, formatCount } from "../../lib/units";
-import type { ServerComparison } from "../../platforms/host/restoring/compare-restored";
+import type { ServerComparison } from "../../valkey/restoring/compare-servers";
 import type { Restore } from "../../valkey/archive/catalog";
 import { formatTime } from "../../valkey/archive/catalog";
-import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
-import type { RestoreShape } from "../../valkey/archive/restore-shape";
+import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
+import type { RestoreShape } from "../../valkey/restoring/restore-shape";
 import { formatRanges } from "../../valkey/topology/slots";
 
 /** The parts of a restore's order that its report shows. */

@@ -5,19 +5,21 @@ import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
 import { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
-import type { ServerComparison } from "../../platforms/host/restoring/compare-restored";
-import { compareRestored } from "../../platforms/host/restoring/compare-restored";
-import type { StagedShard } from "../../platforms/host/restoring/staging";
-import { stageSets } from "../../platforms/host/restoring/staging";
+import type { ServerComparison } from "../../valkey/restoring/compare-servers";
+import { compareServers } from "../../valkey/restoring/compare-servers";
+import type { StagedShard } from "../../valkey/restoring/staging";
+import { stageSets } from "../../valkey/restoring/staging";
 import { startReshaped, writeReshaped } from "../../platforms/host/restoring/start-reshaped";
-import type { RestoreOptions } from "../../platforms/host/restoring/start-restored";
-import { neededDatabases, restoredPlan, startRestored } from "../../platforms/host/restoring/start-restored";
+import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
+import { restoredPlan, startRestored } from "../../platforms/host/restoring/start-restored";
+import type { RestoreOptions } from "../../valkey/restoring/loading";
+import { neededDatabases } from "../../valkey/restoring/loading";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Restore } from "../../valkey/archive/catalog";
-import type { KeySelection, TtlRule } from "../../valkey/archive/key-selection";
+import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
 import { recordProof } from "../../valkey/archive/keeping/proofs";
-import type { RestoreShape } from "../../valkey/archive/restore-shape";
+import type { RestoreShape } from "../../valkey/restoring/restore-shape";
 import type { Place } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -165,14 +167,13 @@ export class RestoreRun {
         title: "Compare every key with the sets",
         run: async (report) => {
           const options = { signal, report };
-          const compared = {
-            ...this.order,
-            deployment: this.#ready(this.#deployment),
+          const wanted = {
             staged: this.#staged ?? (await this.#stage(host, options)),
+            keys: this.order.keys,
             isUnchanged: isUnchanged(this.order),
-            shards: this.#verification?.verdict.shards ?? [],
+            directory: host.run.path,
           };
-          this.#comparisons = await compareRestored(host, compared, options);
+          this.#comparisons = await compareServers(this.#ready(this.#deployment), wanted, options);
           return `Compared every key; ${this.#seconds} s in all`;
         },
       },
@@ -225,7 +226,7 @@ export class RestoreRun {
   }
 
   #stage(host: Host, options: RestoreOptions): Promise<StagedShard[]> {
-    return stageSets(host, this.order.restored, this.order.ttl, options);
+    return stageSets(stagingProcesses(host), this.order.restored, this.order.ttl, options);
   }
 
   #servers({ shape }: HostDeploymentPlan): string {

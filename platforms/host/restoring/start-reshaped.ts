@@ -1,19 +1,21 @@
 /** Restores staged data, which are RDB files of the archive's shards, into a deployment of any shape and mode. */
 import { BadInput } from "../../../lib/errors";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
-import type { KeySelection } from "../../../valkey/archive/key-selection";
+import type { KeySelection } from "../../../valkey/restoring/key-selection";
+import { unmatchedProblems } from "../../../valkey/restoring/key-selection";
 import type { PendingDataDirectory } from "../../../valkey/archive/materialize";
 import { beginDataDirectory } from "../../../valkey/archive/materialize";
-import type { RestoreShape } from "../../../valkey/archive/restore-shape";
-import { databasesProblem } from "../../../valkey/archive/restore-shape";
+import type { RestoreOptions } from "../../../valkey/restoring/loading";
+import { DEFAULT_DATABASES, awaitLoaded } from "../../../valkey/restoring/loading";
+import type { RestoreShape } from "../../../valkey/restoring/restore-shape";
+import { databasesProblem } from "../../../valkey/restoring/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
 import { splitRdbs } from "../../../valkey/rdb/splitting/split";
 import { formatRanges } from "../../../valkey/topology/slots";
 import type { HostDeploymentPlan } from "../deployment-plan";
 import type { Host } from "../host";
-import type { StagedShard } from "./staging";
-import type { RestoreOptions } from "./start-restored";
-import { DEFAULT_DATABASES, RESTORED, awaitLoaded, giveSlots, restoredPlan } from "./start-restored";
+import type { StagedShard } from "../../../valkey/restoring/staging";
+import { RESTORED, giveSlots, restoredPlan } from "./start-restored";
 
 /**
  * Writes each staged key into the data directory of the primary that will serve the key's slot.
@@ -43,7 +45,7 @@ export async function writeReshaped(
       ({ key }) => keys.has(key),
     ));
     const problem = databasesProblem(shape.mode, databases, host.programs.version);
-    const problems = [...unmatchedProblems(keys), ...(problem === undefined ? [] : [problem])];
+    const problems = [...unmatchedProblems(keys, "--keys"), ...(problem === undefined ? [] : [problem])];
     if (problems.length > 0) throw new BadInput("restore", problems);
   } catch (error) {
     for (const { base } of directories) await base.discard();
@@ -61,11 +63,6 @@ export async function startReshaped(host: Host, plan: HostDeploymentPlan, signal
   const deployment = await host.start(plan, signal);
   await awaitLoaded(deployment, signal);
   return deployment;
-}
-
-/** A sentence for each pattern of `--keys` that did not match any key. */
-export function unmatchedProblems({ unmatched }: KeySelection): string[] {
-  return unmatched.map((pattern) => `--keys: at the restored time, no key matches ${JSON.stringify(pattern)}`);
 }
 
 /** Yields the bytes of a file in pieces. @throws the signal's reason when the signal is aborted */

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { formatCopies } from "../../../cli/restoring/replay";
 import { form } from "../../../valkey/formation/form";
-import { KeyWriter } from "../../../valkey/archive/key-writer";
-import { replayKeys } from "../../../valkey/archive/replay-keys";
+import { KeyWriter } from "../../../valkey/restoring/key-writer";
+import { replayKeys } from "../../../valkey/restoring/replay-keys";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
 import { encodeDump } from "../../../valkey/rdb/dump";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "vitest";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
-import { loadingProblem } from "../../../platforms/host/restoring/start-restored";
+import { loadingProblem } from "../../../valkey/restoring/loading";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import { materialize, restorePoint } from "../../../valkey/archive/materialize";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";

@@ -3,15 +3,16 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import calculateSlot from "cluster-key-slot";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { ServerComparison } from "../../../platforms/host/restoring/compare-restored";
-import { compareRestored } from "../../../platforms/host/restoring/compare-restored";
-import { stageSets } from "../../../platforms/host/restoring/staging";
+import type { ServerComparison } from "../../../valkey/restoring/compare-servers";
+import { compareServers } from "../../../valkey/restoring/compare-servers";
+import { stageSets } from "../../../valkey/restoring/staging";
+import { stagingProcesses } from "../../../platforms/host/restoring/staging-processes";
 import { startReshaped, writeReshaped } from "../../../platforms/host/restoring/start-reshaped";
 import type { Restore } from "../../../valkey/archive/catalog";
-import type { TtlRule } from "../../../valkey/archive/key-selection";
-import { KeySelection } from "../../../valkey/archive/key-selection";
-import type { RestoreShape } from "../../../valkey/archive/restore-shape";
-import { chooseShape } from "../../../valkey/archive/restore-shape";
+import type { TtlRule } from "../../../valkey/restoring/key-selection";
+import { KeySelection } from "../../../valkey/restoring/key-selection";
+import type { RestoreShape } from "../../../valkey/restoring/restore-shape";
+import { chooseShape } from "../../../valkey/restoring/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
@@ -98,14 +99,14 @@ async function reshape(
   const { host } = sandbox;
   const shape = chooseShape(restore.period, { mode, shards: count });
   if (typeof shape === "string") throw new Error(shape);
-  const staged = await stageSets(host, restore, ttl, OPTIONS);
+  const staged = await stageSets(stagingProcesses(host), restore, ttl, OPTIONS);
   const plan = await writeReshaped(host, staged, shape, { ...OPTIONS, replicas, keys });
   const deployment = await startReshaped(host, plan, never);
   await host.form(deployment, plan.shape, OPTIONS);
   const { verdict } = await verifyUntilPass(deployment, { settlingMs: 60_000, ...OPTIONS });
   expect(verdict.pass).toBe(true);
   const compare = (): Promise<ServerComparison[]> =>
-    compareRestored(host, { deployment, staged, shape, keys, isUnchanged: false, shards: verdict.shards }, OPTIONS);
+    compareServers(deployment, { staged, keys, isUnchanged: false, directory: host.run.path }, OPTIONS);
   return { sandbox, shape, deployment, compare };
 }
 

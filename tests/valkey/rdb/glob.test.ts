@@ -1,6 +1,6 @@
 /** Patterns of keys. A test with real servers compares them with KEYS. */
 import { expect, it } from "vitest";
-import { KeySelection, ttlShift } from "../../../valkey/archive/key-selection";
+import { KeySelection, ttlShift } from "../../../valkey/restoring/key-selection";
 import { KeyPattern } from "../../../valkey/rdb/glob";
 
 it.each([

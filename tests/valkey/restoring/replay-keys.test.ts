@@ -1,7 +1,7 @@
 /** Files whose keys are copied into a running deployment. */
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import { wantedDatabases } from "../../../valkey/archive/replay-keys";
+import { wantedDatabases } from "../../../valkey/restoring/replay-keys";
 import { OPCODE, TYPE } from "../../../valkey/rdb/rdb-format";
 import { bytes, entry, length, rdbFile, text } from "../../support/valkey/rdb-bytes";
 

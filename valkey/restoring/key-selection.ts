@@ -42,6 +42,14 @@ export class KeySelection {
 }
 
 /**
+ * A sentence for each pattern that did not match any key.
+ * @param option name of the option or argument that has the patterns
+ */
+export function unmatchedProblems({ unmatched }: KeySelection, option: string): string[] {
+  return unmatched.map((pattern) => `${option}: at the restored time, no key matches ${JSON.stringify(pattern)}`);
+}
+
+/**
  * Whole milliseconds that are added to the expiry times of restored keys.
  * @param at time as of which the shard is restored, milliseconds since the epoch
  * @param now present time, milliseconds since the epoch

@@ -3,9 +3,9 @@ import type { Mode } from "../node";
 import { majorVersion } from "../settings/version";
 import type { SlotRange } from "../topology/slots";
 import { SLOT_COUNT, distributeSlots, parseRange } from "../topology/slots";
-import type { Restore } from "./catalog";
-import type { Period } from "./periods";
-import { modeOf } from "./periods";
+import type { Restore } from "../archive/catalog";
+import type { Period } from "../archive/periods";
+import { modeOf } from "../archive/periods";
 
 export interface RestoreShape {
   readonly mode: Mode;

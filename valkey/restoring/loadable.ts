@@ -1,6 +1,6 @@
 /** Decides whether servers of a version can load the RDB file of a set. Pure. */
 import { cannotReadDataOf } from "../settings/version";
-import type { BaseManifest } from "./manifests";
+import type { BaseManifest } from "../archive/manifests";
 
 /** Newest format of RDB files of Redis that Valkey loads. */
 const NEWEST_OF_REDIS = 11;

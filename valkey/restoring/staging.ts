@@ -5,20 +5,33 @@
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { epochMs } from "../../../lib/clock";
-import type { Restore } from "../../../valkey/archive/catalog";
-import type { TtlRule } from "../../../valkey/archive/key-selection";
-import { ttlShift } from "../../../valkey/archive/key-selection";
-import { APPEND_DIRECTORY, materialize } from "../../../valkey/archive/materialize";
-import { slotsOf } from "../../../valkey/archive/restore-shape";
-import { connect } from "../../../valkey/connection";
-import type { SlotRange } from "../../../valkey/topology/slots";
-import type { Host } from "../host";
-import type { RestoreOptions } from "./start-restored";
-import { awaitLoaded, loadingSettings, neededDatabases } from "./start-restored";
+import { epochMs } from "../../lib/clock";
+import type { Restore } from "../archive/catalog";
+import { APPEND_DIRECTORY, materialize } from "../archive/materialize";
+import type { Deployment } from "../deployment";
+import { connect } from "../connection";
+import type { ServerSettings } from "../settings/settings";
+import type { SlotRange } from "../topology/slots";
+import type { TtlRule } from "./key-selection";
+import { ttlShift } from "./key-selection";
+import type { RestoreOptions } from "./loading";
+import { awaitLoaded, loadingSettings, neededDatabases } from "./loading";
+import { slotsOf } from "./restore-shape";
 
 /** Longest time for a server to write its RDB file, milliseconds. */
 const SAVE_MS = 12 * 3_600_000;
+
+/** Starts temporary servers (staging servers) that load archived data. They are in replication mode, and separate. */
+export interface StagingServers {
+  /** Version of Valkey, such as `9.1.2`. */
+  readonly version: string;
+  /** Path of the data directory of a server. The directory exists and is empty before the first start. */
+  readonly directoryOf: (name: string) => string;
+  /** Starts a server. The returned deployment has only this server. @throws Failure; the signal's reason */
+  readonly start: (name: string, settings: ServerSettings, signal: AbortSignal) => Promise<Deployment>;
+  /** Stops a server without saving its data. */
+  readonly stop: (name: string) => Promise<void>;
+}
 
 /** The archived data of one shard, as an RDB file. */
 export interface StagedShard {
@@ -38,7 +51,7 @@ export interface StagedShard {
  * @throws Failure when the data of a shard cannot be loaded; the signal's reason
  */
 export async function stageSets(
-  host: Host,
+  servers: StagingServers,
   restore: Restore,
   ttl: TtlRule,
   options: RestoreOptions,
@@ -47,7 +60,7 @@ export async function stageSets(
   for (const [index, shard] of restore.shards.entries()) {
     options.signal.throwIfAborted();
     options.report(`loading the set of ${shard.name}`, true);
-    const file = await stage(host, restore, index, options);
+    const file = await stageSet(servers, restore, index, options.signal);
     staged.push({ name: shard.name, ranges: slotsOf(shard), at: shard.point.at, file });
   }
   const now = epochMs();
@@ -59,27 +72,31 @@ export async function stageSets(
  * keys whose TTL has passed.
  * @returns path of the RDB file
  */
-async function stage(host: Host, restore: Restore, index: number, { signal }: RestoreOptions): Promise<string> {
+export async function stageSet(
+  servers: StagingServers,
+  restore: Restore,
+  index: number,
+  signal: AbortSignal,
+): Promise<string> {
   const shard = restore.shards[index];
   if (shard === undefined) throw new Error(`there is no shard ${index}`);
   const name = `staging-${index}`;
-  const directory = host.run.nodeDirectory(name, `${name}-0`);
+  const directory = servers.directoryOf(name);
   await materialize(shard.store, shard.set, shard.point, directory);
-  const staging = await host.start(
-    {
-      name,
-      mode: "replication",
-      shape: { primaries: 1, replicasPerPrimary: 0 },
-      // Nothing listens on this port.
-      settings: { ...loadingSettings(neededDatabases(restore), false), replicaof: "127.0.0.1 1" },
-      zones: ["a"],
-    },
-    signal,
-  );
+  // Nothing listens on this port.
+  const settings = { ...loadingSettings(neededDatabases(restore), false), replicaof: "127.0.0.1 1" };
+  const staging = await servers.start(name, settings, signal);
   await awaitLoaded(staging, signal);
-  const [node] = staging.nodes;
-  if (node === undefined) throw new Error(`${name} has no server`);
-  const connection = await connect(node.name, node.endpoint, staging.access, SAVE_MS);
+  await save(staging, signal);
+  await servers.stop(name);
+  rmSync(join(directory, APPEND_DIRECTORY), { recursive: true });
+  return join(directory, "dump.rdb");
+}
+
+/** Makes the only server of a deployment write its RDB file. */
+async function save({ name, nodes: [node], access }: Deployment, signal: AbortSignal): Promise<void> {
+  if (node === undefined) throw new Error(`${name} lacks its server`);
+  const connection = await connect(node.name, node.endpoint, access, SAVE_MS);
   const onAbort = (): void => {
     connection.disconnect();
   };
@@ -93,7 +110,4 @@ async function stage(host: Host, restore: Restore, index: number, { signal }: Re
     signal.removeEventListener("abort", onAbort);
     connection.disconnect();
   }
-  await host.signal(name, [node.name], "SIGKILL");
-  rmSync(join(directory, APPEND_DIRECTORY), { recursive: true });
-  return join(directory, "dump.rdb");
 }

@@ -10,7 +10,7 @@ import { walkRdb } from "../rdb/walk";
 import type { SlotRange } from "../topology/slots";
 import type { CopiedKey, Copies } from "./key-writer";
 import { KeyWriter } from "./key-writer";
-import { readDatabases } from "./shard-layout";
+import { readDatabases } from "../archive/shard-layout";
 
 /** An RDB file with keys to copy. */
 export interface ReplaySource {

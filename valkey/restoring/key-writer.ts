@@ -15,7 +15,7 @@ import { decodeValue } from "../rdb/decode";
 import { decodeDump } from "../rdb/dump";
 import type { Value } from "../rdb/value";
 import { slotsOf } from "./restore-shape";
-import { readLayout } from "./shard-layout";
+import { readLayout } from "../archive/shard-layout";
 
 /** A key to copy. */
 export interface CopiedKey extends NamedKey {

@@ -1,6 +1,6 @@
 /** The shape that a restore makes, and what does not fit into it. */
 import { expect, it } from "vitest";
-import { chooseShape, databasesProblem, namedDatabases } from "../../../valkey/archive/restore-shape";
+import { chooseShape, databasesProblem, namedDatabases } from "../../../valkey/restoring/restore-shape";
 import type { Restore } from "../../../valkey/archive/catalog";
 
 const period = (

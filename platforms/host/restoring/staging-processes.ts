@@ -1,0 +1,18 @@
+/** Staging servers as processes on this machine. */
+import type { StagingServers } from "../../../valkey/restoring/staging";
+import type { Host } from "../host";
+
+/** Staging servers in the run directory of a host. Each server is a deployment of its own. */
+export function stagingProcesses(host: Host): StagingServers {
+  const nodeOf = (name: string): string => `${name}-0`;
+  return {
+    version: host.programs.version,
+    directoryOf: (name) => host.run.nodeDirectory(name, nodeOf(name)),
+    start: (name, settings, signal) =>
+      host.start(
+        { name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings, zones: ["a"] },
+        signal,
+      ),
+    stop: (name) => host.signal(name, [nodeOf(name)], "SIGKILL"),
+  };
+}

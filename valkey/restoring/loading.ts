@@ -1,0 +1,94 @@
+/** How servers load archived data: their settings, and the wait until they have loaded everything. */
+import { Failure } from "../../lib/errors";
+import { awaitCondition } from "../../lib/polling";
+import type { ReportProgress } from "../../lib/progress";
+import { counted } from "../../lib/units";
+import type { Restore } from "../archive/catalog";
+import type { ArchiveSet } from "../archive/manifests";
+import { modeOf } from "../archive/periods";
+import type { Deployment } from "../deployment";
+import type { ServerSettings } from "../settings/settings";
+import { infoNumber, parseInfo } from "../topology/replies";
+
+/**
+ * Number of databases of a server with default settings, if the server is not in cluster mode. In cluster mode, a
+ * server has one database.
+ */
+export const DEFAULT_DATABASES = 16;
+/** Time limit for a server to load its data, milliseconds. */
+const LOADING_MS = 24 * 3_600_000;
+
+export interface RestoreOptions {
+  readonly signal: AbortSignal;
+  readonly report: ReportProgress;
+}
+
+/**
+ * Number of databases that the restored servers need: as many as the archived servers had, or more if the archived data
+ * of a shard are in a database with a higher number. Pure.
+ */
+export function neededDatabases({ period, shards }: Pick<Restore, "period" | "shards">): number {
+  const usual = modeOf(period) === "cluster" ? 1 : DEFAULT_DATABASES;
+  return Math.max(period.databases ?? usual, ...shards.map(({ set }) => highestDatabase(set) + 1));
+}
+
+function highestDatabase({ base, increments }: ArchiveSet): number {
+  return increments.reduce((highest, { database }) => Math.max(highest, database), base.database);
+}
+
+/** Settings with which a server loads the data directory that `materialize` makes. */
+export function loadingSettings(databases: number, isCluster: boolean): ServerSettings {
+  return {
+    save: "",
+    appendonly: true,
+    // A server must not start with a part of the data.
+    "aof-load-truncated": false,
+    // Servers before 9.0 do not know the setting for cluster mode.
+    ...(isCluster && databases === 1 ? {} : { [isCluster ? "cluster-databases" : "databases"]: databases }),
+  };
+}
+
+/**
+ * Waits until all servers have loaded their data.
+ * @throws Failure if a server refused commands while it loaded its data
+ */
+export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): Promise<void> {
+  const loaded = async (): Promise<boolean> => {
+    for (const node of deployment.nodes) {
+      const connection = await deployment.connect(node);
+      try {
+        const info = parseInfo(await connection.info("persistence"));
+        if (infoNumber(info, "loading") !== 0 || infoNumber(info, "async_loading") === 1) return false;
+      } finally {
+        connection.disconnect();
+      }
+    }
+    return true;
+  };
+  await awaitCondition("the servers have loaded their data", loaded, {
+    timeoutMs: LOADING_MS,
+    intervalMs: 200,
+    signal,
+  });
+  for (const node of deployment.nodes) {
+    const connection = await deployment.connect(node);
+    try {
+      const problem = loadingProblem(node.name, await connection.info("stats"));
+      if (problem !== undefined) throw new Failure(problem);
+    } finally {
+      connection.disconnect();
+    }
+  }
+}
+
+/**
+ * Reason why a server has not loaded all of its data; undefined if it has loaded all. A server that refuses a command
+ * of an append-only file goes on, and counts the refused commands. Pure.
+ * @param stats reply to INFO stats
+ */
+export function loadingProblem(server: string, stats: string): string | undefined {
+  const refused = infoNumber(parseInfo(stats), "unexpected_error_replies");
+  if (refused === 0) return undefined;
+  const count = refused === undefined ? "an unknown number of commands" : counted(refused, "command");
+  return `FAIL — ${server} refused ${count} of its set during loading, so its data are not those of the archive`;
+}
