@@ -23,7 +23,10 @@ const FIRST_NAMES = 20;
  * @throws BadInput if the bucket does not exist, refuses the request or does not answer
  */
 export async function openBucket(
-  { place: { bucket, prefix, ...options }, credentialsDirectory }: ArchiverSettings,
+  {
+    place: { bucket, prefix, ...options },
+    credentialsDirectory,
+  }: Pick<ArchiverSettings, "place" | "credentialsDirectory">,
   signal: AbortSignal,
 ): Promise<Place> {
   if (credentialsDirectory !== undefined) await readCredentials(credentialsDirectory);

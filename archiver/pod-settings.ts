@@ -11,18 +11,21 @@ export const BASE_SECONDS = { min: 600, max: 2_592_000, default: 86_400 } as con
 /** Greatest age of a state of the data that can be restored, seconds. */
 export const KEEP_SECONDS = { min: 3_600, max: 31_536_000, default: 604_800 } as const;
 
+/** A bucket, and the beginning of the names of an archive's objects. */
+export const bucketSchema = z.strictObject({
+  bucket: z.string().min(1),
+  prefix: z.string(),
+  endpoint: z.string().optional(),
+  region: z.string().optional(),
+  encryption: z.string().optional(),
+});
+
 const schema = z.strictObject({
   deployment: z.string().min(1),
   mode: z.enum(["replication", "cluster"]),
   /** DNS name of a service record that has the host name and the port of each server. */
   servers: z.string().min(1),
-  place: z.strictObject({
-    bucket: z.string().min(1),
-    prefix: z.string(),
-    endpoint: z.string().optional(),
-    region: z.string().optional(),
-    encryption: z.string().optional(),
-  }),
+  place: bucketSchema,
   /** Directory with the files `accessKeyId` and `secretAccessKey`. @default the credentials of the pod's role */
   credentialsDirectory: z.string().optional(),
   baseEverySeconds: z.number().min(1),

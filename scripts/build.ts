@@ -9,6 +9,7 @@ import { join, relative } from "node:path";
 import { GENERATOR_BUNDLE } from "../benchmarks/load/open-loop/bundle";
 import { ARCHIVER_BUNDLE } from "../archiver/bundle";
 import { CONTROLLER_BUNDLE } from "../controller/bundle";
+import { RESTORER_BUNDLE } from "../restorer/bundle";
 import { ROOT } from "../lib/system/package";
 import FOLDERS from "./rooms.json";
 
@@ -38,7 +39,7 @@ function copyOtherFiles(): void {
 async function main(): Promise<void> {
   compile();
   copyOtherFiles();
-  for (const { file, text } of [GENERATOR_BUNDLE, CONTROLLER_BUNDLE, ARCHIVER_BUNDLE])
+  for (const { file, text } of [GENERATOR_BUNDLE, CONTROLLER_BUNDLE, ARCHIVER_BUNDLE, RESTORER_BUNDLE])
     writeFileSync(join(OUTPUT, relative(ROOT, file)), await text());
 }
 

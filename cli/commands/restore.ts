@@ -2,15 +2,15 @@
  * `npm start -- restore`: restores an archive on this machine, and compares every key of the restored servers with the
  * archive.
  */
-import { BadInput, Failure } from "../../lib/errors";
+import { BadInput } from "../../lib/errors";
 import { packagesDirectory } from "../../lib/system/paths";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
-import { chooseRestore, formatTime, newerDamage, readCatalog, readRestore } from "../../valkey/archive/catalog";
+import { chooseRestore, readCatalog, readRestore } from "../../valkey/archive/catalog";
 import type { TtlRule } from "../../valkey/restoring/key-selection";
 import { KeySelection, TTL_RULES } from "../../valkey/restoring/key-selection";
-import { loadProblem } from "../../valkey/restoring/loadable";
+import { refuseDamage, unloadable } from "../../valkey/restoring/chosen-sets";
 import type { RestoreShape } from "../../valkey/restoring/restore-shape";
 import { chooseShape, databasesProblem, namedDatabases } from "../../valkey/restoring/restore-shape";
 import type { Place } from "../../valkey/archive/store";
@@ -107,17 +107,13 @@ async function readInput(
   if (problems.length > 0 || !place || !catalog || !chosen || typeof shape !== "object")
     throw new BadInput("restore", problems);
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
-  if (instant === undefined) refuseDamage(catalog, chosen);
+  if (instant === undefined) refuseDamage(catalog, chosen, "--at");
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const unfit =
     !isNew || shape.isArchived || !keys.isAll
       ? undefined
       : databasesProblem(shape.mode, namedDatabases(chosen), programs.version);
-  const unloadable = chosen.shards.flatMap(({ name, set }) => {
-    const problem = loadProblem(set.base, programs.version);
-    return problem === undefined ? [] : [`${name}, set ${set.name}: ${problem}`];
-  });
-  const refused = [...unloadable, ...(unfit === undefined ? [] : [unfit])];
+  const refused = [...unloadable(chosen, programs.version), ...(unfit === undefined ? [] : [unfit])];
   if (refused.length > 0) throw new BadInput("restore", refused);
   return { order: { place, restored: chosen, shape, replicas, keys, ttl }, programs, target };
 }
@@ -178,14 +174,4 @@ export function parseInstant(text: string): number | undefined {
   // 30 February would be 2 March.
   if (day === undefined || Number.isNaN(time) || Number.isNaN(midnight)) return undefined;
   return new Date(midnight).toISOString().startsWith(day) ? time : undefined;
-}
-
-/** Refuses to restore the last readable state if newer data of the archive are damaged. @throws Failure in this case */
-function refuseDamage(catalog: Catalog, chosen: Restore): void {
-  if (newerDamage(catalog, chosen).length === 0) return;
-  const last = formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)));
-  throw new Failure(
-    `the archive has damaged data after ${last}, the last time that can be restored; ` +
-      "to restore an older state, name its time with --at",
-  );
 }

@@ -1,11 +1,8 @@
 /** Arguments of a deployment's backup to an S3 bucket. */
 import type * as pulumi from "@pulumi/pulumi";
 
-/**
- * Backup to an S3 bucket by the pod `NAME-archive` (docs/backup.md). A change of these arguments restarts only this pod.
- * Without the argument there is no such pod; the bucket and what is in it stay as they are.
- */
-export interface BackupArgs {
+/** A bucket, the place of an archive in it, and the credentials of the pod that uses it. */
+export interface BucketArgs {
   /** Name of an existing S3 bucket. */
   readonly bucket: pulumi.Input<string>;
   /**
@@ -25,6 +22,13 @@ export interface BackupArgs {
    * @default none: the pod uses `credentials`, or EKS Pod Identity
    */
   readonly role?: pulumi.Input<string> | undefined;
+}
+
+/**
+ * Backup to an S3 bucket by the pod `NAME-archive` (docs/backup.md). A change of these arguments restarts only this pod.
+ * Without the argument there is no such pod; the bucket and what is in it stay as they are.
+ */
+export interface BackupArgs extends BucketArgs {
   /** Seconds between two bases of a shard, 600 to 2592000. A base is a copy of all data. @default 86400, a day */
   readonly baseEverySeconds?: number | undefined;
   /**

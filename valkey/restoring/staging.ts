@@ -25,7 +25,7 @@ const SAVE_MS = 12 * 3_600_000;
 export interface StagingServers {
   /** Version of Valkey, such as `9.1.2`. */
   readonly version: string;
-  /** Path of the data directory of a server. The directory exists and is empty before the first start. */
+  /** Path of the data directory of a server. Before the first start, this directory is empty or missing. */
   readonly directoryOf: (name: string) => string;
   /** Starts a server. The returned deployment has only this server. @throws Failure; the signal's reason */
   readonly start: (name: string, settings: ServerSettings, signal: AbortSignal) => Promise<Deployment>;

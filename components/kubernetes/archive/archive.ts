@@ -8,21 +8,18 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { Mode } from "../../../valkey/node";
 import type { BackupArgs } from "../backup-arguments";
 import type { DeploymentContext } from "../deployment-context";
-import { objectMetadata } from "../deployment-context";
 import type { DeploymentKind } from "../deployment-kind";
-import { createSecretFiles } from "../files";
-import * as k8s from "../kubernetes-sdk";
 import { SECRET_DIRECTORY } from "../layout";
 import { archiveLabels } from "../names";
 import { createArchivePolicy } from "../network-policy";
 import { hostInPod } from "../pods/server-pod";
-import { SECRET_MODE } from "../pods/pod-volumes";
 import { archiveResources } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import { backupProblems } from "./backup-problems";
+import type { BucketAccess } from "./bucket-access";
+import { bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
 
-const CREDENTIALS_DIRECTORY = "/archive/credentials";
 const SPOOL_DIRECTORY = "/archive/spool";
 const SPOOL_SIZE = "4Gi";
 /**
@@ -32,8 +29,6 @@ const SPOOL_SIZE = "4Gi";
 const SPOOL_PART = 0.75;
 /** Time that a stopping pod has to write the received data to the bucket, seconds. */
 const GRACE_SECONDS = 60;
-/** Address of the EKS Pod Identity Agent on each machine. */
-const POD_IDENTITY = "169.254.170.23/32";
 
 /** @throws BadInput with every problem of the backup's arguments */
 export function checkBackup(deployment: string, args: BackupArgs | undefined): void {
@@ -53,81 +48,44 @@ export function createArchive(
 ): void {
   const { deployment, names } = context;
   const name = names.archive;
-  const { credentials, role, spoolSize = SPOOL_SIZE } = args;
-  const secret = credentials && credentialsSecret(context, args);
+  const { spoolSize = SPOOL_SIZE } = args;
   createArchivePolicy(context, ARCHIVER_PORT, bucketEgress(args));
-  const account = new k8s.core.v1.ServiceAccount(
-    name,
-    {
-      metadata: {
-        ...objectMetadata(context, name, "archive"),
-        ...(role === undefined ? {} : { annotations: { "eks.amazonaws.com/role-arn": role } }),
-      },
-      automountServiceAccountToken: false,
-    },
-    context.options,
-  );
+  const access = createBucketAccess(context, name, "archive", args);
   createProgramPod(context, {
     component: "archive",
     name,
     labels: archiveLabels(deployment),
     program: ARCHIVER_BUNDLE,
     nodeOptions: ["--max-semi-space-size=16"],
-    settings: settingsOf(context, kind.mode, args),
+    settings: settingsOf(context, kind.mode, args, access),
     image: args.image,
     port: ARCHIVER_PORT,
     resources: archiveResources(kind.shape.primaries),
-    dependsOn: [account, ...(secret?.dependsOn ?? [])],
+    dependsOn: access.dependsOn,
     hasToken: false,
     readyPath: READY_PATH,
     graceSeconds: GRACE_SECONDS,
-    volumes: [
-      { name: "spool", emptyDir: { sizeLimit: spoolSize } },
-      ...(secret === undefined
-        ? []
-        : [{ name: "credentials", secret: { secretName: secret.name, defaultMode: SECRET_MODE } }]),
-    ],
-    volumeMounts: [
-      { name: "spool", mountPath: SPOOL_DIRECTORY },
-      ...(secret === undefined ? [] : [{ name: "credentials", mountPath: CREDENTIALS_DIRECTORY, readOnly: true }]),
-    ],
+    volumes: [{ name: "spool", emptyDir: { sizeLimit: spoolSize } }, ...access.volumes],
+    volumeMounts: [{ name: "spool", mountPath: SPOOL_DIRECTORY }, ...access.volumeMounts],
   });
 }
 
-/**
- * The Secret with the keys for the bucket: the existing Secret `secretName`, or a new Secret with the keys in the
- * arguments.
- */
-function credentialsSecret(
+function settingsOf(
   context: DeploymentContext,
-  { credentials }: BackupArgs,
-): { readonly name: pulumi.Input<string>; readonly dependsOn: pulumi.Resource[] } {
-  const { secretName, accessKeyId = "", secretAccessKey = "" } = credentials ?? {};
-  if (secretName !== undefined) return { name: secretName, dependsOn: [] };
-  const { archive: name } = context.names;
-  const keys = { accessKeyId: pulumi.secret(accessKeyId), secretAccessKey: pulumi.secret(secretAccessKey) };
-  return { name, dependsOn: [createSecretFiles(context, name, keys)] };
-}
-
-function settingsOf(context: DeploymentContext, mode: Mode, args: BackupArgs): pulumi.Output<string> {
-  const { deployment, names } = context;
-  const { bucket, prefix, endpoint, region, encryption, credentials, spoolSize = SPOOL_SIZE } = args;
-  const { baseEverySeconds = BASE_SECONDS.default, keepSeconds = KEEP_SECONDS.default } = args;
-  const { namespace, tls } = context.args;
-  return pulumi.all([bucket, prefix, region, namespace]).apply(([inBucket, below, where, space]) => {
+  mode: Mode,
+  args: BackupArgs,
+  { credentialsDirectory }: BucketAccess,
+): pulumi.Output<string> {
+  const { deployment } = context;
+  const { spoolSize = SPOOL_SIZE, baseEverySeconds = BASE_SECONDS.default, keepSeconds = KEEP_SECONDS.default } = args;
+  const { tls } = context.args;
+  return pulumi.all([bucketPlace(context, args), serversRecord(context)]).apply(([place, servers]) => {
     const settings: ArchiverSettings = {
       deployment,
       mode,
-      // Every part of the name is known, so that DNS asks once.
-      servers: `_valkey._tcp.${hostInPod(names.headless, context).replaceAll("$(POD_NAMESPACE)", space)}`,
-      place: {
-        bucket: inBucket,
-        prefix: below ?? `${space}/${deployment}`,
-        ...(endpoint === undefined ? {} : { endpoint }),
-        ...(where === undefined ? {} : { region: where }),
-        ...(encryption === undefined ? {} : { encryption }),
-      },
-      ...(credentials === undefined ? {} : { credentialsDirectory: CREDENTIALS_DIRECTORY }),
+      servers,
+      place,
+      ...(credentialsDirectory === undefined ? {} : { credentialsDirectory }),
       baseEverySeconds,
       keepSeconds,
       spoolDirectory: `${SPOOL_DIRECTORY}/waiting`,
@@ -139,25 +97,10 @@ function settingsOf(context: DeploymentContext, mode: Mode, args: BackupArgs): p
   });
 }
 
-/**
- * Rules for the connections to the bucket. No policy can name the addresses of a bucket, so the rules name ports: the
- * port of the endpoint, 443 for AWS and its token service, and EKS Pod Identity if the pod has no other credentials.
- */
-function bucketEgress({
-  endpoint,
-  credentials,
-  role,
-}: BackupArgs): k8s.types.input.networking.v1.NetworkPolicyEgressRule[] {
-  const ports = new Set(endpoint === undefined ? [443] : [portOf(endpoint)]);
-  if (credentials === undefined) ports.add(443);
-  const identity = credentials === undefined && role === undefined;
-  return [
-    { ports: [...ports].map((port) => ({ protocol: "TCP", port })) },
-    ...(identity ? [{ to: [{ ipBlock: { cidr: POD_IDENTITY } }], ports: [{ protocol: "TCP", port: 80 }] }] : []),
-  ];
-}
-
-function portOf(endpoint: string): number {
-  const { port, protocol } = new URL(endpoint);
-  return port === "" ? (protocol === "http:" ? 80 : 443) : Number(port);
+/** DNS name of the service record of all servers. Every part of the name is known, so that DNS asks once. */
+export function serversRecord(context: DeploymentContext): pulumi.Output<string> {
+  const host = hostInPod(context.names.headless, context);
+  return pulumi
+    .output(context.args.namespace)
+    .apply((namespace) => `_valkey._tcp.${host.replaceAll("$(POD_NAMESPACE)", namespace)}`);
 }

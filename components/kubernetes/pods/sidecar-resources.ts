@@ -41,6 +41,12 @@ export function archiveResources(shards: number): Resources {
   };
 }
 
+/** Resources of the program that restores an archive. Its memory does not grow with the size of the data set. */
+export const RESTORER_RESOURCES = {
+  requests: { cpu: "500m", memory: "256Mi" },
+  limits: { cpu: "2", memory: "1Gi" },
+} as const satisfies Resources;
+
 /** Number of proxies in front of a primary with Sentinels. */
 export const PROXY_COUNT = 2;
 

@@ -1,0 +1,165 @@
+/**
+ * A program of this package in a container that has only Node.js: the program and its settings in ConfigMaps, and the
+ * specification of the pod.
+ */
+import { gzipSync } from "node:zlib";
+import * as pulumi from "@pulumi/pulumi";
+import type { Bundle } from "../../../lib/bundle";
+import { checksum } from "../../../lib/checksum";
+import { CHECKSUM_VARIABLE } from "../../../lib/pod/settings-text";
+import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
+import type { Placement, Resources } from "../arguments";
+import type { DeploymentContext } from "../deployment-context";
+import { objectMetadata } from "../deployment-context";
+import { createConfig } from "../files";
+import * as k8s from "../kubernetes-sdk";
+import { SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
+import { pullPolicy } from "../pods/image";
+import { podBasics } from "../pods/pod-basics";
+import { passwordVolume } from "../pods/pod-volumes";
+import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
+
+/** A program, and the differences between its pod and the pods of other programs. */
+export interface Program {
+  /** Name of the container, and the label `app.kubernetes.io/component` of all objects. */
+  readonly component: string;
+  /** Name of the ConfigMap with the settings, and beginning of the name of the ConfigMap with the program. */
+  readonly name: string;
+  /** Labels that select the pod. */
+  readonly labels: Record<string, string>;
+  readonly program: Bundle;
+  /** Options of Node.js. */
+  readonly nodeOptions: readonly string[];
+  /** Text of the settings, JSON. A change of this text restarts the pod. */
+  readonly settings: pulumi.Output<string>;
+  /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
+  readonly image?: string | undefined;
+  readonly resources: Resources;
+  /** Name of the pod's service account. @default the name of the program */
+  readonly serviceAccount?: string;
+  /** Whether the pod gets a token for the API server. @default true */
+  readonly hasToken?: boolean;
+  /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
+  readonly graceSeconds?: number;
+  readonly volumes?: readonly k8s.types.input.core.v1.Volume[];
+  readonly volumeMounts?: readonly k8s.types.input.core.v1.VolumeMount[];
+}
+
+/** The ConfigMaps of a program. */
+export interface ProgramFiles {
+  readonly program: k8s.core.v1.ConfigMap;
+  /** Resources that must exist before the pod. */
+  readonly dependsOn: readonly pulumi.Resource[];
+}
+
+const SETTINGS_FILE = "settings.json";
+
+const directoryOf = ({ component }: Program, part: "settings" | "program"): string => `/${component}/${part}`;
+const programFile = ({ component }: Program): string => `${component}.cjs`;
+
+/**
+ * JavaScript that unpacks the program in memory and runs it. The container's file system is read-only. Two limits save
+ * 10 MiB of memory: the program has only ASCII characters, and it is unpacked as one chunk.
+ */
+function startText(pod: Program): string {
+  const file = programFile(pod);
+  return [
+    `const module = new (require("module"))("${pod.component}")`,
+    `const packed = require("fs").readFileSync("${directoryOf(pod, "program")}/${file}.gz")`,
+    'const text = require("zlib").gunzipSync(packed, { chunkSize: 2 ** 22 }).latin1Slice()',
+    `module._compile(text, "${file}")`,
+  ].join("; ");
+}
+
+/** Creates the ConfigMaps with the program and with its settings. */
+export function createProgramFiles(context: DeploymentContext, program: Program): ProgramFiles {
+  const { name, settings } = program;
+  const code = createCode(context, program);
+  return { program: code, dependsOn: [createConfig(context, name, { [SETTINGS_FILE]: settings }), code] };
+}
+
+/**
+ * Creates the ConfigMap with the program. The name of the ConfigMap changes with the program, so that a pod never
+ * starts with parts of two different programs.
+ */
+function createCode(context: DeploymentContext, pod: Program): k8s.core.v1.ConfigMap {
+  const { options } = context;
+  const text = pulumi.output(pod.program.text());
+  const name = pulumi.interpolate`${pod.name}-${text.apply((each) => checksum(each).slice(0, 10))}`;
+  return new k8s.core.v1.ConfigMap(
+    `${pod.name}-program`,
+    {
+      metadata: { ...objectMetadata(context, pod.name, pod.component), name },
+      immutable: true,
+      binaryData: text.apply((each) => ({
+        [`${programFile(pod)}.gz`]: gzipSync(each, { level: 9 }).toString("base64"),
+      })),
+    },
+    options,
+  );
+}
+
+/**
+ * Specification of a pod that runs the program in its only container.
+ * @param placement @default the placement of the servers, without their rules for machines
+ */
+export function programPodSpec(
+  context: DeploymentContext,
+  pod: Program,
+  { program }: Pick<ProgramFiles, "program">,
+  placement: Placement = programPlacement(context),
+): k8s.types.input.core.v1.PodSpec & { readonly containers: [k8s.types.input.core.v1.Container] } {
+  const { names, args } = context;
+  const { image = NODE_IMAGE, hasToken = true, graceSeconds, serviceAccount = pod.name } = pod;
+  const { tls } = args;
+  const [settingsDirectory, programDirectory] = [directoryOf(pod, "settings"), directoryOf(pod, "program")];
+  return {
+    ...podBasics(context, {
+      ...(graceSeconds === undefined ? {} : { graceSeconds }),
+      labels: pod.labels,
+      placement,
+    }),
+    serviceAccountName: serviceAccount,
+    automountServiceAccountToken: hasToken,
+    containers: [
+      {
+        name: pod.component,
+        image,
+        imagePullPolicy: pullPolicy(image, args.imagePullPolicy),
+        command: [
+          "node",
+          "--no-deprecation",
+          ...pod.nodeOptions,
+          "-e",
+          startText(pod),
+          `${settingsDirectory}/${SETTINGS_FILE}`,
+        ],
+        env: [{ name: CHECKSUM_VARIABLE, value: pod.settings.apply(checksum) }],
+        resources: pod.resources,
+        securityContext: CONTAINER_SECURITY_CONTEXT,
+        volumeMounts: [
+          { name: "settings", mountPath: settingsDirectory, readOnly: true },
+          { name: "program", mountPath: programDirectory, readOnly: true },
+          { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true },
+          ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }]),
+          ...(pod.volumeMounts ?? []),
+        ],
+      },
+    ],
+    volumes: [
+      { name: "settings", configMap: { name: pod.name } },
+      { name: "program", configMap: { name: program.metadata.name } },
+      passwordVolume(names),
+      // The program needs the authority's certificate, but not the servers' private key.
+      ...(tls === undefined
+        ? []
+        : [{ name: "tls", secret: { secretName: tls.secretName, items: [{ key: "ca.crt", path: "ca.crt" }] } }]),
+      ...(pod.volumes ?? []),
+    ],
+  };
+}
+
+/** Placement of a program's pod: that of the servers, without their rules for machines. */
+export function programPlacement({ args }: DeploymentContext): Placement {
+  return { ...args.placement, hostAntiAffinity: "none", oneMachine: false };
+}

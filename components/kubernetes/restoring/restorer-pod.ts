@@ -1,0 +1,90 @@
+/**
+ * A pod that restores an archive once: its program, and a second container with the servers' image, in which the
+ * program starts staging servers (temporary servers that load archived data).
+ */
+import type * as pulumi from "@pulumi/pulumi";
+import { RESTORER_BUNDLE } from "../../../restorer/bundle";
+import type { RestorerSettings } from "../../../restorer/pod-settings";
+import { STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/staging-script";
+import type { BucketAccess } from "../archive/bucket-access";
+import type { DeploymentContext } from "../deployment-context";
+import type * as k8s from "../kubernetes-sdk";
+import { pullPolicy } from "../pods/image";
+import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
+import { RESTORER_RESOURCES } from "../pods/sidecar-resources";
+import type { Program, ProgramFiles } from "../program-pods/program";
+import { programPodSpec } from "../program-pods/program";
+
+/** Directory that both containers share. */
+export const SCRATCH_DIRECTORY = "/scratch";
+const STAGING_CPU = { request: "500m", limit: "2" };
+
+/** Sizes of a pod that restores an archive. */
+export interface RestorerSizes {
+  /** Memory of the staging servers, as a Kubernetes quantity. @default the memory of a server of the deployment */
+  readonly memory?: string | undefined;
+  /** Disk space for the archived data, as a Kubernetes quantity. @default what the machine has */
+  readonly scratchSize?: string | undefined;
+}
+
+/** A pod that restores an archive once. */
+export interface Restorer {
+  /** Name of the container, and the label `app.kubernetes.io/component` of all objects. */
+  readonly component: string;
+  readonly name: string;
+  readonly labels: Record<string, string>;
+  readonly serviceAccount: string;
+  readonly settings: pulumi.Output<RestorerSettings>;
+  readonly access: BucketAccess;
+  readonly image: string | undefined;
+}
+
+/** The program of a pod that restores an archive. */
+export function restorerProgram(
+  { settings, access, ...restorer }: Restorer,
+  { scratchSize }: RestorerSizes = {},
+): Program {
+  const sizeLimit = scratchSize === undefined ? {} : { sizeLimit: scratchSize };
+  return {
+    ...restorer,
+    program: RESTORER_BUNDLE,
+    nodeOptions: ["--max-semi-space-size=16"],
+    settings: settings.apply((values) => JSON.stringify(values)),
+    resources: RESTORER_RESOURCES,
+    hasToken: false,
+    volumes: [{ name: "scratch", emptyDir: sizeLimit }, ...access.volumes],
+    volumeMounts: [{ name: "scratch", mountPath: SCRATCH_DIRECTORY }, ...access.volumeMounts],
+  };
+}
+
+/** Specification of the pod. The container of the staging servers ends with the program. */
+export function restorerPodSpec(
+  context: DeploymentContext,
+  program: Program,
+  files: Pick<ProgramFiles, "program">,
+  { memory }: RestorerSizes = {},
+): k8s.types.input.core.v1.PodSpec {
+  const { image, imagePullPolicy, resources } = context.args;
+  const most = memory ?? resources.limits.memory;
+  return {
+    ...programPodSpec(context, program, files),
+    restartPolicy: "Never",
+    initContainers: [
+      {
+        name: "staging",
+        image,
+        imagePullPolicy: pullPolicy(image, imagePullPolicy),
+        // A container with this policy runs beside the other containers, and ends after them.
+        restartPolicy: "Always",
+        command: ["sh", "-c", STAGING_SCRIPT],
+        env: [{ name: STAGING_DIRECTORY_VARIABLE, value: SCRATCH_DIRECTORY }],
+        resources: {
+          requests: { cpu: STAGING_CPU.request, memory: most },
+          limits: { cpu: STAGING_CPU.limit, memory: most },
+        },
+        securityContext: CONTAINER_SECURITY_CONTEXT,
+        volumeMounts: [{ name: "scratch", mountPath: SCRATCH_DIRECTORY }],
+      },
+    ],
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * Program of the pods `NAME-restore` and `NAME-drill`. The argument of the program is the file with its settings. The
+ * result, or the reason of a failure, is the pod's termination message, because reading it needs no right to read logs.
+ */
+import { writeFileSync } from "node:fs";
+import { messageOf } from "../lib/errors";
+import { logLine, runProgram } from "../lib/pod/run-program";
+import { openBucket } from "../archiver/place";
+import { runDrill } from "./drill-task";
+import type { RestorerSettings } from "./pod-settings";
+import { readRestorerSettings } from "./pod-settings";
+import { StagingContainer } from "./staging-container";
+
+const TERMINATION_LOG = "/dev/termination-log";
+/** Number of bytes that Kubernetes keeps of a termination message. */
+const MOST_BYTES = 4096;
+
+runProgram(async ({ settings: text, checksum, signal }) => {
+  try {
+    const settings = readRestorerSettings(text, checksum);
+    writeResult(await restore(settings, signal));
+  } catch (error) {
+    writeResult(messageOf(error));
+    throw error;
+  }
+});
+
+async function restore(settings: RestorerSettings, signal: AbortSignal): Promise<string> {
+  const { directory, task } = settings;
+  const report = (line: string): void => {
+    logLine(`${task.deployment}: ${line}`);
+  };
+  const place = await openBucket(settings, signal);
+  const staging = await StagingContainer.open(directory, signal);
+  try {
+    return await runDrill(place, staging, directory, { signal, report });
+  } catch (error) {
+    const why = await staging.endedBecause();
+    throw why === undefined ? error : new Error(`${why} (${messageOf(error)})`, { cause: error });
+  }
+}
+
+function writeResult(text: string): void {
+  logLine(text);
+  writeFileSync(TERMINATION_LOG, Buffer.from(text).subarray(0, MOST_BYTES));
+}

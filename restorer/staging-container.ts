@@ -1,0 +1,131 @@
+/**
+ * Staging servers in a second container of the pod, because the image of the program does not contain valkey-server.
+ * The script `staging-servers.sh` runs in that container, and explains the files through which both work together.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Failure } from "../lib/errors";
+import { awaitCondition } from "../lib/polling";
+import type { Connection } from "../valkey/connection";
+import { connect } from "../valkey/connection";
+import type { Deployment } from "../valkey/deployment";
+import type { DeploymentNode } from "../valkey/node";
+import type { StagingServers } from "../valkey/restoring/staging";
+import type { ServerSettings } from "../valkey/settings/settings";
+import { toDirectives } from "../valkey/settings/settings";
+
+/** Port of the staging servers. They listen at the loopback address of the pod. */
+const PORT = 6_390;
+/** Time limit for the container to start, and for a server to start or to stop, milliseconds. */
+const TIMEOUT_MS = 120_000;
+const POLL_MS = 100;
+/** Number of characters of the server's log that a message has. */
+const LOG_CHARACTERS = 500;
+
+export class StagingContainer implements StagingServers {
+  private constructor(
+    private readonly directory: string,
+    readonly version: string,
+  ) {}
+
+  /**
+   * Waits until the container runs.
+   * @param directory directory that both containers share
+   * @throws Failure if the container does not start; the signal's reason
+   */
+  static async open(directory: string, signal: AbortSignal): Promise<StagingContainer> {
+    const file = join(directory, "version");
+    await waitUntil("the container of the staging servers runs", () => existsSync(file), signal);
+    return new StagingContainer(directory, (await readFile(file, "utf8")).trim());
+  }
+
+  readonly directoryOf = (name: string): string => join(this.directory, name);
+
+  readonly start = async (name: string, settings: ServerSettings, signal: AbortSignal): Promise<Deployment> => {
+    const directory = this.directoryOf(name);
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, "valkey.conf"), configuration(directory, settings));
+    await rm(this.#ended, { force: true });
+    const order = join(this.directory, "start");
+    await writeFile(`${order}.new`, name);
+    await rename(`${order}.new`, order);
+    const deployment = deploymentOf(name);
+    await waitUntil(
+      `${name} accepts connections`,
+      async () => {
+        if (existsSync(this.#ended)) throw await this.#failure(name);
+        return deployment.connect(nodeOf(name)).then(
+          (connection) => {
+            connection.disconnect();
+            return true;
+          },
+          () => false,
+        );
+      },
+      signal,
+    );
+    return deployment;
+  };
+
+  readonly stop = async (name: string): Promise<void> => {
+    const connection = await connect(name, nodeOf(name).endpoint, {});
+    // The server ends the connection in place of a reply.
+    await connection.call("SHUTDOWN", ["NOSAVE", "NOW"]).catch(() => undefined);
+    connection.disconnect();
+    await waitUntil(`${name} stops`, () => existsSync(this.#ended), new AbortController().signal);
+  };
+
+  /**
+   * Reason why a server that was needed has ended. A program calls this function when work with a server has failed.
+   * @returns undefined if no server has ended by itself
+   */
+  async endedBecause(): Promise<string | undefined> {
+    const status = await readFile(this.#ended, "utf8").catch(() => undefined);
+    if (status === undefined || status.trim() === "0") return undefined;
+    return /^(killed|137)$/.test(status.trim())
+      ? "the staging server was killed, most likely because the data of one archived shard need more memory than it has"
+      : `the staging server ended with exit status ${status.trim()}`;
+  }
+
+  async #failure(name: string): Promise<Failure> {
+    const log = await readFile(join(this.directoryOf(name), "log"), "utf8").catch(() => "");
+    const why = (await this.endedBecause()) ?? "the staging server has ended";
+    return new Failure(log === "" ? why : `${why}; its log ends with: ${log.slice(-LOG_CHARACTERS).trim()}`);
+  }
+
+  get #ended(): string {
+    return join(this.directory, "ended");
+  }
+}
+
+/** Text of the server's configuration file. */
+function configuration(directory: string, settings: ServerSettings): string {
+  const own = { bind: "127.0.0.1", port: PORT, dir: directory, daemonize: false };
+  const directives = [...toDirectives({ ...own, ...settings })];
+  return directives.map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
+}
+
+const nodeOf = (name: string): DeploymentNode => ({
+  name,
+  machine: "",
+  zone: undefined,
+  endpoint: { host: "127.0.0.1", port: PORT },
+});
+
+function deploymentOf(name: string): Deployment {
+  return {
+    name,
+    mode: "replication",
+    shape: { primaries: 1, replicasPerPrimary: 0 },
+    directives: new Map(),
+    nodes: [nodeOf(name)],
+    access: {},
+    connect: (node): Promise<Connection> => connect(node.name, node.endpoint, {}),
+  };
+}
+
+function waitUntil(what: string, condition: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<void> {
+  const check = (): Promise<boolean> => Promise.resolve(condition());
+  return awaitCondition(what, check, { timeoutMs: TIMEOUT_MS, intervalMs: POLL_MS, signal });
+}

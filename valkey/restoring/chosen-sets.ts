@@ -1,0 +1,51 @@
+/** Chooses the sets of an archive that a program restores without a person who watches, and refuses damaged archives. */
+import { BadInput, Failure } from "../../lib/errors";
+import type { Catalog, Restore } from "../archive/catalog";
+import { chooseRestore, formatTime, newerDamage, readCatalog, readRestore } from "../archive/catalog";
+import type { Place } from "../archive/store";
+import { loadProblem } from "./loadable";
+
+/**
+ * Chooses the sets for a time, and reads which commands of them are restored.
+ * @param wanted.at time to restore, milliseconds since the epoch. Undefined for the last time of the archive
+ * @param wanted.option name of the option or argument with the time, for messages
+ * @param wanted.version version of the servers that load the sets, such as `9.1.2`
+ * @throws BadInput if there is no archive, if the time is not in it (the message has the nearest times), and if servers
+ *   of the version cannot load the sets. Failure if `at` is undefined and newer data of the archive are damaged
+ */
+export async function chooseSets(
+  place: Place,
+  { at, option, version }: { readonly at: number | undefined; readonly option: string; readonly version: string },
+): Promise<Restore> {
+  const catalog = await readCatalog(place, place.label);
+  const choice = chooseRestore(catalog, at);
+  if (typeof choice === "string")
+    throw new BadInput(place.label, [choice, ...catalog.damaged.map(({ text }) => `damaged: ${text}`)]);
+  const chosen = await readRestore(choice);
+  if (at === undefined) refuseDamage(catalog, chosen, option);
+  const problems = unloadable(chosen, version);
+  if (problems.length > 0) throw new BadInput(place.label, problems);
+  return chosen;
+}
+
+/** Reasons why servers of a version cannot load chosen sets, as text. */
+export function unloadable({ shards }: Pick<Restore, "shards">, version: string): string[] {
+  return shards.flatMap(({ name, set }) => {
+    const problem = loadProblem(set.base, version);
+    return problem === undefined ? [] : [`${name}, set ${set.name}: ${problem}`];
+  });
+}
+
+/**
+ * Refuses to restore the last readable state if newer data of the archive are damaged.
+ * @param option name of the option or argument with the time, for the message
+ * @throws Failure in this case
+ */
+export function refuseDamage(catalog: Catalog, chosen: Restore, option: string): void {
+  if (newerDamage(catalog, chosen).length === 0) return;
+  const last = formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)));
+  throw new Failure(
+    `the archive has damaged data after ${last}, the last time that can be restored; ` +
+      `to restore an older state, name its time with ${option}`,
+  );
+}

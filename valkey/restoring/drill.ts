@@ -1,0 +1,126 @@
+/**
+ * A drill: restores the last time of an archive for a test, one shard after the other, compares every key with the
+ * archive, and removes what it made.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { epochMs } from "../../lib/clock";
+import { Failure } from "../../lib/errors";
+import { copySets } from "../archive/bucket/local-sets";
+import type { Restore } from "../archive/catalog";
+import { beginDataDirectory } from "../archive/materialize";
+import { sourceAt } from "../archive/shard-layout";
+import type { Deployment } from "../deployment";
+import type { Comparison } from "../rdb/comparing/compare";
+import { splitRdbs } from "../rdb/splitting/split";
+import { readFileInPieces } from "../rdb/walk";
+import { fetchSnapshot } from "../replication-stream/fetch-snapshot";
+import { compareFiles } from "./compare-servers";
+import { KeySelection, ttlShift } from "./key-selection";
+import type { RestoreOptions } from "./loading";
+import { awaitLoaded, loadingSettings, neededDatabases } from "./loading";
+import { slotsOf } from "./restore-shape";
+import type { StagedShard, StagingServers } from "./staging";
+import { stageSet } from "./staging";
+
+/** Number of differing keys that the message of a failed drill names. */
+const NAMED = 3;
+
+/** The data of one shard that a drill restored without a difference. */
+export interface DrilledShard {
+  readonly shard: string;
+  readonly set: string;
+  /** Time as of which the shard was restored, milliseconds since the epoch. */
+  readonly instant: number;
+  readonly keys: number;
+}
+
+/** Servers and disk space of a drill. */
+export interface DrillPlaces {
+  readonly staging: StagingServers;
+  /** Directory for copies of the sets. The copies of one shard are there at a time. */
+  readonly directory: string;
+}
+
+/**
+ * Restores each shard into a server of its own, and compares every key. The servers get the TTLs that the keys had at
+ * the restored time, so no key expires before it is compared. At most one server runs at a time.
+ * @throws Failure if a shard cannot be loaded, or if a key, value or TTL differs; the signal's reason
+ */
+export async function drill(restore: Restore, places: DrillPlaces, options: RestoreOptions): Promise<DrilledShard[]> {
+  const shards: DrilledShard[] = [];
+  for (const index of restore.shards.keys()) {
+    options.signal.throwIfAborted();
+    shards.push(await drillShard(restore, index, places, options));
+  }
+  return shards;
+}
+
+async function drillShard(
+  restore: Restore,
+  index: number,
+  { staging, directory }: DrillPlaces,
+  options: RestoreOptions,
+): Promise<DrilledShard> {
+  const { signal, report } = options;
+  const shard = restore.shards[index];
+  if (shard === undefined) throw new Error(`there is no shard ${index}`);
+  const copies = join(directory, "sets");
+  const local = await copySets({ ...restore, shards: [shard] }, copies, options);
+  report(`loading the set of ${shard.name}`);
+  const file = await stageSet(staging, local, 0, signal);
+  await rm(copies, { recursive: true });
+  const shiftMs = ttlShift("remaining", shard.point.at, epochMs());
+  const staged: StagedShard = { name: shard.name, ranges: slotsOf(shard), at: shard.point.at, file, shiftMs };
+  report(`restoring ${shard.name}`);
+  const server = await startRestored(staging, staged, neededDatabases(restore), signal);
+  const found = join(directory, "found.rdb");
+  const [node] = server.nodes;
+  if (node === undefined) throw new Error(`${server.name} lacks its server`);
+  await fetchSnapshot(sourceAt(server, node), found, signal);
+  await staging.stop(server.name);
+  report(`comparing ${shard.name}`);
+  const wanted = { staged: [staged], keys: new KeySelection(), isUnchanged: true };
+  const [comparison] = await compareFiles(wanted, [{ file: found, ranges: staged.ranges }]);
+  await rm(found);
+  for (const name of [server.name, "staging-0"]) await rm(staging.directoryOf(name), { recursive: true });
+  if (comparison === undefined) throw new Error("there is no comparison");
+  const problem = drillProblem(comparison);
+  if (problem !== undefined) throw new Failure(`FAIL — ${shard.name}: ${problem}`);
+  return { shard: shard.name, set: shard.set.name, instant: shard.point.at, keys: comparison.keys[1] };
+}
+
+async function startRestored(
+  staging: StagingServers,
+  { file, shiftMs, ...source }: StagedShard,
+  databases: number,
+  signal: AbortSignal,
+): Promise<Deployment> {
+  const name = "restored";
+  const pending = await beginDataDirectory(staging.directoryOf(name));
+  try {
+    await splitRdbs(
+      [{ ...source, shiftMs, bytes: readFileInPieces(file) }],
+      [{ ranges: source.ranges, sink: pending.base }],
+    );
+  } catch (error) {
+    await pending.base.discard();
+    throw error;
+  }
+  await pending.commit();
+  const server = await staging.start(name, loadingSettings(databases, false), signal);
+  await awaitLoaded(server, signal);
+  return server;
+}
+
+/** Reason why a comparison does not prove that a shard can be restored; undefined if it proves it. Pure. */
+export function drillProblem({ isEqual, differing, libraries, first, expired }: Comparison): string | undefined {
+  if (!isEqual) {
+    const keys = first
+      .slice(0, NAMED)
+      .map(({ database, key, kind }) => `${kind}: database ${database}, key ${JSON.stringify(key.toString())}`);
+    const functions = libraries.map((name) => `library of functions ${JSON.stringify(name)}`);
+    return `${differing + libraries.length} differences from the archive (${[...keys, ...functions].join("; ")})`;
+  }
+  return expired === 0 ? undefined : `${expired} keys expired during the drill, so they were not compared`;
+}
