@@ -10,8 +10,9 @@ import { stagingProcesses } from "../../platforms/host/restoring/staging-process
 import { unmatchedProblems } from "../../valkey/restoring/key-selection";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Copies } from "../../valkey/restoring/key-writer";
-import type { ReplaySource } from "../../valkey/restoring/replay-keys";
-import { missingDatabases, replayKeys, wantedDatabases } from "../../valkey/restoring/replay-keys";
+import type { ReplaySource } from "../../valkey/restoring/key-reader";
+import { missingDatabases, replayKeys } from "../../valkey/restoring/replay-keys";
+import { scanWanted } from "../../valkey/restoring/wanted-keys";
 import { readLayout } from "../../valkey/archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";
 import type { RdbKey } from "../../valkey/rdb/rdb-key";
@@ -115,7 +116,7 @@ export async function replay(
         run: async (report) => {
           const staged = await stageSets(stagingProcesses(host), local, ttl, { signal, report });
           sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
-          const missing = await missingDatabases(target, await wantedDatabases({ sources, isWanted }));
+          const missing = await missingDatabases(target, (await scanWanted(sources, isWanted)).databases);
           const problems = [...unmatchedProblems(keys, "--keys"), ...(missing === undefined ? [] : [missing])];
           if (problems.length > 0) throw new BadInput("restore", problems);
           return undefined;

@@ -6,6 +6,7 @@ import type { Restore } from "../../valkey/archive/catalog";
 import { formatTime } from "../../valkey/archive/catalog";
 import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
 import type { RestoreShape } from "../../valkey/restoring/restore-shape";
+import { differencesOf } from "../../valkey/restoring/differences";
 import { formatRanges } from "../../valkey/topology/slots";
 
 /** The parts of a restore's order that its report shows. */
@@ -76,15 +77,4 @@ function serversTable(
   ]);
   const second = shape.isArchived ? "INSTANT" : "SLOTS";
   return textTable([["SHARD", second, "SERVER", "KEYS", "EXPIRED SINCE", "DIFFERENT"], ...rows], "lllrrr");
-}
-
-function differencesOf({ server, comparison: { first, differing, libraries } }: ServerComparison): string[] {
-  const rest = differing - first.length;
-  return [
-    ...first.map(
-      ({ database, key, kind }) => `  ${server}: database ${database}, key ${JSON.stringify(key.toString())}: ${kind}`,
-    ),
-    ...(rest > 0 ? [`  ${server}: and ${counted(rest, "more key")}`] : []),
-    ...libraries.map((name) => `  ${server}: library of functions ${JSON.stringify(name)} differs`),
-  ];
 }

@@ -23,14 +23,34 @@ const FIELD_TTLS_VERSION = 80;
  * @param value the value as in an RDB file
  */
 export function encodeDump(type: number, value: Buffer): Buffer {
-  const payload = Buffer.allocUnsafe(1 + value.length + FOOTER_BYTES);
+  return sealDump(startDump(type, [value]).payload);
+}
+
+/**
+ * Begins a payload for RESTORE. The value can be changed in place before `sealDump` adds the checksum.
+ * @param type a number of `TYPE` that Valkey writes
+ * @param pieces the value as in an RDB file, in pieces
+ * @returns the payload, and the part of the payload that has the value
+ */
+export function startDump(
+  type: number,
+  pieces: readonly Buffer[],
+): { readonly payload: Buffer; readonly value: Buffer } {
+  const end = pieces.reduce((sum, { length }) => sum + length, 1);
+  const payload = Buffer.allocUnsafe(end + FOOTER_BYTES);
   payload[0] = byteOf(type);
-  value.copy(payload, 1);
-  const end = 1 + value.length;
+  let at = 1;
+  for (const piece of pieces) at += piece.copy(payload, at);
   payload.writeUInt16LE(type === TYPE.hashFieldTtls ? FIELD_TTLS_VERSION : USUAL_VERSION, end);
+  return { payload, value: payload.subarray(1, end) };
+}
+
+/** Adds the checksum to a payload that `startDump` has begun. @returns the payload */
+export function sealDump(payload: Buffer): Buffer {
+  const end = payload.length - FOOTER_BYTES + VERSION_BYTES;
   const crc = new Crc64();
-  crc.update(payload, 0, end + VERSION_BYTES);
-  crc.digest().copy(payload, end + VERSION_BYTES);
+  crc.update(payload, 0, end);
+  crc.digest().copy(payload, end);
   return payload;
 }
 

@@ -1,10 +1,7 @@
 /** A connection to a server on which this program acts as a replica. */
-import { once } from "node:events";
-import { connect as connectTcp } from "node:net";
 import type { Duplex } from "node:stream";
 import { Failure, messageOf } from "../../lib/errors";
-import { tlsOptions } from "../connection";
-import { startSecure } from "../connector";
+import { openStream } from "../byte-stream";
 import type { Endpoint, NodeAccess } from "../node";
 import { formatEndpoint } from "../node";
 import { ByteReader } from "./byte-reader";
@@ -154,24 +151,6 @@ export class ReplicaLink {
   #send(...words: readonly string[]): void {
     const parts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
     this.stream.write(`*${words.length}\r\n${parts.join("")}`);
-  }
-}
-
-async function openStream({ endpoint, access }: StreamSource, timeoutMs: number): Promise<Duplex> {
-  const bytes = await dialTcp(endpoint, timeoutMs);
-  return access.tls === undefined ? bytes : startSecure(bytes, tlsOptions(access, endpoint.host), timeoutMs);
-}
-
-async function dialTcp(endpoint: Endpoint, timeoutMs: number): Promise<Duplex> {
-  const socket = connectTcp({ ...endpoint, noDelay: true, keepAlive: true });
-  const timer = setTimeout(() => {
-    socket.destroy(new Failure(`no connection within ${timeoutMs / 1000} s`));
-  }, timeoutMs);
-  try {
-    await once(socket, "connect");
-    return socket;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

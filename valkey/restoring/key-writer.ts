@@ -1,7 +1,6 @@
 /**
  * Writes archived keys to the primaries of a running deployment, and compares each written key with the archived key.
  */
-import calculateSlot from "cluster-key-slot";
 import { epochMs } from "../../lib/clock";
 import { Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
@@ -14,27 +13,9 @@ import { hashValue } from "../rdb/comparing/value-hash";
 import { decodeValue } from "../rdb/decode";
 import { decodeDump } from "../rdb/dump";
 import type { Value } from "../rdb/value";
-import { slotsOf } from "./restore-shape";
-import { readLayout } from "../archive/shard-layout";
-
-/** A key to copy. */
-export interface CopiedKey extends NamedKey {
-  /** Type of the value: its number in the RDB format. */
-  readonly type: number;
-  /** Value in the RDB format, as the archive has it. */
-  readonly archived: Buffer;
-  /** Milliseconds that are added to the expiry times of a hash's fields. */
-  readonly shiftMs: number;
-  /** Time at which the copy expires, milliseconds since the epoch. Undefined for a key without a TTL. */
-  readonly expiresAt: number | undefined;
-  /** Payload for RESTORE. */
-  readonly dump: Buffer;
-}
-
-export interface NamedKey {
-  readonly database: number;
-  readonly key: Buffer;
-}
+import type { CopiedKey, NamedKey } from "./key-reader";
+import { keyRefusal } from "./key-refusal";
+import { ownersOf } from "./slot-owners";
 
 export interface Copies {
   /** Number of keys that were copied. */
@@ -125,10 +106,9 @@ export class KeyWriter {
       return undefined;
     } catch (error) {
       const message = messageOf(error);
-      // Other errors are those of a shard that changes its primary or its slots, and of connections, which end when it does.
-      if (!/^(OOM|ERR|WRONGTYPE|NOPERM|NOAUTH|WRONGPASS)\b/.test(message)) return message;
-      const name = `key ${JSON.stringify(key.key.toString())} of database ${key.database}`;
-      throw new Failure(`${this.target.name} refuses ${name}: ${message}`);
+      const refusal = keyRefusal(this.target.name, key, message);
+      if (refusal === undefined) return message;
+      throw refusal;
     }
   }
 
@@ -144,9 +124,8 @@ export class KeyWriter {
     }
   }
 
-  async #connectionFor({ key, database }: NamedKey): Promise<Connection> {
+  async #connectionFor({ slot, database }: CopiedKey): Promise<Connection> {
     this.#owners ??= ownersOf(this.target);
-    const slot = calculateSlot(key);
     const node = (await this.#owners)[slot];
     if (node === undefined) throw new Failure(`no primary has slot ${slot}`);
     const name = `${node.name} ${database}`;
@@ -165,17 +144,6 @@ export class KeyWriter {
       throw error;
     }
   }
-}
-
-/** The primary of each slot. In replication mode, the primary has all slots. */
-async function ownersOf(target: Deployment): Promise<(DeploymentNode | undefined)[]> {
-  const { shards } = await readLayout(target);
-  const owners: (DeploymentNode | undefined)[] = [];
-  for (const shard of shards) {
-    const primary = shard.members.find(({ isPrimary }) => isPrimary)?.node;
-    for (const { from, to } of slotsOf(shard)) for (let slot = from; slot <= to; slot++) owners[slot] = primary;
-  }
-  return owners;
 }
 
 /**

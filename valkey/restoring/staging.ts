@@ -11,6 +11,7 @@ import { APPEND_DIRECTORY, materialize } from "../archive/materialize";
 import type { Deployment } from "../deployment";
 import { connect } from "../connection";
 import type { ServerSettings } from "../settings/settings";
+import { infoNumber, parseInfo } from "../topology/replies";
 import type { SlotRange } from "../topology/slots";
 import type { TtlRule } from "./key-selection";
 import { ttlShift } from "./key-selection";
@@ -41,6 +42,8 @@ export interface StagedShard {
   readonly at: number;
   /** Path of the RDB file. */
   readonly file: string;
+  /** Memory of all keys and values in a server, bytes. */
+  readonly datasetBytes: number;
   /** Milliseconds that are added to each TTL. */
   readonly shiftMs: number;
 }
@@ -60,8 +63,8 @@ export async function stageSets(
   for (const [index, shard] of restore.shards.entries()) {
     options.signal.throwIfAborted();
     options.report(`loading the set of ${shard.name}`, true);
-    const file = await stageSet(servers, restore, index, options.signal);
-    staged.push({ name: shard.name, ranges: slotsOf(shard), at: shard.point.at, file });
+    const data = await stageSet(servers, restore, index, options.signal);
+    staged.push({ name: shard.name, ranges: slotsOf(shard), at: shard.point.at, ...data });
   }
   const now = epochMs();
   return staged.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, now) }));
@@ -70,14 +73,14 @@ export async function stageSets(
 /**
  * Stages the archived data of one shard. The server is a replica without a primary, because a replica does not remove
  * keys whose TTL has passed.
- * @returns path of the RDB file
+ * @returns path of the RDB file, and the memory of the data in the server
  */
 export async function stageSet(
   servers: StagingServers,
   restore: Restore,
   index: number,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Pick<StagedShard, "file" | "datasetBytes">> {
   const shard = restore.shards[index];
   if (shard === undefined) throw new Error(`there is no shard ${index}`);
   const name = `staging-${index}`;
@@ -87,14 +90,14 @@ export async function stageSet(
   const settings = { ...loadingSettings(neededDatabases(restore), false), replicaof: "127.0.0.1 1" };
   const staging = await servers.start(name, settings, signal);
   await awaitLoaded(staging, signal);
-  await save(staging, signal);
+  const datasetBytes = await save(staging, signal);
   await servers.stop(name);
   rmSync(join(directory, APPEND_DIRECTORY), { recursive: true });
-  return join(directory, "dump.rdb");
+  return { file: join(directory, "dump.rdb"), datasetBytes };
 }
 
-/** Makes the only server of a deployment write its RDB file. */
-async function save({ name, nodes: [node], access }: Deployment, signal: AbortSignal): Promise<void> {
+/** Makes the only server of a deployment write its RDB file. @returns memory of the server's data, bytes */
+async function save({ name, nodes: [node], access }: Deployment, signal: AbortSignal): Promise<number> {
   if (node === undefined) throw new Error(`${name} lacks its server`);
   const connection = await connect(node.name, node.endpoint, access, SAVE_MS);
   const onAbort = (): void => {
@@ -103,6 +106,7 @@ async function save({ name, nodes: [node], access }: Deployment, signal: AbortSi
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     await connection.save();
+    return infoNumber(parseInfo(await connection.info("memory")), "used_memory_dataset") ?? 0;
   } catch (error) {
     signal.throwIfAborted();
     throw error;

@@ -118,7 +118,7 @@ it("counts expired keys, and names a copy that is not what the archive has", asy
   // The archive's value differs from the payload that is written, as if the copy were wrong.
   const value = Buffer.from([1, 120]);
   const writer = new KeyWriter(shop, true, never);
-  const key = { database: 0, key: Buffer.from("wrong"), type: 0, shiftMs: 0, expiresAt: undefined };
+  const key = { database: 0, key: Buffer.from("wrong"), slot: 0, type: 0, shiftMs: 0, expiresAt: undefined };
   await writer.write([
     { ...key, archived: value, dump: encodeDump(0, Buffer.from([1, 121])) },
     { ...key, key: Buffer.from("right"), archived: value, dump: encodeDump(0, value) },

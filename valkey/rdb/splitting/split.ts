@@ -3,6 +3,7 @@ import { Failure } from "../../../lib/errors";
 import type { SlotRange } from "../../topology/slots";
 import { SLOT_COUNT, formatRanges } from "../../topology/slots";
 import { CopiedRun } from "./copied-run";
+import { FunctionLibraries } from "./function-libraries";
 import type { RdbHeader } from "../rdb-format";
 import { formatHeader } from "../rdb-format";
 import type { RdbKey } from "../rdb-key";
@@ -72,8 +73,7 @@ class Splitter {
   readonly #keysOf: number[];
   readonly #databases = new Set<number>();
   readonly #run = new CopiedRun();
-  /** Code of each library of functions, and the shard that has the library, by name of the library. */
-  readonly #libraries = new Map<string, { readonly code: Buffer; readonly shard: string }>();
+  readonly #libraries = new FunctionLibraries();
   #writers: RdbWriter[] = [];
   #header: RdbHeader | undefined;
 
@@ -157,15 +157,7 @@ class Splitter {
   }
 
   #addLibrary(shard: string, code: Buffer): void {
-    const name = /^#![^\n]*\bname=(\S+)/.exec(code.toString("latin1"))?.[1] ?? code.toString("latin1");
-    const known = this.#libraries.get(name);
-    if (known?.code.equals(code) === true) return;
-    if (known !== undefined)
-      throw new Failure(
-        `${known.shard} and ${shard} have different libraries of functions with the name ${JSON.stringify(name)}, so ` +
-          "their data do not fit into one deployment of a different shape; restore the archived shape",
-      );
-    this.#libraries.set(name, { code: Buffer.from(code), shard });
+    if (!this.#libraries.add(shard, code)) return;
     this.#run.end();
     for (const writer of this.#writers) writer.functionLibrary(code);
   }

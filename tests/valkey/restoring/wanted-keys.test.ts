@@ -1,7 +1,7 @@
 /** Files whose keys are copied into a running deployment. */
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import { wantedDatabases } from "../../../valkey/restoring/replay-keys";
+import { scanWanted } from "../../../valkey/restoring/wanted-keys";
 import { OPCODE, TYPE } from "../../../valkey/rdb/rdb-format";
 import { bytes, entry, length, rdbFile, text } from "../../support/valkey/rdb-bytes";
 
@@ -9,14 +9,14 @@ const string = (key: string): Buffer => entry(TYPE.string, key, text("1"));
 const select = (database: number): Buffer => Buffer.concat([bytes(OPCODE.selectDatabase), length(database)]);
 /** Keys "a" and "b" have the slots 15495 and 3300. */
 const LOW = [{ from: 0, to: 8191 }];
-const found = (records: readonly Buffer[], unwanted = ""): Promise<number[]> => {
+const found = async (records: readonly Buffer[], unwanted = ""): Promise<readonly number[]> => {
   const source = {
     name: "shard-0",
     ranges: LOW,
     shiftMs: 0,
     open: () => Readable.from([rdbFile("VALKEY080", ...records)]),
   };
-  return wantedDatabases({ sources: [source], isWanted: ({ key }) => key.toString() !== unwanted });
+  return (await scanWanted([source], ({ key }) => key.toString() !== unwanted)).databases;
 };
 
 it("names the databases of wanted keys", async () => {

@@ -1,0 +1,33 @@
+/** A connection to a server as a stream of bytes, over TCP or TLS. */
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import type { Duplex } from "node:stream";
+import { Failure } from "../lib/errors";
+import { tlsOptions } from "./connection";
+import { startSecure } from "./connector";
+import type { Endpoint, NodeAccess } from "./node";
+
+/**
+ * Connects to a server, without authentication.
+ * @throws Failure if the server does not answer in time; errors of the socket and of TLS
+ */
+export async function openStream(
+  { endpoint, access }: { readonly endpoint: Endpoint; readonly access: NodeAccess },
+  timeoutMs: number,
+): Promise<Duplex> {
+  const bytes = await dialTcp(endpoint, timeoutMs);
+  return access.tls === undefined ? bytes : startSecure(bytes, tlsOptions(access, endpoint.host), timeoutMs);
+}
+
+async function dialTcp(endpoint: Endpoint, timeoutMs: number): Promise<Duplex> {
+  const socket = connectTcp({ ...endpoint, noDelay: true, keepAlive: true });
+  const timer = setTimeout(() => {
+    socket.destroy(new Failure(`no connection within ${timeoutMs / 1000} s`));
+  }, timeoutMs);
+  try {
+    await once(socket, "connect");
+    return socket;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * Fills a new deployment of any shape with archived data: staging servers load the data, every key is written to the
+ * deployment's primaries, and then all servers are compared with the archive.
+ */
+import { epochMs } from "../../lib/clock";
+import { BadInput, Failure } from "../../lib/errors";
+import { awaitCondition } from "../../lib/polling";
+import { counted } from "../../lib/units";
+import type { Restore } from "../archive/catalog";
+import { readLayout } from "../archive/shard-layout";
+import type { Deployment } from "../deployment";
+import { FunctionLibraries } from "../rdb/splitting/function-libraries";
+import type { RdbKey } from "../rdb/rdb-key";
+import { readFileInPieces, walkRdb } from "../rdb/walk";
+import { infoNumber, parseInfo } from "../topology/replies";
+import { BulkWriter } from "./bulk-writer";
+import type { ServerComparison } from "./compare-servers";
+import { compareServers } from "./compare-servers";
+import { differencesOf } from "./differences";
+import { dataProblems, filledProblem, formatProgress, readServers, versionProblems } from "./fill-problems";
+import type { ReplaySource } from "./key-reader";
+import { KeyReader } from "./key-reader";
+import type { KeySelection, TtlRule } from "./key-selection";
+import { ttlShift } from "./key-selection";
+import type { RestoreOptions } from "./loading";
+import type { StagingServers } from "./staging";
+import { stageSets } from "./staging";
+import type { WantedKeys } from "./wanted-keys";
+import { scanWanted } from "./wanted-keys";
+
+/** Data with which a deployment is filled. */
+export interface FillOrder {
+  readonly restored: Restore;
+  readonly keys: KeySelection;
+  readonly ttl: TtlRule;
+  /**
+   * Time that an earlier call with the same order gave to `onBegin`, milliseconds since the epoch. This call continues
+   * the earlier call: keys that exist are kept, and TTLs count from the same time. Undefined for the first call.
+   */
+  readonly continues: number | undefined;
+  /** Called before the first key is written, with the time for `continues` of a later call. */
+  readonly onBegin: (time: number) => void | Promise<void>;
+}
+
+export interface Filled {
+  /** Restored time of each archived shard, milliseconds since the epoch. */
+  readonly shards: readonly { readonly name: string; readonly at: number }[];
+  /** Number of keys that the deployment has, and that were compared. */
+  readonly keys: number;
+  /** Number of archived keys whose TTL has passed. */
+  readonly expired: number;
+  /** The comparison of each server with the archive. All are equal. */
+  readonly comparisons: readonly ServerComparison[];
+}
+
+export interface FillPlaces {
+  /** Servers that load the archived data. */
+  readonly staging: StagingServers;
+  /** Directory for the data that servers send for the comparison. */
+  readonly directory: string;
+}
+
+/** Longest time for replicas to receive what was written, milliseconds. */
+const REPLICATION_MS = 3_600_000;
+/** Highest number of times that all keys are written, if primaries change meanwhile. */
+const PASSES = 5;
+/** Number of differences that the message of a failure lists. */
+const NAMED = 10;
+
+/**
+ * Fills a formed deployment. Keys that exist are never changed. If a call stops in the middle, call this function
+ * again, with `continues`.
+ * @throws BadInput if the deployment has data, or if the data do not fit into it; then nothing was written
+ * @throws Failure if a server refuses a key or is away for a minute, and if a server differs from the archive at the end;
+ *   the signal's reason
+ */
+export async function fillDeployment(
+  target: Deployment,
+  order: FillOrder,
+  places: FillPlaces,
+  options: RestoreOptions,
+): Promise<Filled> {
+  const { restored, keys, ttl, continues } = order;
+  const { signal, report } = options;
+  const { unsettled } = await readLayout(target);
+  if (unsettled !== undefined) throw new Failure(`${target.name} cannot be filled at this moment: ${unsettled}`);
+  const servers = await readServers(target);
+  const filled = continues === undefined ? filledProblem(target.name, servers) : undefined;
+  refuse([...(filled === undefined ? [] : [filled]), ...versionProblems(target.name, servers, restored)]);
+  const loaded = await stageSets(places.staging, restored, ttl, options);
+  const time = continues ?? epochMs();
+  const staged = loaded.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, time) }));
+  const sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
+  const isWanted = ({ key }: RdbKey): boolean => keys.has(key);
+  report("reading the keys", true);
+  const wanted = await scanWanted(sources, isWanted);
+  refuse(await dataProblems(target, servers, staged, wanted, keys));
+  signal.throwIfAborted();
+  await order.onBegin(time);
+  for (let pass = 1; pass <= PASSES; pass++) {
+    const isDisturbed = await writeKeys(target, sources, { isWanted, count: wanted.count }, options);
+    // A primary that was replaced meanwhile may have lost keys that it had acknowledged. The next pass finds them.
+    if (!isDisturbed) break;
+  }
+  await loadLibraries(target, wanted);
+  report("waiting until the replicas have all keys", true);
+  await awaitReplicas(target, signal);
+  const data = { staged, keys, isUnchanged: false, directory: places.directory };
+  const comparisons = await compareServers(target, data, options);
+  refuseDifferences(target.name, comparisons);
+  const first = [...new Map(comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison])).values()];
+  return {
+    shards: staged.map(({ name, at }) => ({ name, at })),
+    keys: first.reduce((sum, comparison) => sum + comparison.keys[0], 0),
+    expired: first.reduce((sum, comparison) => sum + comparison.expired, 0),
+    comparisons,
+  };
+}
+
+function refuse(problems: readonly string[]): void {
+  if (problems.length > 0) throw new BadInput("restoreFrom", problems);
+}
+
+/**
+ * Writes the wanted keys of all files, which are read in parallel. Each file has other slots, so this keeps several
+ * primaries busy.
+ * @returns whether a connection was lost or a server did not accept a key at once
+ */
+async function writeKeys(
+  target: Deployment,
+  sources: readonly ReplaySource[],
+  { isWanted, count }: { readonly isWanted: (key: RdbKey) => boolean; readonly count: number },
+  { signal, report }: RestoreOptions,
+): Promise<boolean> {
+  const writer = new BulkWriter(target, signal);
+  try {
+    const results = await Promise.allSettled(
+      sources.map(async ({ open, shiftMs }) => {
+        const reader = new KeyReader(isWanted, shiftMs);
+        await walkRdb(open(), reader, async () => {
+          await writer.write(reader.take());
+          report(`writing keys: ${formatProgress(writer.written + writer.kept + writer.expired, count)}`, true);
+        });
+      }),
+    );
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+    await writer.finish();
+    return writer.isDisturbed;
+  } finally {
+    writer.close();
+  }
+}
+
+/** Loads the libraries of functions into every primary. Replicas receive them from their primaries. */
+async function loadLibraries(target: Deployment, wanted: WantedKeys): Promise<void> {
+  const libraries = new FunctionLibraries();
+  for (const { shard, code } of wanted.libraries) libraries.add(shard, code);
+  if (libraries.codes.length === 0) return;
+  for (const { members } of (await readLayout(target)).shards) {
+    const primary = members.find(({ isPrimary }) => isPrimary)?.node;
+    if (primary === undefined) throw new Failure(`${target.name}: a shard has no primary that answers`);
+    const connection = await target.connect(primary);
+    try {
+      for (const code of libraries.codes) await connection.call("FUNCTION", ["LOAD", "REPLACE", code]);
+    } finally {
+      connection.disconnect();
+    }
+  }
+}
+
+/** Waits until each replica has everything that its primary has now. */
+async function awaitReplicas(target: Deployment, signal: AbortSignal): Promise<void> {
+  const shards = (await readLayout(target)).shards;
+  for (const { members } of shards) {
+    const primary = members.find(({ isPrimary }) => isPrimary)?.node;
+    if (primary === undefined) continue;
+    const offset = (await replicationInfo(target, primary)).offset ?? 0;
+    for (const { node } of members) {
+      const check = async (): Promise<boolean> => {
+        const { offset: received = -1, isLinked } = await replicationInfo(target, node);
+        return received >= offset && (node === primary || isLinked);
+      };
+      await awaitCondition(`${node.name} has all keys of ${primary.name}`, check, {
+        timeoutMs: REPLICATION_MS,
+        intervalMs: 200,
+        signal,
+      });
+    }
+  }
+}
+
+async function replicationInfo(
+  target: Deployment,
+  node: Deployment["nodes"][number],
+): Promise<{ readonly offset: number | undefined; readonly isLinked: boolean }> {
+  const connection = await target.connect(node);
+  try {
+    const info = parseInfo(await connection.info("replication"));
+    const offset = infoNumber(info, "slave_repl_offset") ?? infoNumber(info, "master_repl_offset");
+    return { offset, isLinked: info.get("master_link_status") === "up" };
+  } finally {
+    connection.disconnect();
+  }
+}
+
+/** @throws Failure with the first differences */
+function refuseDifferences(name: string, comparisons: readonly ServerComparison[]): void {
+  const unequal = comparisons.filter(({ comparison }) => !comparison.isEqual);
+  if (unequal.length === 0) return;
+  const lines = unequal.flatMap(differencesOf);
+  const rest = lines.length - NAMED;
+  throw new Failure(
+    [
+      `FAIL — ${name} does not have the data of the archive: ${unequal.map(({ server }) => server).join(", ")}`,
+      ...lines.slice(0, NAMED),
+      ...(rest > 0 ? [`  and ${counted(rest, "more difference")}`] : []),
+    ].join("\n"),
+  );
+}
