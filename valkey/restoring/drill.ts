@@ -68,10 +68,10 @@ async function drillShard(
   const copies = join(directory, "sets");
   const local = await copySets({ ...restore, shards: [shard] }, copies, options);
   report(`loading the set of ${shard.name}`);
-  const file = await stageSet(staging, local, 0, signal);
+  const data = await stageSet(staging, local, 0, signal);
   await rm(copies, { recursive: true });
   const shiftMs = ttlShift("remaining", shard.point.at, epochMs());
-  const staged: StagedShard = { name: shard.name, ranges: slotsOf(shard), at: shard.point.at, file, shiftMs };
+  const staged: StagedShard = { name: shard.name, ranges: slotsOf(shard), at: shard.point.at, ...data, shiftMs };
   report(`restoring ${shard.name}`);
   const server = await startRestored(staging, staged, neededDatabases(restore), signal);
   const found = join(directory, "found.rdb");

@@ -11,7 +11,7 @@ import { KeySelection } from "../../../valkey/restoring/key-selection";
 import type { RestoreOptions } from "../../../valkey/restoring/loading";
 import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { eventually, never, olderPrograms, Sandbox, withNode } from "../../support/valkey/real";
+import { never, Sandbox, withNode } from "../../support/valkey/real";
 
 const OPTIONS = { signal: never, report: () => undefined };
 const SETTINGS = { "repl-diskless-sync-delay": 0 };
