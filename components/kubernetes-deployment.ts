@@ -4,6 +4,7 @@ import type { TopologyRecord } from "../valkey/verification/topology-record";
 import { compact } from "../lib/compact";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { connectionUrl } from "../valkey/connection-url";
+import type { FillResult } from "../valkey/restoring/fill-result";
 import type { Survival } from "../valkey/planning/survival";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
@@ -40,6 +41,8 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
    * in replication mode, which has no formation step.
    */
   readonly formationMs: pulumi.Output<number | null>;
+  /** Result of the restore from `restoreFrom`: its times and numbers of keys; undefined without `restoreFrom`. */
+  readonly restored: pulumi.Output<FillResult | undefined>;
   /** For each kind of failure: the data that can be lost, and the time during which clients cannot write. */
   readonly survives: pulumi.Output<readonly Survival[]>;
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
@@ -67,13 +70,16 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const outside = steps.announce(running);
     const retirement = steps.retirePasswords(running);
     this.formationMs = steps.form(running, scaleIn, compact([running.rollout, memory, outside]));
-    const check = steps.verify(running, this.formationMs, [running.rollout, memory, retirement]);
+    const filled = steps.fill(running, this.formationMs, [running.rollout, memory]);
+    const check = steps.verify(running, this.formationMs, compact([running.rollout, memory, retirement, filled]));
     steps.control(running, check);
     steps.archive(check);
 
     this.password = steps.password;
     this.survives = pulumi.output(survives);
-    this.endpoint = servers.endpoint;
+    this.restored = filled?.restored ?? pulumi.output(undefined);
+    // Clients must not find a deployment that is not filled yet.
+    this.endpoint = pulumi.all([servers.endpoint, this.restored]).apply(([endpoint]) => endpoint);
     this.reference = running.inputs.target;
     this.topology = check.topology;
     this.verifiedAt = check.verifiedAt;

@@ -23,6 +23,7 @@ const HANDLERS = {
   Rollout: () => import("./handlers/rollout.js"),
   ExternalAddresses: () => import("./handlers/external-addresses.js"),
   Formation: () => import("./handlers/formation.js"),
+  Restore: () => import("./handlers/restore.js"),
   DeploymentVerification: () => import("./handlers/checks/deployment-verification.js"),
   Measurement: () => import("./handlers/measurement.js"),
   VolumeDeletionWait: () => import("./handlers/volume-deletion-wait.js"),

@@ -13,6 +13,7 @@ import type { MaxmemoryInputs } from "./handlers/maxmemory";
 import type { MeasurementInputs, MeasurementOutputs } from "./handlers/measurement";
 import type { PasswordInputs, PasswordOutputs } from "./handlers/password-generation";
 import type { PasswordRetirementInputs } from "./handlers/password-retirement";
+import type { RestoreInputs, RestoreOutputs } from "./handlers/restore";
 import type { RolloutInputs, RolloutOutputs } from "./handlers/rollout";
 import type { ScaleInInputs, ScaleInOutputs } from "./handlers/scale-in";
 import type { SettingsInputs, SettingsOutputs } from "./handlers/settings";
@@ -156,6 +157,12 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
   milliseconds: undefined,
   drift: undefined,
 });
+
+/**
+ * Restore of archived data into a new deployment on Kubernetes. The resource is complete when every key of every server
+ * equals the archive. A deployment that has data is refused. A later change of the inputs restores nothing.
+ */
+export const Restore = resource<RestoreInputs, RestoreOutputs>("Restore", { restored: undefined });
 
 /**
  * Revocation of former passwords. In a new deployment this resource does nothing. Pulumi updates it after the servers'

@@ -7,6 +7,7 @@ import { messageOf } from "../lib/errors";
 import { logLine, runProgram } from "../lib/pod/run-program";
 import { openBucket } from "../archiver/place";
 import { runDrill } from "./drill-task";
+import { runFill } from "./fill-task";
 import type { RestorerSettings } from "./pod-settings";
 import { readRestorerSettings } from "./pod-settings";
 import { StagingContainer } from "./staging-container";
@@ -33,7 +34,10 @@ async function restore(settings: RestorerSettings, signal: AbortSignal): Promise
   const place = await openBucket(settings, signal);
   const staging = await StagingContainer.open(directory, signal);
   try {
-    return await runDrill(place, staging, directory, { signal, report });
+    const options = { signal, report };
+    return await (task.kind === "fill"
+      ? runFill(task, place, { staging, directory }, options)
+      : runDrill(place, staging, directory, options));
   } catch (error) {
     const why = await staging.endedBecause();
     throw why === undefined ? error : new Error(`${why} (${messageOf(error)})`, { cause: error });

@@ -4,9 +4,6 @@ import { bucketSchema } from "../archiver/pod-settings";
 import { checkSettingsText } from "../lib/pod/settings-text";
 import { TTL_RULES } from "../valkey/restoring/key-selection";
 
-/** Environment variable with the value `yes` if an earlier pod may have written a part of the data. */
-export const CONTINUES_VARIABLE = "CONTINUES";
-
 /** Fills an empty deployment with archived data. */
 const fillSchema = z.strictObject({
   kind: z.literal("fill"),
@@ -49,22 +46,4 @@ export function readRestorerSettings(text: string, expected: string | undefined)
   checkSettingsText(text, expected, "the settings of the restore's pod");
   // The checksum says that this package wrote the text.
   return schema.parse(JSON.parse(text));
-}
-
-const resultSchema = z.strictObject({
-  /** First and last time as of which a shard was restored, milliseconds since the epoch. */
-  from: z.number(),
-  to: z.number(),
-  shards: z.int(),
-  keys: z.int(),
-  /** Number of keys whose TTL passed before they were written. */
-  expired: z.int(),
-});
-
-/** Result of filling a deployment. The pod writes it as JSON to its termination message. */
-export type FillResult = z.infer<typeof resultSchema>;
-
-/** Parses the termination message of a pod. @throws Error for any other text */
-export function parseFillResult(text: string): FillResult {
-  return resultSchema.parse(JSON.parse(text));
 }

@@ -9,6 +9,7 @@ import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
 import { chooseRestore, readCatalog, readRestore } from "../../valkey/archive/catalog";
 import type { TtlRule } from "../../valkey/restoring/key-selection";
+import { parseInstant } from "../../valkey/restoring/instant";
 import { KeySelection, TTL_RULES } from "../../valkey/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../valkey/restoring/chosen-sets";
 import type { RestoreShape } from "../../valkey/restoring/restore-shape";
@@ -27,8 +28,6 @@ import { connectCommand, printFailures } from "./run-output";
 const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
 export const DEFAULT_TTL: TtlRule = "absolute";
-/** Pattern of the time in `--at`: ISO 8601 with a time zone. */
-const INSTANT = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const MOST_REPLICAS = 5;
 /** Highest number of servers that one restore starts. */
 const MOST_SERVERS = 1000;
@@ -163,15 +162,4 @@ function tooManyServers({ shards }: RestoreShape, replicas: number): string[] {
   return [
     `--shards ${shards.length} with --replicas ${replicas} needs ${servers} servers; at most ${MOST_SERVERS} are allowed`,
   ];
-}
-
-/**
- * Parses a time into milliseconds since the epoch. Undefined for other texts, and for a day that does not exist. Pure.
- */
-export function parseInstant(text: string): number | undefined {
-  const day = INSTANT.exec(text)?.[1];
-  const [time, midnight] = [Date.parse(text), Date.parse(`${day}T00:00:00Z`)];
-  // 30 February would be 2 March.
-  if (day === undefined || Number.isNaN(time) || Number.isNaN(midnight)) return undefined;
-  return new Date(midnight).toISOString().startsWith(day) ? time : undefined;
 }

@@ -8,6 +8,7 @@ import type { types } from "@pulumi/kubernetes";
 import type { OnLostMajority } from "../../controller/pod-settings";
 import type { Engine } from "../../valkey/settings/engines";
 import type { BackupArgs } from "./backup-arguments";
+import type { RestoreFromArgs } from "./restore-arguments";
 import type { ServerSettings } from "../../valkey/settings/settings";
 
 export interface ServerArgs {
@@ -64,6 +65,8 @@ export interface ServerArgs {
   readonly controller?: ControllerArgs | undefined;
   /** Backup to an S3 bucket. @default none */
   readonly backup?: BackupArgs | undefined;
+  /** Archive whose data a new deployment gets. @default none: a new deployment is empty */
+  readonly restoreFrom?: RestoreFromArgs | undefined;
   /** TLS for all connections, with a certificate from a Secret or from cert-manager. @default plain TCP */
   readonly tls?: Tls | undefined;
   /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */

@@ -40,6 +40,8 @@ export interface ObjectNames {
   readonly controller: string;
   /** Deployment, service account and other objects of the pod that writes the backup. */
   readonly archive: string;
+  /** Job, service account and other objects of the pod that fills a new deployment from an archive. */
+  readonly restore: string;
   readonly networkPolicy: string;
 }
 
@@ -80,6 +82,7 @@ export function objectNames(deployment: string): ObjectNames {
     disruptionBudget: deployment,
     controller: `${deployment}-controller`,
     archive: `${deployment}-archive`,
+    restore: `${deployment}-restore`,
     networkPolicy: deployment,
   };
 }
@@ -131,6 +134,11 @@ export function controllerLabels(deployment: string): Record<string, string> {
 /** Labels of the pod that writes a deployment's backup. */
 export function archiveLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-archive", "app.kubernetes.io/instance": deployment };
+}
+
+/** Labels of the pod that fills a new deployment from an archive. */
+export function restoreLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-restore", "app.kubernetes.io/instance": deployment };
 }
 
 export function objectLabels(deployment: string): Record<string, string> {

@@ -9,7 +9,7 @@ import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import { archiveLabels, controllerLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
+import { archiveLabels, controllerLabels, restoreLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
@@ -55,7 +55,14 @@ export function createNetworkPolicy(
         policyTypes: ["Ingress", "Egress"],
         ingress: compact([
           {
-            from: unique([...own, ...watchers, ...controller, ...archivePeers(context), ...clients]),
+            from: unique([
+              ...own,
+              ...watchers,
+              ...controller,
+              ...archivePeers(context),
+              ...restorePeers(context),
+              ...clients,
+            ]),
             ports: [tcp(CLIENT_PORT)],
           },
           ...outside(context, CLIENT_PORT),
@@ -190,6 +197,37 @@ export function createArchivePolicy(
 /** The archive's pod, if the deployment has a backup. The pod connects to the servers as a replica does. */
 function archivePeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.backup === undefined ? [] : [{ podSelector: { matchLabels: archiveLabels(deployment) } }];
+}
+
+/**
+ * Creates the network policy of the pod that fills a new deployment. It accepts no connections, and may connect to
+ * servers.
+ * @param bucket rules for its connections to the bucket
+ */
+export function createRestorePolicy(
+  context: DeploymentContext,
+  bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[],
+): void {
+  const { deployment, names, args, options } = context;
+  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
+  new k8s.networking.v1.NetworkPolicy(
+    names.restore,
+    {
+      metadata: objectMetadata(context, names.restore),
+      spec: {
+        podSelector: { matchLabels: restoreLabels(deployment) },
+        policyTypes: ["Ingress", "Egress"],
+        ingress: [],
+        egress: [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }, ...bucket, DNS],
+      },
+    },
+    options,
+  );
+}
+
+/** The pod that fills a new deployment, if the deployment has `restoreFrom`. */
+function restorePeers({ deployment, args }: DeploymentContext): Peer[] {
+  return args.restoreFrom === undefined ? [] : [{ podSelector: { matchLabels: restoreLabels(deployment) } }];
 }
 
 /**

@@ -35,6 +35,7 @@ export interface DeploymentArgs
       | "external"
       | "metrics"
       | "backup"
+      | "restoreFrom"
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
@@ -123,7 +124,7 @@ export const DEFAULT_RESOURCES: Resources = {
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
-  const { external, metrics, backup, tls, clusterDomain } = args;
+  const { external, metrics, backup, restoreFrom, tls, clusterDomain } = args;
   return {
     namespace,
     image,
@@ -141,6 +142,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
     metrics,
     controller: controllerOf(args),
     backup,
+    restoreFrom,
     tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,
   };

@@ -12,6 +12,7 @@ import {
   ImageCheck,
   Maxmemory,
   PasswordRetirement,
+  Restore,
   Rollout,
   ScaleIn,
   Settings,
@@ -38,6 +39,8 @@ import { checkExternal, externalServices } from "../servers/external-services";
 import { checkBackup, createArchive } from "../archive/archive";
 import type { ControlledKind } from "../controller/controller-problems";
 import { checkController, createController } from "../controller/controller";
+import { checkRestoreFrom, createRestorePod } from "../restoring/restore";
+import { RESTORE_SECONDS } from "../restoring/restore-problems";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
@@ -73,6 +76,7 @@ export function checkArguments({ name, kind, args: given, parent }: Request): Re
   const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });
   checkController(name, controllerOf(given), controlledKind(kind, { ...given, settings }));
   checkBackup(name, given.backup);
+  checkRestoreFrom(name, given.restoreFrom, given.backup);
   for (const each of derived) void pulumi.log.info(each, parent);
   return { name, kind, args: { ...given, settings }, parent };
 }
@@ -243,6 +247,28 @@ export class DeploymentSteps {
     const { name, kind } = this.request;
     if (kind.mode !== "cluster") return pulumi.output(null);
     return new Formation(name, { ...inputs, emptiedAt }, this.#after(after)).milliseconds;
+  }
+
+  /**
+   * Fills a new deployment from an archive, if the arguments have `restoreFrom`. Waits for the formation.
+   * @returns the result of the restore; undefined without `restoreFrom`
+   */
+  fill(
+    { inputs }: RunningSteps,
+    formationMs: pulumi.Output<number | null>,
+    after: pulumi.Resource[],
+  ): InstanceType<typeof Restore> | undefined {
+    const { name, kind, parent } = this.request;
+    const { restoreFrom } = this.servers;
+    if (restoreFrom === undefined) return undefined;
+    const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
+    const { spec, labels, source, dependsOn } = createRestorePod(context, kind.mode, restoreFrom);
+    const { timeoutSeconds: restoreSeconds = RESTORE_SECONDS.default } = restoreFrom;
+    return new Restore(
+      name,
+      { ...inputs, source, pod: pulumi.output(spec), labels, restoreSeconds, formationMs },
+      this.#after([...after, ...dependsOn]),
+    );
   }
 
   verify(

@@ -1,7 +1,7 @@
 /** Runs a pod until it ends, and removes it. */
 import type { V1Job, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
-import { pause } from "../../../lib/polling";
+import { awaitCondition, pause } from "../../../lib/polling";
 import type { WaitOptions } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
@@ -59,6 +59,36 @@ export async function runPodToCompletion(
         );
       });
   }
+}
+
+/**
+ * Deletes the Jobs with the labels that an earlier program has left, and waits until their pods are gone.
+ * @throws Failure if a pod is not gone in time; the signal's reason
+ */
+export async function removeFormerRuns(
+  kubernetes: KubernetesClient,
+  { namespace, labels }: Pick<PodRun, "namespace" | "labels">,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<void> {
+  const labelSelector = formatLabelSelector(labels);
+  const { items } = await kubernetes.call(
+    `listing Jobs of namespace ${namespace}`,
+    kubernetes.batch.listNamespacedJob({ namespace, labelSelector }),
+  );
+  for (const job of items)
+    await kubernetes.find(
+      `deleting Job ${resourceName(job)} of namespace ${namespace}`,
+      kubernetes.batch.deleteNamespacedJob({ namespace, name: resourceName(job), propagationPolicy: "Background" }),
+    );
+  const areGone = async (): Promise<boolean> =>
+    (await listAllPods(kubernetes, namespace, labelSelector)).every(
+      ({ status }) => status?.phase === "Succeeded" || status?.phase === "Failed",
+    );
+  await awaitCondition(`the pods of an earlier run in namespace ${namespace} end`, areGone, {
+    timeoutMs,
+    intervalMs: POLL_MS,
+    signal,
+  });
 }
 
 function jobOf({ name, labels, spec }: PodRun, timeoutMs: number): Plain<V1Job> {

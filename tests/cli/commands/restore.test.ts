@@ -1,6 +1,6 @@
 /** The lines that `restore` prints: PASS, or each difference. */
 import { expect, it } from "vitest";
-import { parseInstant } from "../../../cli/commands/restore";
+import { parseInstant } from "../../../valkey/restoring/instant";
 import type { ReportedOrder } from "../../../cli/restoring/restore-report";
 import { formatComparisons } from "../../../cli/restoring/restore-report";
 import type { Restore } from "../../../valkey/archive/catalog";

@@ -4,14 +4,20 @@ import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import type { Restore } from "../../../valkey/archive/catalog";
 import { chooseRestore, readCatalog, readRestore } from "../../../valkey/archive/catalog";
 import { claimArchive } from "../../../valkey/archive/periods";
+import type { Place } from "../../../valkey/archive/store";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
 import { eventually } from "./real";
 
 /** Archives into a folder until each shard has an instant that is later than this call. @returns what is restored */
-export async function archiveOnce(deployment: Deployment, folder: string): Promise<Restore> {
-  const store = new DirectoryStore(folder);
+export function archiveOnce(deployment: Deployment, folder: string): Promise<Restore> {
+  return archiveInto(new DirectoryStore(folder), deployment, join(folder, ".spool"));
+}
+
+/** Archives until each shard has an instant that is later than this call. @returns what is restored */
+export async function archiveInto(store: Place, deployment: Deployment, spoolDirectory: string): Promise<Restore> {
+  const { label: folder } = store;
   const { name, mode, nodes } = deployment;
   await claimArchive(
     store,
@@ -19,7 +25,6 @@ export async function archiveOnce(deployment: Deployment, folder: string): Promi
     folder,
   );
   const stop = new AbortController();
-  const spoolDirectory = join(folder, ".spool");
   const began = Date.now();
   const archiving = archiveDeployment({
     store,

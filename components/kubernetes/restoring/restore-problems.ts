@@ -1,0 +1,68 @@
+/** Problems of the arguments of `restoreFrom`, and the bucket that it means. Pure. */
+import { compact } from "../../../lib/compact";
+import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
+import { parseInstant } from "../../../valkey/restoring/instant";
+import { TTL_RULES } from "../../../valkey/restoring/key-selection";
+import type { ArgumentProblem } from "../archive/bucket-problems";
+import { bucketProblems } from "../archive/bucket-problems";
+import type { BackupArgs, BucketArgs } from "../backup-arguments";
+import type { RestoreFromArgs } from "../restore-arguments";
+
+/** Time limit of a restore, seconds. */
+export const RESTORE_SECONDS = { min: 60, max: 604_800, default: 86_400 } as const;
+/** Smallest allowed memory and disk space, bytes. */
+const SMALLEST = 64 * 1024 ** 2;
+
+/**
+ * The bucket of `restoreFrom`. Without a bucket of its own, it is the bucket of the deployment's backup, with the same
+ * server, region and credentials.
+ * @returns undefined if there is no bucket
+ */
+export function restoredBucket(
+  { bucket, prefix, endpoint, region, credentials, role }: RestoreFromArgs,
+  backup: BackupArgs | undefined,
+): BucketArgs | undefined {
+  if (bucket !== undefined) return { bucket, prefix, endpoint, region, credentials, role };
+  if (backup === undefined) return undefined;
+  const own = credentials === undefined && role === undefined ? backup : { credentials, role };
+  return {
+    bucket: backup.bucket,
+    prefix: prefix ?? backup.prefix,
+    endpoint: endpoint ?? backup.endpoint,
+    region: region ?? backup.region,
+    credentials: own.credentials,
+    role: own.role,
+  };
+}
+
+/** Problems of the arguments of `restoreFrom`, each with the name of the argument. */
+export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | undefined): ArgumentProblem[] {
+  const { at, keys = [], ttl, memory, scratchSize, timeoutSeconds: seconds } = args;
+  const bucket = restoredBucket(args, backup);
+  const { min, max } = RESTORE_SECONDS;
+  const time = "a time with a time zone, such as 2026-11-24T08:00:00Z";
+  return compact([
+    ...(bucket === undefined
+      ? [{ field: "bucket", reason: "it is missing, and the deployment has no backup" }]
+      : bucketProblems(bucket)),
+    at === undefined || parseInstant(at) !== undefined
+      ? undefined
+      : { field: "at", reason: `it is ${JSON.stringify(at)}; expected ${time}` },
+    keys.includes("")
+      ? { field: "keys", reason: 'it has an empty pattern; expected patterns such as "app:*"' }
+      : undefined,
+    ttl === undefined || TTL_RULES.includes(ttl)
+      ? undefined
+      : { field: "ttl", reason: `it is ${JSON.stringify(ttl)}; expected ${TTL_RULES.join(" or ")}` },
+    sizeProblem("memory", memory),
+    sizeProblem("scratchSize", scratchSize),
+    seconds === undefined || (Number.isInteger(seconds) && min <= seconds && seconds <= max)
+      ? undefined
+      : { field: "timeoutSeconds", reason: `it is ${seconds}; expected a whole number from ${min} to ${max} seconds` },
+  ]);
+}
+
+function sizeProblem(field: string, size: string | undefined): ArgumentProblem | undefined {
+  if (size === undefined || parseQuantity(size) >= SMALLEST) return undefined;
+  return { field, reason: `it is ${JSON.stringify(size)}; expected a quantity of at least 64Mi, such as 4Gi` };
+}

@@ -1,0 +1,105 @@
+/** The restore with which a new deployment begins: the objects of the pod `NAME-restore`, and the pod's specification. */
+import * as pulumi from "@pulumi/pulumi";
+import { BadInput } from "../../../lib/errors";
+import type { RestorerSettings } from "../../../restorer/pod-settings";
+import { parseInstant } from "../../../valkey/restoring/instant";
+import type { Mode } from "../../../valkey/node";
+import { serversRecord } from "../archive/archive";
+import { bucketEgress, bucketPlace, createBucketAccess } from "../archive/bucket-access";
+import type { BackupArgs, BucketArgs } from "../backup-arguments";
+import type { DeploymentContext } from "../deployment-context";
+import type * as k8s from "../kubernetes-sdk";
+import { SECRET_DIRECTORY } from "../layout";
+import { restoreLabels } from "../names";
+import { createRestorePolicy } from "../network-policy";
+import { createProgramFiles } from "../program-pods/program";
+import type { RestoreFromArgs } from "../restore-arguments";
+import { PASSWORD_FILE, TLS_FILES } from "../server-config";
+import { restoredBucket, restoreProblems } from "./restore-problems";
+import { restorerPodSpec, restorerProgram, SCRATCH_DIRECTORY } from "./restorer-pod";
+
+/** @throws BadInput with every problem of the arguments of `restoreFrom` */
+export function checkRestoreFrom(
+  deployment: string,
+  args: RestoreFromArgs | undefined,
+  backup: BackupArgs | undefined,
+): void {
+  const problems = args === undefined ? [] : restoreProblems(args, backup);
+  if (problems.length === 0) return;
+  throw new BadInput(
+    deployment,
+    problems.map(({ field, reason }) => `restoreFrom.${field}: ${reason}`),
+  );
+}
+
+/** A pod that fills a new deployment. */
+export interface RestorePod {
+  readonly spec: k8s.types.input.core.v1.PodSpec;
+  readonly labels: Record<string, string>;
+  /** The archive, the time and the keys, as text for messages. */
+  readonly source: pulumi.Output<string>;
+  /** Resources that must exist before the pod. */
+  readonly dependsOn: readonly pulumi.Resource[];
+}
+
+/**
+ * Creates the service account, the network policy, the ConfigMaps and, for keys in the arguments, the Secret of the pod
+ * `NAME-restore`.
+ */
+export function createRestorePod(context: DeploymentContext, mode: Mode, args: RestoreFromArgs): RestorePod {
+  const { deployment, names } = context;
+  const bucket = restoredBucket(args, context.args.backup);
+  if (bucket === undefined) throw new Error("restoreFrom was not checked");
+  const labels = restoreLabels(deployment);
+  createRestorePolicy(context, bucketEgress(bucket));
+  const access = createBucketAccess(context, names.restore, "restore", bucket);
+  const settings = settingsOf(context, mode, args, bucket, access.credentialsDirectory);
+  const program = restorerProgram(
+    {
+      ...{ component: "restore", name: names.restore, serviceAccount: names.restore },
+      ...{ labels, settings, access, image: args.image },
+    },
+    args,
+  );
+  const files = createProgramFiles(context, program);
+  return {
+    spec: restorerPodSpec(context, program, files, args),
+    labels,
+    source: bucketPlace(context, bucket).apply((place) => sourceText(place, args)),
+    dependsOn: [...access.dependsOn, ...files.dependsOn],
+  };
+}
+
+function settingsOf(
+  context: DeploymentContext,
+  mode: Mode,
+  { at, keys = [], ttl = "absolute" }: RestoreFromArgs,
+  bucket: BucketArgs,
+  credentialsDirectory: string | undefined,
+): pulumi.Output<RestorerSettings> {
+  const time = at === undefined ? undefined : parseInstant(at);
+  const { tls } = context.args;
+  return pulumi.all([bucketPlace(context, bucket), serversRecord(context)]).apply(([place, servers]) => ({
+    place,
+    ...(credentialsDirectory === undefined ? {} : { credentialsDirectory }),
+    directory: SCRATCH_DIRECTORY,
+    task: {
+      kind: "fill" as const,
+      deployment: context.deployment,
+      ...{ mode, servers, ttl, keys: [...keys] },
+      passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,
+      ...(tls === undefined ? {} : { caFile: TLS_FILES.authority }),
+      ...(time === undefined ? {} : { at: time }),
+    },
+  }));
+}
+
+/** The archive, the time and the keys of a restore as text. Pure. */
+export function sourceText(
+  { bucket, prefix }: { readonly bucket: string; readonly prefix: string },
+  { at = "the last time", keys = [], ttl = "absolute" }: Pick<RestoreFromArgs, "at" | "keys" | "ttl">,
+): string {
+  const some = keys.length === 0 ? "" : `, only keys like ${keys.join(", ")}`;
+  const moved = ttl === "absolute" ? "" : ", with the remaining TTLs";
+  return `s3://${bucket}/${prefix} as of ${at}${some}${moved}`;
+}

@@ -1,0 +1,41 @@
+/** The task of the pod `NAME-restore`: fills a new deployment with archived data. */
+import { join } from "node:path";
+import { FollowedServers } from "../archiver/followed-servers";
+import { copySets } from "../valkey/archive/bucket/local-sets";
+import { formatTime } from "../valkey/archive/catalog";
+import type { Place } from "../valkey/archive/store";
+import { chooseSets } from "../valkey/restoring/chosen-sets";
+import { fillDeployment } from "../valkey/restoring/fill-deployment";
+import type { FillResult } from "../valkey/restoring/fill-result";
+import { BEGAN_VARIABLE } from "../valkey/restoring/fill-result";
+import { KeySelection } from "../valkey/restoring/key-selection";
+import type { RestoreOptions } from "../valkey/restoring/loading";
+import type { StagingServers } from "../valkey/restoring/staging";
+import type { FillTask } from "./pod-settings";
+
+/** @returns the result as JSON. @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
+export async function runFill(
+  { at, keys, ttl, ...task }: FillTask,
+  place: Place,
+  places: { readonly staging: StagingServers; readonly directory: string },
+  options: RestoreOptions,
+): Promise<string> {
+  const target = new FollowedServers(task);
+  await target.refresh();
+  const { version } = places.staging;
+  const chosen = await chooseSets(place, { at, option: "restoreFrom.at", version });
+  const restored = await copySets(chosen, join(places.directory, "sets"), options);
+  // The provider has seen an empty deployment before the restore began, so this program always continues.
+  const continues = Number(process.env[BEGAN_VARIABLE] ?? Date.now());
+  const order = { restored, keys: new KeySelection(keys), ttl, continues, onBegin: () => undefined };
+  const filled = await fillDeployment(target, order, places, options);
+  const times = filled.shards.map((shard) => shard.at);
+  const result: FillResult = {
+    from: formatTime(Math.min(...times)),
+    to: formatTime(Math.max(...times)),
+    shards: times.length,
+    keys: filled.keys,
+    expired: filled.expired,
+  };
+  return JSON.stringify(result);
+}

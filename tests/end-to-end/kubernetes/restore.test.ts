@@ -1,0 +1,115 @@
+/** A new deployment of pods that begins with archived data, in a different shape. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { deleteRestoreRecord } from "../../../platforms/kubernetes/pods/restore-record";
+import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
+import { parseBucket } from "../../../valkey/archive/bucket/location";
+import { openToPods } from "../../support/kubernetes/archived-pods";
+import { DeployedPods } from "../../support/kubernetes/deployed-pods";
+import { fillPods, restoreInputs } from "../../support/kubernetes/restored-pods";
+import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
+import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
+import { archiveInto } from "../../support/valkey/archived-deployment";
+import { writeDataSet } from "../../support/valkey/data-set";
+import { eventually, never, Sandbox, withNode } from "../../support/valkey/real";
+import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
+
+const CREDENTIAL_KEYS = {
+  accessKeyId: CREDENTIALS.AWS_ACCESS_KEY_ID,
+  secretAccessKey: CREDENTIALS.AWS_SECRET_ACCESS_KEY,
+};
+const STRINGS = 20_000;
+
+describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_000 }, () => {
+  const directory = mkdtempSync(join(tmpdir(), "restore-"));
+  let server: S3Server;
+  let forPods: Awaited<ReturnType<typeof openToPods>>;
+  let sandbox: Sandbox;
+  let pods: DeployedPods;
+  let keys = 0;
+
+  beforeAll(async () => {
+    Object.assign(process.env, CREDENTIALS);
+    server = await S3Server.start(join(directory, "bucket"));
+    forPods = await openToPods(server.endpoint);
+    sandbox = await Sandbox.open();
+    const shop = await sandbox.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
+    await withNode(shop, 0, async (primary) => {
+      await writeDataSet(primary, 7, 200);
+      await primary.call("DEBUG", ["POPULATE", STRINGS, "string", 100]).catch(async () => {
+        for (let from = 0; from < STRINGS; from += 1000)
+          await primary.mset(
+            Array.from({ length: 1000 }, (_, each) => [`string:${from + each}`, "x".repeat(100)]).flat(),
+          );
+      });
+      for (const line of (await primary.info("keyspace")).matchAll(/keys=(\d+)/g)) keys += Number(line[1]);
+    });
+    const options = { endpoint: server.endpoint };
+    const place = await BucketStore.open(parseBucket(`s3://${BUCKET}/shop`, options, []), never);
+    await archiveInto(place, shop, join(directory, "spool"));
+    const shape = { primaries: 3, replicasPerPrimary: 1 };
+    const settings = { "repl-diskless-sync-delay": 0, "cluster-databases": 16 };
+    pods = await DeployedPods.open("orders", { mode: "cluster", shape }, { settings, ephemeral: true });
+  }, 300_000);
+  afterAll(async () => {
+    await pods.close();
+    forPods.close();
+    await sandbox.close();
+    await server.close();
+    rmSync(directory, { recursive: true });
+  }, 200_000);
+
+  const inputs = (prefix: string): ReturnType<typeof restoreInputs> =>
+    restoreInputs(pods, { bucket: BUCKET, prefix, endpoint: forPods.url, credentials: CREDENTIAL_KEYS });
+
+  it("refuses an archive that does not exist, with one message, and writes nothing", async () => {
+    await expect(fillPods(await inputs("nothing"))).rejects.toThrow(/there is no archive/);
+    expect(await pods.withNodes((_, all) => all[0]?.dbsize() ?? Promise.resolve(1))).toBe(0);
+  });
+
+  it("continues after an interruption, and has every key of one shard in three", async () => {
+    const wanted = await inputs("shop");
+    const stop = new AbortController();
+    const interrupted = fillPods(wanted, { ...HANDLER_CONTEXT, signal: stop.signal });
+    await Promise.all([
+      expect(interrupted).rejects.toThrow("enough"),
+      eventually(
+        "the first keys are there",
+        async () => {
+          const counts = await pods.withNodes((_, all) => Promise.all(all.map((each) => each.dbsize())));
+          return counts.some((count) => count > 0);
+        },
+        120_000,
+      ).then(() => {
+        stop.abort(new Error("enough"));
+      }),
+    ]);
+    const result = await fillPods(wanted);
+    expect(result).toMatchObject({ shards: 1, keys });
+    expect(result.from).toBe(result.to);
+  });
+
+  it("restores nothing a second time, and never into a deployment with data", async () => {
+    const wanted = await inputs("shop");
+    await pods.withNodes(async (at) => {
+      const primaries = await pods.primaries();
+      await Promise.all(primaries.map((name) => at(name).flushall()));
+    });
+    expect(await fillPods(wanted)).toMatchObject({ keys });
+    expect(await pods.withNodes((_, all) => all[0]?.dbsize() ?? Promise.resolve(1))).toBe(0);
+    await deleteRestoreRecord(await openKubernetesClient(pods.target), pods.target);
+    await pods.withNodes(async (at) => {
+      for (const name of await pods.primaries()) {
+        await at(name).call("FUNCTION", ["FLUSH"]);
+        // Only the primary of the key's slot takes it.
+        await at(name)
+          .set("own", "data")
+          .catch(() => undefined);
+      }
+    });
+    await expect(fillPods(wanted)).rejects.toThrow("orders has data already: 1 key on one server");
+  });
+});
