@@ -3,6 +3,7 @@
  * every interruption.
  */
 import { mkdir, rm } from "node:fs/promises";
+import { describeStep } from "../lib/clock";
 import { BadInput, Failure, isCausedBy, messageOf } from "../lib/errors";
 import { pause } from "../lib/polling";
 import { counted, formatBytes } from "../lib/units";
@@ -211,7 +212,8 @@ export class Archiver {
         return;
       case "safe":
         if (!this.#unknown.delete(event.shard) && event.at < (this.#safeAt.get(event.shard) ?? 0)) return;
-        this.#safeAt.set(event.shard, event.at);
+        // What waited in the spool while the clock was set back has times that are still to come.
+        this.#safeAt.set(event.shard, Math.min(event.at, Date.now()));
         return;
       case "spool":
         this.#spools.set(event.directory, event.waiting);
@@ -222,6 +224,10 @@ export class Archiver {
         return;
       case "waiting":
         log(`waiting: ${event.why}`);
+        return;
+      case "clock":
+        for (const [shard, at] of this.#safeAt) this.#safeAt.set(shard, at + event.stepMs);
+        log(describeStep(event.stepMs));
         return;
       case "moved":
         log("slots have moved, so the period ends and every shard gets a new base");

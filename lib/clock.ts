@@ -4,3 +4,41 @@
 export function epochMs(): number {
   return performance.timeOrigin + performance.now();
 }
+
+/** Difference between the two clocks of a machine from which a `SteadyClock` is set again, milliseconds. */
+const STEP_MS = 1_000;
+/** Longest time between readings of the two clocks that are compared, milliseconds. */
+const AT_ONCE_MS = 100;
+
+/**
+ * A clock that never goes back by itself, and follows the machine's clock to within a second. When the machine's clock
+ * is set, or after the machine was suspended, this clock steps once.
+ */
+export class SteadyClock {
+  #offset = Date.now() - performance.now();
+
+  /** @param onStep called when the clock has stepped, with the milliseconds by which it went on or back */
+  constructor(private readonly onStep: (stepMs: number) => void) {}
+
+  /** Milliseconds since the epoch, with fractions. */
+  readonly now = (): number => {
+    const before = performance.now();
+    const wall = Date.now();
+    const steady = performance.now();
+    const stepMs = wall - steady - this.#offset;
+    // If the process has paused between the readings, they say nothing about the clock.
+    if (Math.abs(stepMs) > STEP_MS && steady - before < AT_ONCE_MS) {
+      this.#offset += stepMs;
+      this.onStep(stepMs);
+    }
+    return steady + this.#offset;
+  };
+}
+
+/** Sentence about a step of a `SteadyClock`. Pure. */
+export function describeStep(stepMs: number): string {
+  const seconds = (Math.abs(stepMs) / 1000).toFixed(1);
+  return stepMs < 0
+    ? `the clock of this machine was set back by ${seconds} s; later data get the new time`
+    : `the clock of this machine was set forward by ${seconds} s, or the machine was suspended; later data get the new time`;
+}

@@ -3,6 +3,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { describeStep } from "../../lib/clock";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { withTimeLimit } from "../../lib/polling";
 import { cacheDirectory } from "../../lib/system/paths";
@@ -276,6 +277,9 @@ export class ArchiveLog {
         return;
       case "postponed":
         this.say(`${at} ${event.shard}: the new base failed and will be tried again: ${event.why}`);
+        return;
+      case "clock":
+        this.say(`${at} ${describeStep(event.stepMs)}`);
         return;
       case "moved":
         this.say(`${at} slots have moved, so the period ends and every shard gets a new base`);

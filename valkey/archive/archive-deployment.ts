@@ -2,7 +2,7 @@
  * Archives a running deployment: copies the replication stream of one node of each shard until a signal. When slots
  * move between shards, it begins again with new RDB files.
  */
-import { epochMs } from "../../lib/clock";
+import { SteadyClock } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
 import { pause, poll } from "../../lib/polling";
 import { Semaphore } from "../../lib/semaphore";
@@ -29,12 +29,15 @@ const SETTLING_MS = 3_600_000;
  * error
  */
 export async function archiveDeployment(options: ArchiveOptions): Promise<void> {
+  const clock = new SteadyClock((stepMs) => {
+    options.onEvent({ kind: "clock", stepMs });
+  });
   let isTidy = false;
   for (;;) {
     try {
       if (!isTidy) await removeUnfinished(options);
       isTidy = true;
-      await archivePeriod(options, await openPeriod(options));
+      await archivePeriod(options, await openPeriod(options, clock.now), clock.now);
     } catch (error) {
       // A last increment that could not be written is an error, although the signal was aborted before.
       if (options.signal.aborted && error === options.signal.reason) return;
@@ -54,7 +57,10 @@ async function removeUnfinished({ store, signal }: ArchiveOptions): Promise<void
  * Continues the archive's last period if each shard still has the slots of that period. If not, begins a new period. A
  * period is a span of time in which no slots move between shards.
  */
-async function openPeriod({ store, deployment, signal, onEvent }: ArchiveOptions): Promise<Period> {
+async function openPeriod(
+  { store, deployment, signal, onEvent }: ArchiveOptions,
+  now: () => number,
+): Promise<Period> {
   const layout = await settledLayout(deployment, signal, onEvent);
   const slots = layout.shards.map((shard) => shard.slots);
   const last = (await listPeriods(store)).at(-1);
@@ -65,7 +71,7 @@ async function openPeriod({ store, deployment, signal, onEvent }: ArchiveOptions
   const period = isSame
     ? last
     : await beginPeriod(store, {
-        startedAt: epochMs(),
+        startedAt: now(),
         shards: slots.map((each, index) => ({ name: `shard-${index}`, slots: each })),
         databases: await readDatabases(deployment),
       });
@@ -97,15 +103,15 @@ async function settledLayout(
  * Archives all shards until slots move between shards. @throws the errors of `archiveDeployment`, and the signal's
  * reason
  */
-async function archivePeriod(options: ArchiveOptions, period: Period): Promise<void> {
+async function archivePeriod(options: ArchiveOptions, period: Period, now: () => number): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
   // Each base makes a server fork, so there is one at a time.
   const bases = new Semaphore(1);
   const shards = period.shards.map(({ name }, index) =>
-    archiveShard({ ...options, signal }, period, { name, index }, bases),
+    archiveShard({ ...options, signal, now }, period, { name, index }, bases),
   );
-  const watching = options.deployment.mode === "cluster" ? awaitMove(options.deployment, period, signal) : undefined;
+  const watching = options.deployment.mode === "cluster" ? awaitMove(options.deployment, period, now, signal) : undefined;
   const running = [...shards, ...(watching === undefined ? [] : [watching])];
   try {
     const unmovedAt = await Promise.race(running);
@@ -132,12 +138,17 @@ function throwFailed(results: readonly PromiseSettledResult<unknown>[], reason: 
  * Waits until slots move between shards.
  * @returns the last time at which the shards still had the slots of the period, milliseconds since the epoch
  */
-async function awaitMove(deployment: Deployment, { shards }: Period, signal: AbortSignal): Promise<number> {
+async function awaitMove(
+  deployment: Deployment,
+  { shards }: Period,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<number> {
   const wanted = shards.flatMap(({ slots = "" }) => slots).sort();
-  let unmovedAt = epochMs() - GOSSIP_MS;
+  let unmovedAt = now() - GOSSIP_MS;
   for (;;) {
     await pause(WATCH_MS, signal);
-    const askedAt = epochMs() - GOSSIP_MS;
+    const askedAt = now() - GOSSIP_MS;
     // While no node answers, the followers decide how long to wait.
     const found = await readSlots(deployment).catch(() => undefined);
     if (found === undefined) continue;

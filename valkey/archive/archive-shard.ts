@@ -4,7 +4,6 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { epochMs } from "../../lib/clock";
 import { Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { Semaphore } from "../../lib/semaphore";
@@ -46,6 +45,11 @@ export type ArchiveEvent =
   /** The deployment cannot be archived at this moment. */
   | { readonly kind: "waiting"; readonly why: string }
   /**
+   * The clock of this machine has been set, or the machine was suspended. `stepMs`: milliseconds by which the times of
+   * later events go on. Negative if the clock was set back.
+   */
+  | { readonly kind: "clock"; readonly stepMs: number }
+  /**
    * A scheduled new set has failed, for example because the server could not write its RDB file. The old set continues,
    * and a later attempt replaces it.
    */
@@ -78,6 +82,12 @@ const POSTPONE_MS = 600_000;
 /** Interval at which the age of the set is checked, milliseconds. */
 const CHECK_MS = 1_000;
 
+/** Options of one shard's archive. */
+interface ShardOptions extends ArchiveOptions {
+  /** Returns the time for the archive, milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
 interface ShardName {
   readonly name: string;
   readonly index: number;
@@ -85,7 +95,7 @@ interface ShardName {
 
 /** Archives one shard until the signal is aborted. @throws the errors of `archiveDeployment` */
 export async function archiveShard(
-  options: ArchiveOptions,
+  options: ShardOptions,
   period: Period,
   shard: ShardName,
   bases: Semaphore,
@@ -134,7 +144,7 @@ async function awaitDue(
   current: SetFollower,
   { baseEveryMs = DEFAULT_BASE_EVERY_MS, signal }: ArchiveOptions,
 ): Promise<void> {
-  while (!current.isEnded && epochMs() < current.notBefore + baseEveryMs)
+  while (!current.isEnded && performance.now() < current.notBefore + baseEveryMs)
     await pause(Math.min(CHECK_MS, baseEveryMs), signal);
 }
 
@@ -158,7 +168,7 @@ async function succeed(
     );
     const outcome = await Promise.race([ready, failed, current.done]);
     if (outcome === true) return next;
-    current.notBefore = epochMs() - baseEveryMs + Math.min(POSTPONE_MS, baseEveryMs);
+    current.notBefore = performance.now() - baseEveryMs + Math.min(POSTPONE_MS, baseEveryMs);
     onEvent({ kind: "postponed", shard: name, why: messageOf(outcome) });
     return undefined;
   } catch (error) {
@@ -173,8 +183,8 @@ async function succeed(
  */
 class SetFollower {
   /**
-   * Time from which the age of the set is counted, milliseconds since the epoch: the time of its RDB file, or a later
-   * time after a new set has failed. Infinity before the RDB file begins.
+   * Time from which the age of the set is counted, by `performance.now`: the time of its RDB file, or a later time
+   * after a new set has failed. Infinity before the RDB file begins.
    */
   notBefore: number;
   isEnded = false;
@@ -189,14 +199,16 @@ class SetFollower {
 
   /** @param resume set that this follower continues. If undefined, a new set begins with a new RDB file */
   constructor(
-    private readonly options: ArchiveOptions,
+    private readonly options: ShardOptions,
     private readonly period: Period,
     private readonly shard: ShardName,
     private readonly sets: ArchiveStore,
     private readonly number: number,
     private readonly resume: ArchiveSet | undefined,
   ) {
-    this.notBefore = resume?.base.startedAt ?? Infinity;
+    // A clock that was set back must not make the set last longer.
+    const ageMs = Math.max(0, options.now() - (resume?.base.startedAt ?? -Infinity));
+    this.notBefore = resume === undefined ? Infinity : performance.now() - ageMs;
     this.hasInstant = new Promise((resolve) => {
       this.#reportInstant = resolve;
     });
@@ -216,7 +228,7 @@ class SetFollower {
   }
 
   async #follow(): Promise<void> {
-    const { spoolDirectory, spoolLimit = SPOOL_BYTES, onEvent } = this.options;
+    const { spoolDirectory, spoolLimit = SPOOL_BYTES, onEvent, now } = this.options;
     const shard = this.shard.name;
     const signal = AbortSignal.any([this.options.signal, this.#stop.signal]);
     const writer = new ArchiveWriter(
@@ -232,6 +244,7 @@ class SetFollower {
         onSafe: (at) => {
           onEvent({ kind: "safe", shard, at });
         },
+        now,
       },
       this.resume,
     );
@@ -242,12 +255,12 @@ class SetFollower {
     const onSpool = (waiting: () => number): void => {
       onEvent({ kind: "spool", shard, directory: own, waiting });
     };
-    const following = { source: () => this.#source(), spoolDirectory: own, spoolLimit, signal, resume, onSpool };
+    const following = { source: () => this.#source(), spoolDirectory: own, spoolLimit, signal, resume, onSpool, now };
     try {
       this.#setLive(this.resume?.name);
       for await (const item of followStream(following)) {
         if (item.event.kind === "continued") onEvent({ kind: "continued", shard });
-        if (item.event.kind === "base") this.notBefore = item.event.at;
+        if (item.event.kind === "base") this.notBefore = performance.now();
         await writer.write(item);
         this.#setLive(writer.set);
       }
@@ -306,11 +319,17 @@ function lastTime({ base, increments }: ArchiveSet): number {
 }
 
 /**
- * Reads the newest set of a shard, which the archive then continues. Undefined if no set exists, or if the newest set
+ * Reads the set of a shard that the archive then continues: the newest set that has an instant. The set before it went
+ * on until then, so a newer set without an instant reaches no further. Undefined if no set exists, or if the newest set
  * is damaged or lacks files.
  */
 async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
-  const name = (await listSets(store)).at(-1);
-  const set = name === undefined ? undefined : await readSet(store, name).catch(() => undefined);
-  return set?.damage === undefined ? set : undefined;
+  let newest: ArchiveSet | undefined;
+  for (const name of (await listSets(store)).toReversed()) {
+    const set = await readSet(store, name).catch(() => undefined);
+    if (set === undefined || set.damage !== undefined) break;
+    if (set.increments.some(({ instants }) => instants.length > 0)) return set;
+    newest ??= set;
+  }
+  return newest;
 }

@@ -13,6 +13,7 @@ import type { PendingIncrement } from "./increments";
 import { beginIncrement, MOST_INSTANTS, removeMark, writeMark } from "./increments";
 import type { ArchiveSet, BaseManifest, IncrementManifest } from "./manifests";
 import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION } from "./manifests";
+import { nextName } from "./periods";
 import type { ArchiveStore } from "./store";
 
 export interface ArchiveWriterOptions {
@@ -37,6 +38,8 @@ export interface ArchiveWriterOptions {
    * @param at milliseconds since the epoch
    */
   readonly onSafe?: ((at: number) => void) | undefined;
+  /** Returns the time, milliseconds since the epoch, by the clock of the stream's items. @default this process's clock */
+  readonly now?: (() => number) | undefined;
 }
 
 export interface WrittenFile {
@@ -113,6 +116,7 @@ export class ArchiveWriter {
   #quietWritten = -Infinity;
   /** Manifest in the store which records that no command has arrived since the last increment. */
   #mark: IncrementManifest | undefined;
+  readonly #now: () => number;
 
   /**
    * @param resume set that an earlier process wrote and this writer continues. The stream must begin at its
@@ -123,6 +127,7 @@ export class ArchiveWriter {
     private readonly options: ArchiveWriterOptions = {},
     resume?: ArchiveSet,
   ) {
+    this.#now = options.now ?? epochMs;
     if (resume === undefined) return;
     this.#present = { set: resume.name, point: resumePoint(resume) };
     const last = resume.increments.at(-1);
@@ -182,7 +187,7 @@ export class ArchiveWriter {
     this.#present = undefined;
     this.#mark = undefined;
     this.#takeQuiet();
-    const set = `${new Date(startedAt).toISOString().replaceAll(/[-:.]/g, "")}-${position.offset}`;
+    const set = `${nextName(await this.store.list(""), startedAt)}-${position.offset}`;
     this.#base = {
       set,
       file: await CheckedFile.create(this.store, `${set}/${BASE_FILE}`, this.options.expectedBytes?.()),
@@ -223,7 +228,7 @@ export class ArchiveWriter {
       file: await beginIncrement(this.store, set, point.position.offset),
       from: point,
       openedAt: performance.now(),
-      arrivedAt: event.at ?? epochMs(),
+      arrivedAt: event.at ?? this.#now(),
       instants: this.#takeQuiet(),
       lastBegan: -Infinity,
     };
@@ -251,9 +256,8 @@ export class ArchiveWriter {
       return;
     }
     const [first] = this.#quiet;
-    // The clock may have been set back since an earlier process.
-    if (first !== undefined && at <= first[0]) return;
-    this.#quiet = first === undefined ? [[at, offset]] : [first, [at, offset]];
+    // If the clock was set back by more than the quiet time, only the new times are known to be quiet.
+    this.#quiet = first === undefined || at <= first[0] ? [[at, offset]] : [first, [at, offset]];
     if (performance.now() - this.#quietWritten >= QUIET_MS) {
       this.#quietWritten = performance.now();
       await this.#writeMark(present);
@@ -286,7 +290,8 @@ export class ArchiveWriter {
     const written = await increment.file.commit((facts) => describe(present, increment.from, instants, facts));
     if (written === undefined) return;
     this.#present = present;
-    const ageMs = epochMs() - increment.arrivedAt;
+    // The clock may have been set meanwhile.
+    const ageMs = Math.max(0, this.#now() - increment.arrivedAt);
     await this.#replaceMark(present.set, undefined);
     const { set } = present;
     this.options.onWritten?.({ bytes: written.size, keys: undefined, ageMs, set, instants: instants.length });

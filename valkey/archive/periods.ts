@@ -123,12 +123,22 @@ export function nameTime(name: string): number {
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
 }
 
+/**
+ * Name of a new period or set, which says when it began. It sorts after all earlier names, also if the clock was set
+ * back since. Pure.
+ * @param startedAt milliseconds since the epoch
+ */
+export function nextName(earlier: readonly string[], startedAt: number): string {
+  const last = Math.max(...earlier.map(nameTime).filter((time) => !Number.isNaN(time)));
+  return new Date(Math.max(startedAt, last + 1)).toISOString().replaceAll(/[-:.]/g, "");
+}
+
 /** Begins a period: writes its manifest, which has the shards with their slots, to the archive. */
 export async function beginPeriod(
   store: ArchiveStore,
   { startedAt, shards, databases }: Omit<PeriodManifest, "version">,
 ): Promise<Period> {
-  const name = new Date(startedAt).toISOString().replaceAll(/[-:.]/g, "");
+  const name = nextName(await store.list(""), startedAt);
   const manifest: PeriodManifest = { version: MANIFEST_VERSION, startedAt, shards, databases };
   await writeManifest(store, `${name}/${PERIOD}`, manifest);
   return { ...manifest, name, endedAt: undefined };

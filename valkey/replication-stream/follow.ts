@@ -75,6 +75,8 @@ export interface FollowOptions {
    * @default 60,000
    */
   readonly patienceMs?: number | undefined;
+  /** Returns the time of an event, milliseconds since the epoch. @default the clock of this process */
+  readonly now?: (() => number) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -126,6 +128,7 @@ class Follower {
   #lastContact = performance.now();
   /** Number of connections in a row that brought no commands. */
   #failures = 0;
+  readonly #now: () => number;
 
   constructor(
     private readonly options: FollowOptions,
@@ -133,6 +136,7 @@ class Follower {
     private readonly signal: AbortSignal,
   ) {
     this.#position = options.resume;
+    this.#now = options.now ?? epochMs;
   }
 
   async run(): Promise<void> {
@@ -200,7 +204,7 @@ class Follower {
   }
 
   async #receiveBase(link: ReplicaLink, position: StreamPosition, serverVersion: string): Promise<void> {
-    await this.spool.push({ kind: "base", position, serverVersion, at: epochMs() }, NONE);
+    await this.spool.push({ kind: "base", position, serverVersion, at: this.#now() }, NONE);
     for await (const piece of readSnapshot(link.reader)) {
       this.#lastContact = performance.now();
       await this.spool.push({ kind: "base-bytes" }, piece);
@@ -232,7 +236,7 @@ class Follower {
     for (;;) {
       const piece = await session.link.reader.piece();
       this.#lastContact = performance.now();
-      const at = epochMs();
+      const at = this.#now();
       if (!session.hasBegun) {
         session.hasBegun = true;
         learnOffset(session);
@@ -278,7 +282,7 @@ class Follower {
     if (isDue || !session.hasBegun) session.link.acknowledge(session.offset);
     const silence = performance.now() - this.#lastContact;
     if (silence > TRAVEL_MS && isKnown(session, session.offset))
-      await this.spool.push({ kind: "quiet", at: epochMs() - TRAVEL_MS }, NONE);
+      await this.spool.push({ kind: "quiet", at: this.#now() - TRAVEL_MS }, NONE);
     if (!isDue) return;
     session.tickedAt = performance.now();
     if (session.knownFrom === undefined) learnOffset(session);

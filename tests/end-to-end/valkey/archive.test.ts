@@ -3,17 +3,24 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "vitest";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { loadingProblem } from "../../../valkey/restoring/loading";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
+import type { ArchiveEvent } from "../../../valkey/archive/archive-shard";
+import { resumePoint } from "../../../valkey/archive/archive-writer";
+import { writeManifest } from "../../../valkey/archive/checked-file";
 import { materialize, restorePoint } from "../../../valkey/archive/materialize";
+import { listPeriods, nextName, shardStore } from "../../../valkey/archive/periods";
+import { listSets, readSet } from "../../../valkey/archive/sets";
+import { DirectoryStore } from "../../../valkey/archive/store";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { connect } from "../../../valkey/connection";
 import { CommandParser } from "../../../valkey/replication-stream/command-parser";
 import { followStream } from "../../../valkey/replication-stream/follow";
 import type { StreamSource } from "../../../valkey/replication-stream/replica-link";
+import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { followServer } from "../../support/valkey/followed-server";
 import { fillingStore } from "../../support/valkey/filling-store";
@@ -348,4 +355,78 @@ it("speaks TLS, logs in as a user, and says what the user lacks", async () => {
   await expect(first("archive", "wrong")).rejects.toThrow(/shop-0 .*refuses the password/);
   admin.disconnect();
   server.stop();
+});
+
+it("follows the machine's clock when it is set forward and back, and says so", async () => {
+  const deployment = await sandbox.replication("clock", 0, { "repl-diskless-sync-delay": 0 });
+  const store = new DirectoryStore(freshDirectory());
+  const stop = new AbortController();
+  const events: ArchiveEvent[] = [];
+  const archiving = archiveDeployment({
+    ...{ store, deployment, spoolDirectory: freshDirectory(), signal: stop.signal },
+    onEvent: (event) => events.push(event),
+  });
+  const [realNow, spy] = [Date.now.bind(Date), vi.spyOn(Date, "now")];
+  await eventually("the base is written", () => events.some(({ kind }) => kind === "written"));
+  /** Writes for a second, and returns the last value with its time by the machine's clock. */
+  const write = async (value: string, setByMs: number): Promise<{ value: string; at: number }> => {
+    spy.mockImplementation(() => realNow() + setByMs);
+    await withNode(deployment, 0, async (connection) => {
+      for (let number = 0; number < 100; number++) {
+        await connection.set("key", `${value}-${number}`);
+        await sleep(10);
+      }
+    });
+    const at = Date.now();
+    await sleep(500);
+    return { value: `${value}-99`, at };
+  };
+  const hour = 3_600_000;
+  const written: { value: string; at: number }[] = [];
+  try {
+    for (const [value, setByMs] of [
+      ["before", 0],
+      ["forward", hour],
+      ["back", -hour],
+    ] as const)
+      written.push(await write(value, setByMs));
+    // A quiet time is in the archive, too.
+    await sleep(1_000);
+  } finally {
+    spy.mockRestore();
+    stop.abort(new Error("stopped"));
+    await archiving;
+  }
+  const steps = events.flatMap((event) => (event.kind === "clock" ? [Math.round(event.stepMs / hour)] : []));
+  expect(steps).toEqual([1, -2]);
+  const [period] = await listPeriods(store);
+  const sets = shardStore(store, { name: period?.name ?? "" }, "shard-0");
+  const names = await listSets(sets);
+  expect(names).toHaveLength(1);
+  const set = await readSet(sets, names[0] ?? "none");
+  for (const { value, at } of written) {
+    const target = freshDirectory();
+    await materialize(sets, set, restorePoint(set, at), target);
+    const loaded = await startServer(sandbox, await realPrograms(), target, LOADED);
+    expect(await loaded.connection.get("key")).toBe(value);
+    await loaded.kill();
+  }
+  expect(() => restorePoint(set, (written[0]?.at ?? 0) + hour / 2)).toThrow(/is between its instants/);
+});
+
+it("continues the newest set that has an instant", async () => {
+  const deployment = await sandbox.replication("resumed", 0, { "repl-diskless-sync-delay": 0 });
+  const folder = freshDirectory();
+  const restore = await archiveOnce(deployment, folder);
+  const [{ store, set } = {}] = restore.shards;
+  if (store === undefined || set === undefined) throw new Error("there is no set");
+  // A later base that failed before its first instant. The server has no commands of it any more.
+  const later = `${nextName([set.name], 0)}-1`;
+  await store.put(`${later}/base.rdb`, [Buffer.from("REDIS")]);
+  await writeManifest(store, `${later}/base.json`, { ...set.base, offset: 1, replid: "0".repeat(40) });
+  await withNode(deployment, 0, (connection) => connection.set("key", "later"));
+  const again = await archiveOnce(deployment, folder).catch((error: unknown) => error);
+  expect(again).toMatchObject({ shards: [{ set: { name: set.name } }] });
+  expect(await listSets(store)).toEqual([set.name, later]);
+  expect(resumePoint(await readSet(store, set.name)).position.offset).toBeGreaterThan(set.base.offset);
 });

@@ -55,3 +55,33 @@ it("writes nothing after an increment whose manifest could not be written", asyn
   expect((await readSet(store, name)).increments).toEqual([]);
   expect(readdirSync(join(directory, name)).filter((each) => each.endsWith(".part"))).toEqual([]);
 });
+
+it("names sets in the order in which they were written, also after the clock was set back", async () => {
+  const store = fillingStore(directory, () => false);
+  const writer = new ArchiveWriter(store);
+  for (const at of [5_000, 5_000, 1_000]) await writeBase(writer, at);
+  await writer.close();
+  const names = await listSets(store);
+  expect(names).toEqual(["19700101T000005000Z-100", "19700101T000005001Z-100", "19700101T000005002Z-100"]);
+  const sets = await Promise.all(names.map((name) => readSet(store, name)));
+  expect(sets.map(({ base }) => base.startedAt)).toEqual([5_000, 5_000, 1_000]);
+});
+
+it("records that no command arrives, also after the clock was set back", async () => {
+  const store = fillingStore(directory, () => false);
+  const safe: number[] = [];
+  const quiet = async (at: number): Promise<void> =>
+    writer.write({ event: { kind: "quiet", at }, bytes: Buffer.alloc(0) });
+  const writer = new ArchiveWriter(store, { onSafe: (at) => safe.push(at) });
+  await writeBase(writer, 100);
+  for (const at of [5_000, 9_000, 7_000, 1_000, 2_000]) await quiet(at);
+  await writer.close();
+  expect(safe).toEqual([100, 5_000, 9_000, 7_000, 1_000, 2_000]);
+  const [name = "none"] = await listSets(store);
+  expect((await readSet(store, name)).increments.map(({ instants }) => instants)).toEqual([
+    [
+      [1_000, 100],
+      [2_000, 100],
+    ],
+  ]);
+});
