@@ -57,10 +57,7 @@ async function removeUnfinished({ store, signal }: ArchiveOptions): Promise<void
  * Continues the archive's last period if each shard still has the slots of that period. If not, begins a new period. A
  * period is a span of time in which no slots move between shards.
  */
-async function openPeriod(
-  { store, deployment, signal, onEvent }: ArchiveOptions,
-  now: () => number,
-): Promise<Period> {
+async function openPeriod({ store, deployment, signal, onEvent }: ArchiveOptions, now: () => number): Promise<Period> {
   const layout = await settledLayout(deployment, signal, onEvent);
   const slots = layout.shards.map((shard) => shard.slots);
   const last = (await listPeriods(store)).at(-1);
@@ -111,7 +108,8 @@ async function archivePeriod(options: ArchiveOptions, period: Period, now: () =>
   const shards = period.shards.map(({ name }, index) =>
     archiveShard({ ...options, signal, now }, period, { name, index }, bases),
   );
-  const watching = options.deployment.mode === "cluster" ? awaitMove(options.deployment, period, now, signal) : undefined;
+  const watching =
+    options.deployment.mode === "cluster" ? awaitMove(options.deployment, period, now, signal) : undefined;
   const running = [...shards, ...(watching === undefined ? [] : [watching])];
   try {
     const unmovedAt = await Promise.race(running);

@@ -1,12 +1,14 @@
 /**
  * Stores for the files of archives. This file has the store in a local folder; `bucket/` has the store in an S3 bucket.
  */
+import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, opendir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../../lib/errors";
-import { acquireProcessLock } from "../../lib/system/process-lock";
+import type { Lease, LeaseFile, LeaseTimes } from "./lease";
+import { LEASE, takeLease } from "./lease";
 
 /** A file that is being written. Readers do not see it before `commit`. */
 export interface PendingFile {
@@ -50,13 +52,6 @@ export interface ArchiveStore {
   removeFolder(name: string, last: string, signal: AbortSignal): Promise<void>;
 }
 
-/** The right to write to an archive. Only one process at a time has it. */
-export interface Lease {
-  /** Aborted with a Failure as its reason when a different process has taken over. */
-  readonly lost: AbortSignal;
-  release(): Promise<void>;
-}
-
 /** The store of a whole archive. */
 export interface Place extends ArchiveStore {
   /** Path or URL, for messages. */
@@ -87,8 +82,6 @@ export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
 
 /** End of the names of files that are being written. */
 const PENDING = ".part";
-/** Name of the entry that locks the folder while a process writes to it. */
-const LOCK = ".archive-lock";
 
 export class DirectoryStore implements Place {
   readonly hasNamedIncrements = false;
@@ -131,11 +124,8 @@ export class DirectoryStore implements Place {
   async removePending(folder: string): Promise<void> {
     const path = join(this.path, folder);
     // A folder can have so many files that no list of them is made.
-    const entries = await opendir(path, { bufferSize: 1024 }).catch((error: unknown) => {
-      if (codeOf(error) === "ENOENT") return [];
-      throw error;
-    });
-    for await (const entry of entries) {
+    const entries = await opendir(path, { bufferSize: 1024 }).catch(unlessMissing);
+    for await (const entry of entries ?? []) {
       if (entry.isDirectory()) await this.removePending(join(folder, entry.name));
       else if (entry.name.endsWith(PENDING)) await rm(join(path, entry.name), { force: true });
     }
@@ -157,19 +147,23 @@ export class DirectoryStore implements Place {
     await rm(join(this.path, name), { recursive: true, force: true });
   }
 
-  /** Creates the directory of the archive and locks it. @throws the file system's error */
-  async lease(): Promise<Lease | undefined> {
-    await mkdir(this.path, { recursive: true, mode: 0o700 });
-    const release = acquireProcessLock(join(this.path, LOCK));
-    if (release === undefined) return undefined;
-    return {
-      // The lock belongs to a process that is alive, so no process takes it over.
-      lost: new AbortController().signal,
-      release: () => {
-        release();
-        return Promise.resolve();
+  /** Creates the directory of the archive, and takes its lease. @throws the file system's error */
+  async lease(signal: AbortSignal, times?: LeaseTimes): Promise<Lease | undefined> {
+    // Processes that take the lease at the same time must not write to the same draft.
+    const draft = `${LEASE}.${randomUUID()}`;
+    const file: LeaseFile = {
+      label: this.label,
+      read: async () => {
+        const text = await readFile(join(this.path, LEASE), "utf8").catch(unlessMissing);
+        return text === undefined ? undefined : { text, tag: undefined };
+      },
+      write: async (text) => {
+        await this.put(draft, [Buffer.from(text)]);
+        await rename(join(this.path, draft), join(this.path, LEASE));
+        return { tag: undefined };
       },
     };
+    return takeLease(file, signal, times);
   }
 }
 
@@ -209,11 +203,10 @@ async function syncDirectory(path: string): Promise<void> {
 
 /** Whether a path exists. */
 export async function pathExists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (codeOf(error) === "ENOENT") return false;
-      throw error;
-    },
-  );
+  return (await stat(path).catch(unlessMissing)) !== undefined;
+}
+
+/** Returns undefined for the error of a missing file, and throws other errors. */
+function unlessMissing(error: unknown): undefined {
+  if (codeOf(error) !== "ENOENT") throw error;
 }

@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ArchiveWriter } from "../../../valkey/archive/archive-writer";
-import { takeBucketLease } from "../../../valkey/archive/bucket/bucket-lease";
 import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import type { BucketLocation } from "../../../valkey/archive/bucket/location";
+import { LeaseObject } from "../../../valkey/archive/bucket/lease-object";
 import { Requests } from "../../../valkey/archive/bucket/requests";
 import { partSize } from "../../../valkey/archive/bucket/upload";
+import { takeLease } from "../../../valkey/archive/lease";
 import { deleteSet, listSets, readSet } from "../../../valkey/archive/sets";
 import { folderOf } from "../../../valkey/archive/store";
 import { commands, writeBase } from "../../support/valkey/archived-items";
@@ -134,8 +135,8 @@ it("waits for a bucket that is away, and does not wait for one that refuses", as
 it.each([true, false])("gives the lease to one process at a time (conditional writes: %s)", async (hasConditions) => {
   server.hasConditions = hasConditions;
   const times = { ttlMs: 1_500, renewMs: 200, settleMs: 200 };
-  const take = (): ReturnType<typeof takeBucketLease> =>
-    takeBucketLease(new Requests(location(), signal), (name) => `shop/eu/${name}`, signal, times);
+  const take = (): ReturnType<typeof takeLease> =>
+    takeLease(new LeaseObject(new Requests(location(), signal), "shop/eu/.lease.json"), signal, times);
   const both = await Promise.all([take(), take()]);
   const [first, none] = both[0] === undefined ? [both[1], both[0]] : both;
   expect(first).toBeDefined();

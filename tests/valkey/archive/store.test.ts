@@ -1,8 +1,12 @@
 /** Files and folders of an archive on a disk. */
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { identifyProcess } from "../../../lib/system/process-identity";
+import type { Lease } from "../../../valkey/archive/lease";
 import { DirectoryStore, folderOf } from "../../../valkey/archive/store";
 
 let directory: string;
@@ -27,4 +31,62 @@ it("removes unfinished files of one folder only, and lets only its user read", a
   await store.removePending("");
   expect(readdirSync(join(store.path, "b"))).toEqual([]);
   expect(readdirSync(join(store.path, "a/set"))).toEqual(["done"]);
+});
+
+const TIMES = { ttlMs: 1_000, renewMs: 100, settleMs: 100 };
+const take = (store: DirectoryStore): Promise<Lease | undefined> => store.lease(new AbortController().signal, TIMES);
+/** Writes the lease of a process in a different container, whose process IDs mean nothing here. */
+function writeOther(renewals: number): void {
+  writeLease({ id: "other", host: "container", space: "pid:[1]", process: { pid: 1, started: "boot/1" }, renewals });
+}
+const writeLease = (holder: object): void => {
+  writeFileSync(join(directory, ".lease.json"), JSON.stringify(holder));
+};
+
+it("gives the lease of a folder to one process at a time", async () => {
+  const store = new DirectoryStore(directory);
+  const taken = (await Promise.all([take(store), take(store), take(store)])).filter((each) => each !== undefined);
+  expect(taken).toHaveLength(1);
+  expect(await take(store)).toBeUndefined();
+  await taken[0]?.release();
+  const next = await take(store);
+  expect(next).toBeDefined();
+  await next?.release();
+  expect(readdirSync(directory)).toEqual([".lease.json"]);
+});
+
+it("respects the lease of a process in a different container until the process no longer renews it", async () => {
+  const store = new DirectoryStore(directory);
+  writeOther(0);
+  let renewals = 0;
+  const renewing = setInterval(() => {
+    writeOther(++renewals);
+  }, 100);
+  expect(await take(store)).toBeUndefined();
+  clearInterval(renewing);
+  const began = performance.now();
+  const lease = await take(store);
+  expect(lease).toBeDefined();
+  expect(performance.now() - began).toBeGreaterThan(TIMES.ttlMs);
+  // It has been frozen for so long that its lease has ended, and goes on.
+  writeOther(++renewals);
+  await new Promise((resolve) => lease?.lost.addEventListener("abort", resolve));
+  expect(String(lease?.lost.reason)).toContain(`${directory}: a different process has taken over the archive`);
+});
+
+it("takes over at once from a process of this machine that was killed", async () => {
+  const holder = spawn("sleep", ["100"], { stdio: "ignore" });
+  const killed = once(holder, "exit");
+  await once(holder, "spawn");
+  const space = readlinkSync("/proc/self/ns/pid");
+  writeLease({ id: "killed", host: hostname(), space, process: identifyProcess(holder.pid ?? 0), renewals: 0 });
+  const store = new DirectoryStore(directory);
+  expect(await take(store)).toBeUndefined();
+  holder.kill("SIGKILL");
+  await killed;
+  const began = performance.now();
+  const lease = await take(store);
+  expect(lease).toBeDefined();
+  expect(performance.now() - began).toBeLessThan(TIMES.ttlMs);
+  await lease?.release();
 });

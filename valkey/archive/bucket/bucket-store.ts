@@ -8,8 +8,10 @@ import {
 } from "@aws-sdk/client-s3";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
-import type { Lease, PendingFile, Place } from "../store";
-import { takeBucketLease } from "./bucket-lease";
+import type { Lease } from "../lease";
+import { LEASE, takeLease } from "../lease";
+import type { PendingFile, Place } from "../store";
+import { LeaseObject } from "./lease-object";
 import type { BucketLocation } from "./location";
 import { BucketRefused, isMissing, refusalOf } from "./refusals";
 import type { RequestOptions } from "./requests";
@@ -154,7 +156,7 @@ export class BucketStore implements Place {
   }
 
   async lease(signal: AbortSignal): Promise<Lease | undefined> {
-    return takeBucketLease(this.requests, (name) => this.#key(name), signal);
+    return takeLease(new LeaseObject(this.requests, this.#key(LEASE)), signal);
   }
 
   async #delete(key: string): Promise<void> {
