@@ -99,7 +99,7 @@ describe("replication", () => {
     await withNode(shop, 0, (primary) => primary.set("after", "the flush"));
     await settle();
     await stopArchive(resumed);
-    expect(readdirSync(folder).sort()).toEqual([expect.stringMatching(/^2/), "archive.json"]);
+    expect(readdirSync(folder).sort()).toEqual([".lease.json", expect.stringMatching(/^2/), "archive.json"]);
 
     const list = await place.call(["backups", folder]);
     expect(list.status, list.output).toBe(0);
@@ -116,7 +116,7 @@ describe("replication", () => {
     const comparison = await compareRdb(
       () => readFileInPieces(saved),
       () => readFileInPieces(found),
-      { scope: "replicated", expiredBy: Date.now() },
+      { scope: "source", expiredBy: Date.now() },
     );
     expect(comparison).toMatchObject({ isEqual: true, expired: 1 });
     expect(comparison.keys[0]).toBeGreaterThan(150);

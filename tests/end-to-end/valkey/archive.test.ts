@@ -116,7 +116,7 @@ describe.each(VERSIONS)("%s", (version) => {
       const comparison = await compareRdb(
         () => readFileInPieces(file),
         () => readFileInPieces(loaded.file),
-        { scope: "replicated" },
+        { scope: "source" },
       );
       expect(comparison).toMatchObject({ isEqual: true, first: [], libraries: [] });
       expect(comparison.keys[0]).toBeGreaterThan(200);

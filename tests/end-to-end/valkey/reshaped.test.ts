@@ -142,7 +142,7 @@ it(
       await compareRdb(
         () => readFileInPieces(original),
         () => readFileInPieces(last),
-        { scope: "replicated" },
+        { scope: "source" },
       ),
     ).toMatchObject({ isEqual: true, keys: [keysOf(inThree), keysOf(inThree)], libraries: [] });
     await withNode(five.deployment, 4, async (node) => {
