@@ -43,7 +43,10 @@ function addArchive({ program, signal, finish }: Context): void {
       "--spool <folder>",
       "folder for what the place has not taken yet; without it, a folder in the archive or in the cache",
     )
-    .option("--base-every <time>", "time after which a shard gets a new set with a new base (default: 1d)")
+    .option(
+      "--base-every <time>",
+      "time after which a shard gets a new set with a new base, from 10m to 30d (default: 1d)",
+    )
     .option(
       "--keep <time>",
       "time that can be restored, such as 7d; older sets are deleted; without it, nothing is deleted",

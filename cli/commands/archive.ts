@@ -6,9 +6,11 @@ import { join, resolve } from "node:path";
 import { describeStep } from "../../lib/clock";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { withTimeLimit } from "../../lib/polling";
-import { cacheDirectory } from "../../lib/system/paths";
-import { counted, formatBytes, parseDuration } from "../../lib/units";
+import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
+import { counted, formatBytes, formatDuration, parseDuration } from "../../lib/units";
+import { BASE_SECONDS } from "../../archiver/pod-settings";
 import { openDeployment } from "../../platforms/deployment-reference";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { archiveDeployment } from "../../valkey/archive/archive-deployment";
 import type { ArchiveEvent } from "../../valkey/archive/archive-shard";
 import { deleteObsoleteSets } from "../../valkey/archive/keeping/retention";
@@ -67,7 +69,7 @@ export async function archive(
   if (openPlace === undefined) problems.push("--into: name the folder for the sets, or s3://BUCKET/PREFIX");
   problems.push(...where.map((problem) => (problem.startsWith("--") ? problem : `--into: ${problem}`)));
   const seconds = durationOf("--for", duration, problems);
-  const baseEverySeconds = durationOf("--base-every", baseEvery, problems);
+  const baseEverySeconds = durationOf("--base-every", baseEvery, problems, BASE_SECONDS);
   const keepSeconds = durationOf("--keep", keep, problems);
   if (stack === undefined && name !== undefined) problems.push("--deployment applies to a stack only");
   const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
@@ -89,10 +91,18 @@ interface Schedule {
   readonly keepMs: number | undefined;
 }
 
-function durationOf(flag: string, value: unknown, problems: string[]): number | undefined {
-  const seconds = value === undefined ? undefined : parseDuration(value);
-  if (value !== undefined && seconds === undefined)
-    problems.push(`${flag} is ${JSON.stringify(value)}: expected a duration such as 90s, 10m or 2h`);
+function durationOf(
+  flag: string,
+  value: unknown,
+  problems: string[],
+  { min, max }: { readonly min: number; readonly max: number } = { min: 0, max: Infinity },
+): number | undefined {
+  if (value === undefined) return undefined;
+  const seconds = parseDuration(value);
+  const given = `${flag} is ${JSON.stringify(value)}`;
+  if (seconds === undefined) problems.push(`${given}: expected a duration such as 90s, 10m or 2h`);
+  else if (seconds < min || seconds > max)
+    problems.push(`${given}: expected from ${formatDuration(min)} to ${formatDuration(max)}`);
   return seconds;
 }
 
@@ -142,7 +152,6 @@ async function archiveInto(
   await readLayout(deployment);
   const lease = await takeLease(place, stop);
   const signal = AbortSignal.any([stop, lease.lost]);
-  const spoolDirectory = makeSpool(place, spoolFolder);
   const log = new ArchiveLog();
   const liveSets = new Set<string>();
   // A deletion that is interrupted goes on in the next call.
@@ -155,7 +164,9 @@ async function archiveInto(
   const timer = setInterval(() => {
     log.report();
   }, REPORT_MS);
+  let spoolDirectory: string | undefined;
   try {
+    spoolDirectory = await makeSpool(place, spoolFolder);
     await claimArchive(place, wanted, place.label);
     clean();
     await archiveDeployment({
@@ -174,7 +185,7 @@ async function archiveInto(
     lease.lost.throwIfAborted();
   } finally {
     clearInterval(timer);
-    rmSync(spoolDirectory, { recursive: true, force: true });
+    if (spoolDirectory !== undefined) rmSync(spoolDirectory, { recursive: true, force: true });
     ended.abort();
     await cleaning;
     await lease.release();
@@ -202,18 +213,25 @@ async function otherFiles(place: Place): Promise<string | undefined> {
   return files.length === 0 ? undefined : `the ${kind} has other files and no archive; use a new ${kind}`;
 }
 
-/** Creates an empty folder for the spool (commands that are not yet in the archive). @throws BadInput on failure */
-function makeSpool(place: Place, folder: string | undefined): string {
+/**
+ * Creates an empty folder for the spool (commands that are not yet in the archive). In the cache, it is the directory
+ * of a run, because the next run removes the directories of runs that were killed.
+ * @throws BadInput on failure
+ */
+async function makeSpool(place: Place, folder: string | undefined): Promise<string> {
   try {
-    if (folder === undefined && !place.isRemote) {
-      const own = join(place.label, SPOOL);
-      rmSync(own, { recursive: true, force: true });
-      mkdirSync(own, { mode: 0o700 });
-      return own;
+    if (folder !== undefined) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      return mkdtempSync(join(folder, "archive-"));
     }
-    const parent = folder ?? join(cacheDirectory(), "spool");
-    mkdirSync(parent, { recursive: true, mode: 0o700 });
-    return mkdtempSync(join(parent, "archive-"));
+    if (place.isRemote) {
+      await stopAbandonedRuns(...allRunsDirectories());
+      return RunDirectory.create(runsDirectory(), "archive").path;
+    }
+    const own = join(place.label, SPOOL);
+    rmSync(own, { recursive: true, force: true });
+    mkdirSync(own, { mode: 0o700 });
+    return own;
   } catch (error) {
     throw new BadInput("archive", [`--spool: ${messageOf(error)}`]);
   }

@@ -39,6 +39,8 @@ export interface LeaseFile {
    * @returns the new tag. False if the lease does not meet the condition, so nothing is written
    */
   write(text: string, condition?: LeaseCondition): Promise<{ readonly tag: string | undefined } | false>;
+  /** Ends the lease of this process, so that a different process can take it at once. */
+  end(): Promise<void>;
 }
 
 export interface LeaseTimes {
@@ -123,10 +125,8 @@ class RenewedLease implements Lease {
     clearInterval(this.#timer);
     await this.#renewing;
     if (this.lost.aborted) return;
-    // A lease without a holder. Deleting cannot have a condition everywhere, and this lease may not be ours any more.
     try {
-      if ((await this.#read())?.holder?.id !== this.#holder.id) return;
-      await this.file.write("{}\n");
+      if ((await this.#read())?.holder?.id === this.#holder.id) await this.file.end();
     } catch {
       // The lease ends by itself.
     }

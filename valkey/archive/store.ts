@@ -162,6 +162,7 @@ export class DirectoryStore implements Place {
         await rename(join(this.path, draft), join(this.path, LEASE));
         return { tag: undefined };
       },
+      end: () => this.remove(LEASE),
     };
     return takeLease(file, signal, times);
   }

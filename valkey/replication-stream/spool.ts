@@ -1,6 +1,7 @@
 /**
  * A queue of frames between a server that must not wait and a consumer that may be slow. Frames wait on disk until the
- * consumer takes them, in files of limited size. The queue removes a file when all its frames have been read.
+ * consumer takes them, in files of limited size. A file loses its name at once, so that the system frees its space when
+ * all its frames have been read, and also when this process is killed.
  */
 import type { FileHandle } from "node:fs/promises";
 import { open, rm } from "node:fs/promises";
@@ -59,7 +60,7 @@ export class Spool<T> {
   #pushed: Promise<void> = Promise.resolve();
 
   /**
-   * @param directory an existing directory, in which the spool makes files `spool-N`
+   * @param directory an existing directory, in which the spool makes its files
    * @param limit highest number of bytes that may wait
    */
   constructor(
@@ -135,7 +136,7 @@ export class Spool<T> {
     }
     this.#bytes -= place.length;
     place.segment.unread--;
-    await this.#removeIfRead(place.segment);
+    await this.#closeIfRead(place.segment);
     return bytes;
   }
 
@@ -148,7 +149,7 @@ export class Spool<T> {
     }
   }
 
-  /** Removes the spool's files. Frames that still wait are lost. */
+  /** Closes the spool's files. Frames that still wait are lost. */
   async close(): Promise<void> {
     this.end();
     await this.#pushed;
@@ -156,7 +157,7 @@ export class Spool<T> {
     if (this.#segment !== undefined) segments.add(this.#segment);
     this.#places = [];
     this.#segment = undefined;
-    for (const segment of segments) await remove(segment);
+    for (const { file } of segments) await file.close();
   }
 
   async #segmentForWriting(): Promise<Segment> {
@@ -164,16 +165,12 @@ export class Spool<T> {
     if (present !== undefined && present.written < SEGMENT_BYTES) return present;
     const path = join(this.directory, `spool-${this.#number++}`);
     this.#segment = { path, file: await open(path, "w+", 0o600), written: 0, unread: 0 };
-    if (present !== undefined) await this.#removeIfRead(present);
+    await rm(path);
+    if (present !== undefined) await this.#closeIfRead(present);
     return this.#segment;
   }
 
-  async #removeIfRead(segment: Segment): Promise<void> {
-    if (segment !== this.#segment && segment.unread === 0) await remove(segment);
+  async #closeIfRead(segment: Segment): Promise<void> {
+    if (segment !== this.#segment && segment.unread === 0) await segment.file.close();
   }
-}
-
-async function remove({ path, file }: Segment): Promise<void> {
-  await file.close();
-  await rm(path, { force: true });
 }

@@ -1,6 +1,9 @@
 /** `archive`, `backups` and `restore` with a bucket: killed, without an answer for 20 s, refused, and restored. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { RunDirectory } from "../../../platforms/host/run-directory";
 import { form } from "../../../valkey/formation/form";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Command } from "../../support/command";
@@ -50,11 +53,16 @@ it("loses nothing when it is killed and when the bucket is away, and restores wi
     }
   });
   await eventually("increments are in the bucket", () => increments() > 2);
+  const runs = (): string[] => RunDirectory.list(place.runs).map(({ info }) => info.id);
+  const [run = ""] = runs();
+  expect(readdirSync(join(place.runs, run))).toContain("shard-0");
   killed.child.kill("SIGKILL");
   await killed.ended;
 
   const going = await archive();
   await going.printed(/the stream goes on where the archive ended/);
+  // The spool of the killed process is removed.
+  expect(runs()).toEqual([expect.not.stringContaining(run)]);
   await server.goAway();
   await sleep(20_000);
   await server.comeBack();

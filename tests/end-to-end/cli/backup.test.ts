@@ -99,7 +99,7 @@ describe("replication", () => {
     await withNode(shop, 0, (primary) => primary.set("after", "the flush"));
     await settle();
     await stopArchive(resumed);
-    expect(readdirSync(folder).sort()).toEqual([".lease.json", expect.stringMatching(/^2/), "archive.json"]);
+    expect(readdirSync(folder).sort()).toEqual([expect.stringMatching(/^2/), "archive.json"]);
 
     const list = await place.call(["backups", folder]);
     expect(list.status, list.output).toBe(0);
@@ -158,8 +158,8 @@ describe("replication", () => {
       expect(status, output).toBe(2);
       return output;
     };
-    expect(await bad("archive", "--mode", "replication", "--for", "soon")).toMatch(
-      /--into: name the folder[\s\S]*--for is "soon"[\s\S]*--node: name every node/,
+    expect(await bad("archive", "--mode", "replication", "--for", "soon", "--base-every", "2s")).toMatch(
+      /--into: name the folder[\s\S]*--for is "soon"[\s\S]*--base-every is "2s"[\s\S]*--node: name every node/,
     );
     expect(await bad("backups", place.output("none"))).toContain("there is no archive");
     const full = place.output("full");
@@ -174,6 +174,11 @@ describe("replication", () => {
     );
     expect(await bad("archive", ...servers(shop), "--into", other)).toContain("sets of a different deployment");
     expect(readdirSync(other)).toEqual(["archive.json"]);
+    const fresh = place.output("fresh");
+    const blocked = join(full, "letter", "spool");
+    expect(await bad("archive", ...servers(shop), "--into", fresh, "--spool", blocked)).toContain("--spool: ENOTDIR");
+    // The lease is released.
+    expect(readdirSync(fresh)).toEqual([]);
   });
 });
 

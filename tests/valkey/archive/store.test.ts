@@ -52,7 +52,7 @@ it("gives the lease of a folder to one process at a time", async () => {
   const next = await take(store);
   expect(next).toBeDefined();
   await next?.release();
-  expect(readdirSync(directory)).toEqual([".lease.json"]);
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 it("respects the lease of a process in a different container until the process no longer renews it", async () => {

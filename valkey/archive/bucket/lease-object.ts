@@ -62,6 +62,11 @@ export class LeaseObject implements LeaseFile {
     }
     return put({});
   }
+
+  async end(): Promise<void> {
+    // An object without a holder. Deleting cannot have a condition everywhere, and this object may not be ours any more.
+    await this.write("{}\n");
+  }
 }
 
 const isUnknownCondition = (error: unknown): boolean => error instanceof Error && error.name === "NotImplemented";
