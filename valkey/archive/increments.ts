@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { Failure } from "../../lib/errors";
+import { inTurns } from "../../lib/turns";
 import { CheckedFile, writeManifest } from "./checked-file";
 import type { IncrementManifest, StoredIncrement } from "./manifests";
 import { incrementFile, incrementManifestFile, MANIFEST_VERSION } from "./manifests";
@@ -169,18 +170,18 @@ const parseNumber = (text: string): number => Number.parseInt(text, BASE);
  * @param offset offset at which the chain begins: the end of the RDB file
  * @returns the chain, and whether there are commands after its end
  */
-export function chainOf(
+export async function chainOf(
   found: readonly StoredIncrement[],
   offset: number,
-): { readonly chain: StoredIncrement[]; readonly hasLater: boolean } {
+): Promise<{ readonly chain: StoredIncrement[]; readonly hasLater: boolean }> {
   const at = new Map<number, StoredIncrement[]>();
-  for (const each of found) {
+  for await (const each of inTurns(found)) {
     const others = at.get(each.from);
     if (others === undefined) at.set(each.from, [each]);
     else others.push(each);
   }
   const reach = new Map<number, { readonly end: number; readonly next: StoredIncrement | undefined }>();
-  for (const from of [...at.keys()].sort((a, b) => b - a)) {
+  for await (const from of inTurns([...at.keys()].sort((a, b) => b - a))) {
     let best: { end: number; next: StoredIncrement | undefined } = { end: from, next: undefined };
     for (const next of at.get(from) ?? []) {
       if (next.size === 0) continue;
@@ -191,10 +192,8 @@ export function chainOf(
   }
   const chain: StoredIncrement[] = [];
   let next = offset;
-  for (;;) {
-    const here = at.get(next) ?? [];
-    const marks = here.filter(({ size }) => size === 0);
-    const increment = reach.get(next)?.next;
+  for await (const increment of inTurns(linksFrom(offset, reach))) {
+    const marks = (at.get(next) ?? []).filter(({ size }) => size === 0);
     const quiet = spanOfMarks(marks);
     const [mark] = marks;
     if (increment === undefined) {
@@ -205,6 +204,14 @@ export function chainOf(
     next = increment.to;
   }
   return { chain, hasLater: found.some(({ from, size }) => from > next && size > 0) };
+}
+
+type Reach = ReadonlyMap<number, { readonly end: number; readonly next: StoredIncrement | undefined }>;
+
+/** Yields the increments of the longest chain, and then undefined. */
+function* linksFrom(offset: number, reach: Reach): Generator<StoredIncrement | undefined, void, undefined> {
+  for (let next = reach.get(offset)?.next; next !== undefined; next = reach.get(next.to)?.next) yield next;
+  yield undefined;
 }
 
 type Instants = IncrementManifest["instants"];

@@ -2,8 +2,8 @@
  * Lists, reads and deletes the sets of a shard. A set is an RDB file (the base) and files with the commands after it
  * (increments).
  */
-import { setImmediate } from "node:timers/promises";
 import { BadInput } from "../../lib/errors";
+import { inTurns } from "../../lib/turns";
 import { writeManifest } from "./checked-file";
 import { chainOf, parseIncrementName } from "./increments";
 import type { ArchiveSet, IncrementManifest, StoredIncrement } from "./manifests";
@@ -25,8 +25,6 @@ const DELETED = "deleted.json";
  * Number of names to list in a set's folder to find its RDB file. In a bucket, the names of increments sort after it.
  */
 const FIRST_FILES = 10;
-/** Names that are parsed in one turn of the event loop: a few milliseconds. */
-const NAMES_AT_ONCE = 1_000;
 
 const INCREMENT_MANIFEST = /^(\d{16,})\.json$/;
 
@@ -95,8 +93,7 @@ async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSe
   const increments: IncrementManifest[] = [];
   let missing: string | undefined;
   if (store.hasNamedIncrements) {
-    const named = await parseNames([...files]);
-    const { chain, hasLater } = chainOf(named, base.offset);
+    const { chain, hasLater } = await chainOf(await parseNames(files), base.offset);
     const end = chain.at(-1)?.to ?? base.offset;
     return {
       name,
@@ -124,10 +121,9 @@ async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSe
 }
 
 /** The increments of names. A set can have so many that other work has its turn in between. */
-async function parseNames(files: readonly string[]): Promise<StoredIncrement[]> {
+async function parseNames(files: Iterable<string>): Promise<StoredIncrement[]> {
   const named: StoredIncrement[] = [];
-  for (const [index, file] of files.entries()) {
-    if (index % NAMES_AT_ONCE === 0) await setImmediate();
+  for await (const file of inTurns(files)) {
     const parsed = parseIncrementName(file);
     if (parsed !== undefined) named.push({ ...parsed, file });
   }
