@@ -87,6 +87,7 @@ it("begins a set before the old one ends, deletes old sets, and keeps a proven o
   const names = (): string[] => readdirSync(join(folder, period?.period.name ?? "", "shard-0"));
   await second.printed(/deleted set/);
   await eventually("the second set is deleted", () => !names().includes(sets[1]?.set.name ?? ""));
+  await second.printed(/the stream goes on where the archive ended/);
   second.child.kill("SIGINT");
   isWriting = false;
   await writing;

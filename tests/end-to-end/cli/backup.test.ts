@@ -111,6 +111,9 @@ describe("replication", () => {
     );
     // The key `short` has expired since.
     expect(command.output).toMatch(/restored-0 +\d+ +1 +0\n.*restored-1 +\d+ +1 +0\n/);
+    // The comparison lacks a key, so it proves too little.
+    expect(command.output).toContain("No proof is recorded, because keys that have expired were not compared");
+    expect((await place.call(["backups", folder])).output).toContain("Never restored with proof");
     const found = place.output("restored.rdb");
     await fetchSnapshot({ name: "restored", endpoint, access }, found, never);
     const comparison = await compareRdb(

@@ -17,6 +17,7 @@ import { DirectoryStore } from "../../../valkey/archive/store";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { connect } from "../../../valkey/connection";
+import { form } from "../../../valkey/formation/form";
 import { CommandParser } from "../../../valkey/replication-stream/command-parser";
 import { followStream } from "../../../valkey/replication-stream/follow";
 import type { StreamSource } from "../../../valkey/replication-stream/replica-link";
@@ -429,4 +430,53 @@ it("continues the newest set that has an instant", async () => {
   expect(again).toMatchObject({ shards: [{ set: { name: set.name } }] });
   expect(await listSets(store)).toEqual([set.name, later]);
   expect(resumePoint(await readSet(store, set.name)).position.offset).toBeGreaterThan(set.base.offset);
+});
+
+it("ends all shards when one fails while a base of a different shard is being written", async () => {
+  const deployment = await sandbox.cluster("failing", 3, 0, { "repl-diskless-sync-delay": 0 });
+  await form(deployment, { primaries: 3, replicasPerPrimary: 0 });
+  let [isFull, isHeld, bases] = [false, false, 0];
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const store = new DirectoryStore(freshDirectory());
+  const create = store.create.bind(store);
+  store.create = async (name) => {
+    if (isFull && /shard-0.*\.aof$/.test(name)) throw new Error("ENOSPC");
+    const file = await create(name);
+    // The first base of the shard is written. The second one takes long.
+    if (!/shard-1.*base\.rdb$/.test(name) || bases++ === 0) return file;
+    const write = async (bytes: Buffer): Promise<void> => {
+      isHeld = true;
+      await released;
+      await file.write(bytes);
+    };
+    return { commit: () => file.commit(), discard: () => file.discard(), write };
+  };
+  const archiving = archiveDeployment({
+    ...{ store, deployment, spoolDirectory: freshDirectory(), baseEveryMs: 1_000 },
+    signal: new AbortController().signal,
+    onEvent: () => undefined,
+  });
+  const outcome = archiving.catch(String);
+  await eventually("the second base of shard-1 begins", () => isHeld);
+  // The set of shard-0 is now old enough for a new base, too.
+  await sleep(2_000);
+  isFull = true;
+  await withNode(deployment, 0, async (connection) => {
+    for (let number = 0; number < 20; number++) {
+      await connection.function(
+        "LOAD",
+        "REPLACE",
+        `#!lua name=lib\nredis.register_function('f', function() return ${number} end)`,
+      );
+      await sleep(50);
+    }
+  });
+  await eventually("shard-1 is no longer followed", async () =>
+    withNode(deployment, 1, async (connection) =>
+      (await connection.info("replication")).includes("connected_slaves:0"),
+    ),
+  );
+  release();
+  expect(await outcome).toMatch(/shard-0: ENOSPC/);
 });

@@ -1,8 +1,9 @@
 /** The archiver of a pod, with real servers. */
+import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { Archiver } from "../../../archiver/archiver";
 import { openArchive } from "../../../archiver/place";
 import { readCatalog } from "../../../valkey/archive/catalog";
@@ -25,17 +26,27 @@ interface Archived {
   readonly stop: () => Promise<void>;
 }
 
-/** Archives a deployment into a fresh folder. @param refresh called before each attempt */
-function archive(name: string, deployment: Deployment, refresh: () => Promise<void>, isFull: () => boolean): Archived {
+/**
+ * Archives a deployment into a folder.
+ * @param refresh called before each attempt
+ * @param changes methods of the folder's store that the test replaces
+ */
+function archive(
+  name: string,
+  deployment: Deployment,
+  refresh: () => Promise<void>,
+  isFull: () => boolean,
+  changes: Partial<DirectoryStore> = {},
+): Archived {
   const directory = join(sandbox.host.run.path, name);
-  mkdirSync(directory);
+  mkdirSync(directory, { recursive: true });
   const path = join(directory, "archive");
   const lines: string[] = [];
   const stop = new AbortController();
   const archiver = new Archiver({
     // The list of nodes is read each time, so it must not be copied.
     deployment: Object.defineProperties({ ...deployment, refresh }, Object.getOwnPropertyDescriptors(deployment)),
-    open: () => openArchive(fillingStore(path, isFull), deployment, never),
+    open: () => openArchive(Object.assign(fillingStore(path, isFull), changes), deployment, never),
     spoolDirectory: join(directory, "spool"),
     spoolBytes: 10 ** 8,
     ...{ baseEveryMs: 3_600_000, keepMs: 3_600_000 },
@@ -100,4 +111,55 @@ it("goes on with the new list when slots are on a node that it does not know", a
   await stop();
   expect(lines.at(-1)).toBe("stopped; all commands that arrived are in the archive");
   expect(await archiver.metrics.text()).toContain('errors_total{deployment="grown",kind="servers"} 1');
+});
+
+const known = (): Promise<void> => Promise.resolve();
+
+it("says how old the archive is after the clock was set back", async () => {
+  const deployment = await sandbox.replication("clock", 0, { "repl-diskless-sync-delay": 0 });
+  let isFull = false;
+  const { archiver, lines, stop } = archive("clock-archive", deployment, known, () => isFull);
+  await eventually("the base is written", () => lines.some((line) => line.includes("base with")));
+  const now = Date.now.bind(Date);
+  const spy = vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000);
+  try {
+    await eventually("the archive says so", () => lines.some((line) => line.includes("set back by 3600.0 s")));
+    await sleep(1_000);
+    expect(await value(archiver, "valkey_archive_rpo_seconds")).toBeLessThan(1);
+    isFull = true;
+    await withNode(deployment, 0, (connection) => connection.set("key", "value"));
+    await sleep(3_000);
+    expect(await value(archiver, "valkey_archive_rpo_seconds")).toBeGreaterThan(2);
+    isFull = false;
+  } finally {
+    spy.mockRestore();
+    await stop();
+  }
+});
+
+it("ends a deletion of old sets when its archive is interrupted", async () => {
+  const deployment = await sandbox.replication("tidied", 0, { "repl-diskless-sync-delay": 0 });
+  const first = archive("tidied-archive", deployment, known, () => false);
+  await eventually("the base is written", () => first.lines.some((line) => line.includes("base with")));
+  await first.stop();
+  const { periods } = await readCatalog(first.store, "archive");
+  // A deletion that has begun. It takes until its signal.
+  await first.store.put(`${periods[0]?.period.name ?? ""}/shard-0/old/deleted.json`, [Buffer.from("{}")]);
+  const removals: AbortSignal[] = [];
+  const removeFolder = async (_name: string, _last: string, signal: AbortSignal): Promise<never> => {
+    removals.push(signal);
+    if (!signal.aborted) await once(signal, "abort");
+    throw signal.reason;
+  };
+  let isFull = false;
+  const { lines, stop } = archive("tidied-archive", deployment, known, () => isFull, { removeFolder });
+  await eventually("the deletion goes on", () => removals.length > 0, 60_000);
+  isFull = true;
+  await withNode(deployment, 0, (connection) => connection.set("key", "value"));
+  await eventually("the archive is interrupted", () => lines.some((line) => line.startsWith("interrupted: ")));
+  expect(removals[0]?.aborted).toBe(true);
+  isFull = false;
+  await eventually("the archive and the deletion go on", () => removals.length > 1, 60_000);
+  expect(lines.filter((line) => line.includes("not deleted"))).toEqual([]);
+  await stop();
 });
