@@ -136,7 +136,6 @@ export class Archiver {
       this.#wasOpen = true;
       await rm(spoolDirectory, { recursive: true, force: true });
       await mkdir(spoolDirectory, { recursive: true, mode: 0o700 });
-      tidy();
       await archiveDeployment({
         ...{ store: archive.place, deployment, spoolDirectory, baseEveryMs, liveSets: this.#liveSets },
         // Read at the beginning of each period.
@@ -146,7 +145,8 @@ export class Archiver {
         signal: AbortSignal.any([signal, archive.lost]),
         onEvent: (event) => {
           this.#onEvent(event);
-          if (event.kind === "written" && event.file.keys !== undefined) tidy();
+          // Not before the first period, because the files of a deletion would count as left by a killed process.
+          if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) tidy();
         },
       });
       if (archive.lost.aborted) throw archive.lost.reason;

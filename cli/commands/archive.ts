@@ -168,7 +168,6 @@ async function archiveInto(
   try {
     spoolDirectory = await makeSpool(place, spoolFolder);
     await claimArchive(place, wanted, place.label);
-    clean();
     await archiveDeployment({
       store: place,
       deployment,
@@ -178,8 +177,9 @@ async function archiveInto(
       signal,
       onEvent: (event) => {
         log.add(event);
-        // Sets become obsolete when new ones begin.
-        if (event.kind === "written" && event.file.keys !== undefined) clean();
+        // Sets become obsolete when new ones begin. Not before the first period, because the files of a deletion would
+        // count as left by a killed process.
+        if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) clean();
       },
     });
     lease.lost.throwIfAborted();

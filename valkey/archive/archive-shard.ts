@@ -102,7 +102,6 @@ export async function archiveShard(
 ): Promise<undefined> {
   const { signal } = options;
   const sets = shardStore(options.store, period, shard.name);
-  await sets.removePending("");
   const resume = await lastSet(sets);
   let number = 0;
   const begin = (from?: ArchiveSet): SetFollower => new SetFollower(options, period, shard, sets, number++, from);
