@@ -73,7 +73,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const filled = steps.fill(running, this.formationMs, [running.rollout, memory]);
     const check = steps.verify(running, this.formationMs, compact([running.rollout, memory, retirement, filled]));
     steps.control(running, check);
-    steps.archive(check);
+    steps.archive(running, check);
 
     this.password = steps.password;
     this.survives = pulumi.output(survives);

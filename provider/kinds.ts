@@ -26,6 +26,7 @@ const HANDLERS = {
   Restore: () => import("./handlers/restore.js"),
   DeploymentVerification: () => import("./handlers/checks/deployment-verification.js"),
   Measurement: () => import("./handlers/measurement.js"),
+  PodCredentials: () => import("./handlers/pod-credentials.js"),
   VolumeDeletionWait: () => import("./handlers/volume-deletion-wait.js"),
 } satisfies Readonly<Record<string, () => Promise<{ readonly handler: unknown }>>>;
 

@@ -14,6 +14,7 @@ import type { MeasurementInputs, MeasurementOutputs } from "./handlers/measureme
 import type { PasswordInputs, PasswordOutputs } from "./handlers/password-generation";
 import type { PasswordRetirementInputs } from "./handlers/password-retirement";
 import type { RestoreInputs, RestoreOutputs } from "./handlers/restore";
+import type { PodCredentialsInputs } from "./handlers/pod-credentials";
 import type { RolloutInputs, RolloutOutputs } from "./handlers/rollout";
 import type { ScaleInInputs, ScaleInOutputs } from "./handlers/scale-in";
 import type { SettingsInputs, SettingsOutputs } from "./handlers/settings";
@@ -195,6 +196,12 @@ export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Meas
   summary: undefined,
   report: undefined,
 });
+
+/**
+ * The wait for the AWS credentials of pods. A pod that EKS admits before its Pod Identity association is in effect
+ * never gets credentials. So this resource is declared between the service account and the pod.
+ */
+export const PodCredentials = resource<PodCredentialsInputs>("PodCredentials", {});
 
 /**
  * The wait for the deletion of volumes. Kubernetes deletes a claim before its volume, and the controller that deletes

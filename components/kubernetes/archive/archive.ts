@@ -5,6 +5,7 @@ import type { ArchiverSettings } from "../../../archiver/pod-settings";
 import { ARCHIVER_PORT, BASE_SECONDS, KEEP_SECONDS, READY_PATH } from "../../../archiver/pod-settings";
 import { BadInput } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Mode } from "../../../valkey/node";
 import type { BackupArgs } from "../backup-arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -40,17 +41,21 @@ export function checkBackup(deployment: string, args: BackupArgs | undefined): v
   );
 }
 
-/** Creates the pod `NAME-archive`, its service account, its network policy and, for keys in the arguments, a Secret. */
+/**
+ * Creates the pod `NAME-archive`, its service account, its network policy and, for keys in the arguments, a Secret.
+ * @param target reference to the running servers, as the provider uses it
+ */
 export function createArchive(
   context: DeploymentContext,
   kind: Pick<DeploymentKind, "mode" | "shape">,
+  target: pulumi.Input<KubernetesReference>,
   args: BackupArgs,
 ): void {
   const { deployment, names } = context;
   const name = names.archive;
   const { spoolSize = SPOOL_SIZE } = args;
   createArchivePolicy(context, ARCHIVER_PORT, bucketEgress(args));
-  const access = createBucketAccess(context, name, "archive", args);
+  const access = createBucketAccess(context, target, name, "archive", args);
   createProgramPod(context, {
     component: "archive",
     name,

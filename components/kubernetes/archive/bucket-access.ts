@@ -1,6 +1,8 @@
 /** The access of a pod to a bucket: its service account, credentials, connections, and the settings of its program. */
 import * as pulumi from "@pulumi/pulumi";
 import type { ArchiverSettings } from "../../../archiver/pod-settings";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { PodCredentials } from "../../../provider/resources";
 import type { BucketArgs } from "../backup-arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
@@ -10,6 +12,11 @@ import { SECRET_MODE } from "../pods/pod-volumes";
 
 /** Address of the EKS Pod Identity Agent on each machine. */
 const POD_IDENTITY = "169.254.170.23/32";
+/** Time limit for EKS to give the pod credentials, seconds. An association takes effect after some seconds. */
+const CREDENTIALS_SECONDS = 90;
+
+/** Whether the pod gets its credentials from EKS Pod Identity. */
+const usesPodIdentity = ({ credentials, role }: BucketArgs): boolean => credentials === undefined && role === undefined;
 
 /** Access of a pod to a bucket. */
 export interface BucketAccess {
@@ -22,12 +29,15 @@ export interface BucketAccess {
 }
 
 /**
- * Creates a pod's service account and, for keys in the arguments, a Secret.
+ * Creates a pod's service account and, for keys in the arguments, a Secret. With EKS Pod Identity, it also creates a
+ * resource that waits until EKS gives new pods of the service account credentials.
+ * @param target reference to the running servers, as the provider uses it
  * @param name name of the service account and of the Secret
  * @param component label `app.kubernetes.io/component` of the service account
  */
 export function createBucketAccess(
   context: DeploymentContext,
+  target: pulumi.Input<KubernetesReference>,
   name: string,
   component: string,
   args: BucketArgs,
@@ -47,7 +57,11 @@ export function createBucketAccess(
   );
   const directory = `/${component}/credentials`;
   return {
-    dependsOn: [account, ...(secret?.dependsOn ?? [])],
+    dependsOn: [
+      account,
+      ...(secret?.dependsOn ?? []),
+      ...(usesPodIdentity(args) ? [awaitCredentials(context, target, name, args, account)] : []),
+    ],
     credentialsDirectory: secret === undefined ? undefined : directory,
     volumes:
       secret === undefined
@@ -55,6 +69,29 @@ export function createBucketAccess(
         : [{ name: "credentials", secret: { secretName: secret.name, defaultMode: SECRET_MODE } }],
     volumeMounts: secret === undefined ? [] : [{ name: "credentials", mountPath: directory, readOnly: true }],
   };
+}
+
+/** Waits until EKS gives pods of a service account credentials. The bucket's name may come from the access to it. */
+function awaitCredentials(
+  context: DeploymentContext,
+  target: pulumi.Input<KubernetesReference>,
+  serviceAccount: string,
+  { bucket }: BucketArgs,
+  account: pulumi.Resource,
+): pulumi.Resource {
+  const cluster = pulumi.output(target);
+  return new PodCredentials(
+    serviceAccount,
+    {
+      kubeconfig: cluster.kubeconfig,
+      context: cluster.context,
+      namespace: context.args.namespace,
+      serviceAccount,
+      purpose: pulumi.interpolate`access to ${bucket}`,
+      timeoutSeconds: CREDENTIALS_SECONDS,
+    },
+    pulumi.mergeOptions(context.options, { dependsOn: [account] }),
+  );
 }
 
 /**
@@ -89,17 +126,15 @@ export function bucketPlace(
  * Rules for the connections to the bucket. No policy can name the addresses of a bucket, so the rules name ports: the
  * port of the endpoint, 443 for AWS and its token service, and EKS Pod Identity if the pod has no other credentials.
  */
-export function bucketEgress({
-  endpoint,
-  credentials,
-  role,
-}: BucketArgs): k8s.types.input.networking.v1.NetworkPolicyEgressRule[] {
+export function bucketEgress(args: BucketArgs): k8s.types.input.networking.v1.NetworkPolicyEgressRule[] {
+  const { endpoint, credentials } = args;
   const ports = new Set(endpoint === undefined ? [443] : [portOf(endpoint)]);
   if (credentials === undefined) ports.add(443);
-  const identity = credentials === undefined && role === undefined;
   return [
     { ports: [...ports].map((port) => ({ protocol: "TCP", port })) },
-    ...(identity ? [{ to: [{ ipBlock: { cidr: POD_IDENTITY } }], ports: [{ protocol: "TCP", port: 80 }] }] : []),
+    ...(usesPodIdentity(args)
+      ? [{ to: [{ ipBlock: { cidr: POD_IDENTITY } }], ports: [{ protocol: "TCP", port: 80 }] }]
+      : []),
   ];
 }
 

@@ -303,12 +303,13 @@ export class DeploymentSteps {
    * Declares the pod that writes the backup, if the arguments have `backup`. The pod starts after the deployment has
    * passed verification.
    */
-  archive(verified: pulumi.Resource): void {
+  archive({ inputs }: RunningSteps, verified: pulumi.Resource): void {
     const { name, kind, parent } = this.request;
     const { backup } = this.servers;
     if (backup === undefined) return;
     const options = { parent, dependsOn: [verified] };
-    createArchive({ deployment: name, names: objectNames(name), args: this.servers, options }, kind, backup);
+    const context = { deployment: name, names: objectNames(name), args: this.servers, options };
+    createArchive(context, kind, inputs.target, backup);
   }
 
   get #memoryLimit(): pulumi.Input<string> {

@@ -34,7 +34,7 @@ export class ArchivedPods {
       options: {},
     };
     const objects = await renderObjects(() => {
-      createArchive(context, target, backup);
+      createArchive(context, target, target, backup);
     });
     await here.apply(objects);
     return new ArchivedPods(pods, objects);

@@ -52,6 +52,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:ValkeyDashboard",
   "valkey:index:Access",
   "valkey:index:PasswordRetirement",
+  "valkey:index:PodCredentials",
   "valkey:index:ImageCheck",
   "valkey:index:ScaleIn",
   "valkey:index:TlsCheck",
