@@ -16,6 +16,7 @@ const COMPONENTS = {
   ValkeyAlerts: async () => (await import("../components/valkey-alerts.js")).ValkeyAlerts,
   ValkeyDashboard: async () => (await import("../components/valkey-dashboard.js")).ValkeyDashboard,
   EksPlatform: async () => (await import("../components/eks/platform.js")).EksPlatform,
+  BackupAccess: async () => (await import("../components/eks/backup-access.js")).BackupAccess,
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 

@@ -1,4 +1,4 @@
-/** Rule: the API server is not open to the world. */
+/** Rules: the API server is not open to the world, and no bucket is. */
 import { isOpenToTheWorld } from "../lib/cidr";
 import type { Rule } from "./rule";
 import { hasInputs, listAt, propertyAt, textAt } from "./rule";
@@ -30,3 +30,15 @@ function accessViolations(access: unknown, tags: unknown): string[] {
   }
   return isOpenToTheWorld(cidrs) ? [`${cidrs.join(", ")} open the API server to the world`] : [];
 }
+
+const BLOCKS = ["blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"] as const;
+
+export const noPublicBuckets: Rule = {
+  name: "no-public-buckets",
+  description: "A public access block of a bucket blocks every kind of public access.",
+  check: ({ type, props }) => {
+    if (type !== "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock") return [];
+    const open = BLOCKS.filter((block) => textAt(props, block) !== "true");
+    return open.length === 0 ? [] : [`${open.join(", ")} ${open.length === 1 ? "is" : "are"} not true`];
+  },
+};

@@ -2,7 +2,7 @@
  * Every guardrail. The `description` of a rule, in the file from which it is imported, says what the rule refuses.
  * `index.ts` makes all of them mandatory.
  */
-import { noOpenEndpoint } from "./access";
+import { noOpenEndpoint, noPublicBuckets } from "./access";
 import { explicitExpiry, noSpotServers, pinnedImages } from "./machines";
 import { hardZoneSpread } from "./placement";
 import { restrictedPods } from "./pod-security";
@@ -20,6 +20,7 @@ export const RULES: readonly Rule[] = [
   encryptedStorage,
   hardZoneSpread,
   noOpenEndpoint,
+  noPublicBuckets,
   noPlainSecrets,
   restrictedPods,
 ];

@@ -29,6 +29,8 @@ export interface AccountFacts {
   readonly secretProblem?: string | undefined;
   /** Reason why the configured KMS key cannot be used; undefined if it can be used or no key is configured. */
   readonly keyProblem: string | undefined;
+  /** Reason why the KMS key of the bucket for backups cannot be used; undefined if it can be used or there is none. */
+  readonly backupKeyProblem?: string | undefined;
   /** An existing network; undefined if the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
   /**
@@ -51,6 +53,8 @@ export interface ExistingResources {
   readonly spot?: boolean | undefined;
   /** Name of the secret in Secrets Manager with the image cache's credentials for Docker Hub. @default no cache */
   readonly credentialsSecret?: string | undefined;
+  /** ARN of the user's own KMS key of the bucket for backups. @default none */
+  readonly backupKeyArn?: string | undefined;
 }
 
 /** Role that AWS creates when an account first requests a spot machine. Karpenter has no right to create it. */
@@ -105,6 +109,8 @@ export function accountProblems(
         "create it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
     });
   if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
+  if (facts.backupKeyProblem !== undefined)
+    problems.push({ path: ["backups", "encryption"], message: facts.backupKeyProblem });
   if (facts.secretProblem !== undefined)
     problems.push({ path: ["imageCache", "credentialsSecret"], message: facts.secretProblem });
   if (facts.network !== undefined)
@@ -127,26 +133,28 @@ function kindOf(types: readonly string[]): string {
  */
 export async function readAccount(
   plan: Pick<EksPlan, "region" | "machines" | "quotas">,
-  { clusterName, keyArn, network, credentialsSecret, spot = false }: ExistingResources,
+  { clusterName, keyArn, network, credentialsSecret, backupKeyArn, spot = false }: ExistingResources,
   opts?: { readonly provider: aws.Provider },
 ): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
-  const [zones, offers, quotas, spotRole, keyProblem, found, secretProblem, leftoverLogGroup] = await Promise.all([
-    aws.getAvailabilityZones(
-      { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
-      opts,
-    ),
-    aws.ec2.getInstanceTypeOfferings(
-      { locationType: "availability-zone", filters: [{ name: "instance-type", values: types }] },
-      opts,
-    ),
-    Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
-    spot ? hasSpotRole(opts) : undefined,
-    keyProblemOf(keyArn, opts),
-    network === undefined ? undefined : readNetwork(network, opts),
-    secretProblemOf(credentialsSecret, plan.region, opts),
-    hasLeftoverLogGroup(clusterName, opts),
-  ]);
+  const [zones, offers, quotas, spotRole, keyProblem, found, secretProblem, leftoverLogGroup, backupKeyProblem] =
+    await Promise.all([
+      aws.getAvailabilityZones(
+        { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
+        opts,
+      ),
+      aws.ec2.getInstanceTypeOfferings(
+        { locationType: "availability-zone", filters: [{ name: "instance-type", values: types }] },
+        opts,
+      ),
+      Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
+      spot ? hasSpotRole(opts) : undefined,
+      keyProblemOf(keyArn, opts),
+      network === undefined ? undefined : readNetwork(network, opts),
+      secretProblemOf(credentialsSecret, plan.region, opts),
+      hasLeftoverLogGroup(clusterName, opts),
+      keyProblemOf(backupKeyArn, opts),
+    ]);
   const byType = new Map<string, string[]>();
   for (const [index, type] of offers.instanceTypes.entries())
     byType.set(type, [...(byType.get(type) ?? []), offers.locations[index] ?? ""]);
@@ -156,6 +164,7 @@ export async function readAccount(
     quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))),
     spotRole,
     keyProblem,
+    backupKeyProblem,
     secretProblem,
     network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found },
     leftoverLogGroup,

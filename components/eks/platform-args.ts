@@ -31,7 +31,7 @@ export interface OwnNetworkSettings {
 /** Arguments of an `EksPlatform`. All are plain values, because they decide which resources exist. */
 export interface EksPlatformArgs
   extends
-    Pick<EksPlanArgs, "region" | "zones" | "controlPlaneTier" | "imageCache">,
+    Pick<EksPlanArgs, "region" | "zones" | "controlPlaneTier" | "imageCache" | "backups">,
     Partial<
       Pick<
         EksClusterArgs,
@@ -75,7 +75,8 @@ const DEFAULT_POOLS: PoolSettings = { servers: {}, clients: {} };
  * @throws BadInput with every reason why the platform cannot be created
  */
 export function completePlatform(name: string, args: EksPlatformArgs): CompletePlatform {
-  const { region, zones, network, existingNetwork, groups, system, controlPlaneTier, imageCache, keyArn } = args;
+  const { region, zones, network, existingNetwork, groups, system, controlPlaneTier, imageCache, backups, keyArn } =
+    args;
   const pools = completePools(args.pools ?? DEFAULT_POOLS);
   const publicAccess = { cidrs: [], openToTheWorld: false, ...args.publicAccess };
   const plan = planEks({
@@ -91,6 +92,7 @@ export function completePlatform(name: string, args: EksPlatformArgs): CompleteP
     otherMachines: groups === undefined ? mostMachines(pools) : 0,
     controlPlaneTier,
     imageCache,
+    backups,
     ownKey: keyArn === undefined,
   });
   const problems = [

@@ -1,10 +1,14 @@
 /**
- * A complete EKS platform: network, cluster, storage, Karpenter and its pools. They are created in this order and
- * deleted in reverse order.
+ * A complete EKS platform: network, cluster, storage, Karpenter and its pools, and on request a bucket for backups.
+ * They are created in this order and deleted in reverse order.
  */
 import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
+import { BadInput } from "../../lib/errors";
+import type { BackupArgs } from "../kubernetes/backup-arguments";
 import { hasViewers, ViewerRole } from "./access";
+import { BackupAccess } from "./backup-access";
+import { BackupBucket } from "./backup-bucket";
 import { EksCluster } from "./cluster";
 import { ImageCache } from "./image-cache";
 import { Karpenter } from "./karpenter/karpenter";
@@ -14,6 +18,8 @@ import type { NetworkArgs } from "./network";
 import { Network } from "./network";
 import type { EksPlatformArgs } from "./platform-args";
 import { completePlatform } from "./platform-args";
+import type { BackupBucketPlan } from "../../platforms/eks/backup-bucket";
+import { ownKeyOf } from "../../platforms/eks/backup-bucket";
 import { isSpot } from "../../platforms/eks/pools/capacity";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { POOLS } from "../../platforms/eks/pools/pools";
@@ -22,8 +28,9 @@ import { StorageClasses } from "./storage-classes";
 import { EKS_VERSIONS } from "./aws/versions";
 
 /**
- * A platform on EKS: a network, a cluster, storage classes, and Karpenter with its pools. Resources that run on the
- * cluster must have `ready` in `dependsOn`.
+ * A platform on EKS: a network, a cluster, storage classes, and Karpenter with its pools. With `backups`, it also has a
+ * bucket for the backups of its deployments. In TypeScript, `backupFor` gives one deployment access to it; in other
+ * languages, the component `BackupAccess` does. Resources that run on the cluster must have `ready` in `dependsOn`.
  *
  * @example
  * const platform = new EksPlatform("production", {
@@ -54,6 +61,11 @@ export class EksPlatform extends pulumi.ComponentResource {
    * while the workloads are destroyed.
    */
   readonly ready: pulumi.Resource[];
+  /** Name of the bucket for backups; undefined without `backups`. @default none */
+  readonly backupBucket: pulumi.Output<string | undefined>;
+  readonly #name: string;
+  /** The bucket for backups with its plan; undefined without `backups`. */
+  readonly #backups: { readonly plan: BackupBucketPlan; readonly bucket: pulumi.Output<string> } | undefined;
 
   /** @throws BadInput with every reason why the platform cannot be created, before any resource is declared */
   constructor(name: string, args: EksPlatformArgs, options?: pulumi.ComponentResourceOptions) {
@@ -62,6 +74,7 @@ export class EksPlatform extends pulumi.ComponentResource {
     const { clusterName = name, region, zones, access = {}, logRetentionInDays = 7, tags = {} } = args;
     const { keyArn, takesOverLogGroup = false, deletionProtection = false } = args;
     this.plan = plan;
+    this.#name = name;
     this.network = new Network(name, { clusterName, region, zones, network: networkOf(args, plan) }, { parent: this });
     this.cluster = new EksCluster(
       name,
@@ -113,7 +126,44 @@ export class EksPlatform extends pulumi.ComponentResource {
       const ordered = { parent: this, dependsOn: [identity] };
       this.ready.push(new ImageCache(name, { credentialsSecret, prefix, images: hubImages, nodeRole }, ordered));
     }
+    this.#backups = plan.backups === null ? undefined : { plan: plan.backups, bucket: this.#bucketOf(plan.backups) };
+    this.backupBucket = pulumi.output(this.#backups?.bucket);
     this.registerOutputs({ access: this.kubeconfig });
+  }
+
+  /**
+   * Gives a deployment on the platform access to its part of the bucket for backups. The platform needs `backups`.
+   * @param deployment name of the deployment
+   * @param namespace namespace of the deployment. @default "default", as for a deployment
+   * @param prefix beginning of the names of all its objects. @default "NAMESPACE/DEPLOYMENT"
+   * @returns the bucket, its region and the prefix, for the argument `backup` of the deployment
+   * @throws BadInput without `backups`
+   */
+  backupFor(
+    deployment: string,
+    namespace = "default",
+    prefix = `${namespace}/${deployment}`,
+  ): Pick<BackupArgs, "bucket" | "region" | "prefix"> {
+    if (this.#backups === undefined)
+      throw new BadInput(`EksPlatform ${this.#name}`, [
+        `backups: it is missing, but the backup of ${deployment} needs a bucket; set backups: {}`,
+      ]);
+    const { plan, bucket } = this.#backups;
+    const access = new BackupAccess(
+      `${this.#name}-${namespace}-${deployment}`,
+      {
+        ...{ clusterName: this.cluster.clusterName, bucket, deployment, namespace, prefix },
+        keyArn: ownKeyOf(plan.encryption),
+      },
+      { parent: this, dependsOn: [this.cluster.controlPlane] },
+    );
+    return { bucket: access.bucket, region: this.plan.region, prefix };
+  }
+
+  #bucketOf({ name, existing, ...settings }: BackupBucketPlan): pulumi.Output<string> {
+    if (existing && name !== null) return pulumi.output(name);
+    const { clusterName } = this.cluster;
+    return new BackupBucket(this.#name, { clusterName, name, ...settings }, { parent: this }).bucket;
   }
 }
 

@@ -43,6 +43,8 @@ export interface CostArgs {
   readonly controlPlaneTier: ControlPlaneTier;
   /** Number of KMS keys that the stack creates and pays for. */
   readonly kmsKeys: number;
+  /** Whether deployments write backups to a bucket of the platform. */
+  readonly hasBackups: boolean;
 }
 
 export function costOf(args: CostArgs): Cost {
@@ -86,6 +88,9 @@ export function costOf(args: CostArgs): Cost {
         ? [`everything: there are no prices for ${region}`]
         : missing.map((what) => `${what}: no price in the table of ${region}`)),
       "logs, and traffic between zones and through NAT and endpoints, because they depend on use",
+      ...(args.hasBackups
+        ? ["backups: storage in S3, and up to 172,800 PUT requests a day for each shard, as many as its writes need"]
+        : []),
     ],
   };
 }

@@ -2,6 +2,7 @@ import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
 import { counted, formatCount, formatList } from "../../lib/units";
+import type { BackupBucketPlan } from "./backup-bucket";
 import type { MachineGroup } from "./pools/machine-plan";
 import type { MachineSet } from "./pools/machine-sets";
 import type { EksPlan } from "./plan";
@@ -24,6 +25,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     `system machines: ${describeSystem(plan.system)}`,
     ...indent(plan.sets.flatMap(describeShared)),
     ...describeImages(plan),
+    ...describeBackups(plan.backups),
     volumes.count > 0 ? `volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB` : undefined,
     network === undefined
       ? undefined
@@ -78,6 +80,19 @@ function describeImages({ region, images: { hubImages, pulls, cache } }: Pick<Ek
     `  needed before pulumi up: an account at Docker Hub, stored in the secret ${cache.credentialsSecret} as ${SECRET_CONTENT}:`,
     `  ${secretCommand(cache.credentialsSecret, region)}`,
   ];
+}
+
+function describeBackups(plan: BackupBucketPlan | null): string[] {
+  if (plan === null) return [];
+  const { name, existing, encryption, keepDeletedDays, onDestroy, deployments } = plan;
+  const users = deployments.length === 0 ? "no deployment yet" : formatList(deployments, deployments.length);
+  const label = name === null ? "a name that AWS generates" : `the name ${name}`;
+  const kept = `deleted objects are kept for ${counted(keepDeletedDays, "day")}`;
+  const end = onDestroy === "keep" ? "destroy keeps the bucket" : "destroy deletes the bucket with all backups";
+  const bucket = existing
+    ? `the existing S3 bucket ${name ?? ""}`
+    : `a new S3 bucket with ${label}, encrypted by ${encryption}; ${kept}; ${end}`;
+  return [`backups of ${users}: ${bucket}`];
 }
 
 function machineTable(machines: readonly MachineGroup[], zones: readonly string[]): string[] {

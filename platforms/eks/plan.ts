@@ -1,5 +1,7 @@
 /** The plan of a stack on EKS: machines, network, cost and quotas, or every reason why the plan is impossible. Pure. */
 import { compact } from "../../lib/compact";
+import type { BackupBucketArgs, BackupBucketPlan } from "./backup-bucket";
+import { backupBucketProblems, planBackupBucket } from "./backup-bucket";
 import { isSpot, SPOT_NOTE } from "./pools/capacity";
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
@@ -56,6 +58,10 @@ export interface EksPlanArgs {
   readonly controlPlaneTier?: ControlPlaneTier | undefined;
   /** Cache for images of Docker Hub that the stack creates. @default none */
   readonly imageCache?: ImageCacheArgs | undefined;
+  /** Bucket for backups of the deployments on the platform. @default none */
+  readonly backups?: BackupBucketArgs | undefined;
+  /** Names of the deployments that write to the bucket, as far as they are known. @default none */
+  readonly backedUp?: readonly string[] | undefined;
   /** Whether the stack creates a KMS key. */
   readonly ownKey: boolean;
 }
@@ -72,6 +78,8 @@ export interface EksPlan {
   readonly controlPlane: ControlPlanePlan;
   readonly policies: PolicyPeers;
   readonly images: ImagePlan;
+  /** Bucket for backups; null without one. */
+  readonly backups: BackupBucketPlan | null;
   readonly volumes: { readonly count: number; readonly gib: number };
   readonly quotas: readonly QuotaNeed[];
   readonly cost: Cost;
@@ -118,6 +126,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     controlPlane,
     policies,
     images,
+    backups: args.backups === undefined ? null : planBackupBucket(args.backups, args.backedUp ?? []),
     volumes: {
       count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0),
       gib,
@@ -140,6 +149,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       endpointZones,
       kmsKeys: args.ownKey ? 1 : 0,
       controlPlaneTier: controlPlane.tier,
+      hasBackups: args.backups !== undefined,
     }),
     notes: [...notesOf(args, prices), ...policyNotes(policies), ...pods.notes],
     problems: [
@@ -148,6 +158,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       ...poolProblems(pools, prices),
       ...pods.problems,
       ...imageProblems(images),
+      ...backupBucketProblems(args.backups, region),
       ...networkProblems(args, network, machines, prices?.zones ?? MAX_ZONES),
     ],
   };

@@ -45,7 +45,7 @@ export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
 
 /** Arguments for `planEks`, from the configuration of the platform and from the deployments and loads on it. */
 export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark, workloads }: EksLoad): EksPlanArgs {
-  const { region, network, system, pools, cluster, imageCache } = platform;
+  const { region, network, system, pools, cluster, imageCache, backups } = platform;
   return {
     region,
     zones: zoneNames(platform),
@@ -61,6 +61,10 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
     ]),
     controlPlaneTier: cluster.controlPlaneTier,
     imageCache,
+    backups,
+    backedUp: Object.entries(deployments).flatMap(([name, { backup }]) =>
+      backup !== undefined && backup.bucket === undefined ? [name] : [],
+    ),
     ownKey: cluster.keyArn === undefined,
   };
 }

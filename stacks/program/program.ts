@@ -22,7 +22,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const plan = planStack(stack, config);
   const words = describePlan(plan).join("\n");
   void pulumi.log.info(words);
-  const { deployments: deployed, platform } = await deploy(stack, config);
+  const { deployments: deployed, platform, backupBucket } = await deploy(stack, config);
   const verified = deployed.map(({ component }) => component);
   const benchmark = config.measures
     ? new BenchmarkJob("benchmark", benchmarkArgs(config, plan, platform, verified))
@@ -42,6 +42,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     urls: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, urlOf(component)]))),
     ...externalUrls(deployed, config),
     ...userPasswords(deployed),
+    ...(backupBucket === undefined ? {} : { backupBucket }),
     ...(benchmark === undefined ? {} : { report: benchmark.report }),
     plan: words,
     summary: pulumi.all([topologies, verifiedAt, benchmark?.summary ?? null]).apply(summaryOf),

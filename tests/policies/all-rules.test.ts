@@ -49,6 +49,7 @@ const inZones = (...values: string[]): Record<string, unknown> => ({
   },
 });
 
+const BLOCK = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock";
 const NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool";
 const pool = (name: string, requirements: object[], spec: object = { expireAfter: "Never" }): CheckedResource =>
   of(NODE_POOL, { metadata: { name }, spec: { template: { spec: { requirements, ...spec } } } });
@@ -240,6 +241,20 @@ const CASES: Readonly<
         tags: { "valkey-measured/open-to-the-world": "true" },
       }),
       untold: untold("eks:index:Cluster"),
+    },
+  },
+  "no-public-buckets": {
+    violating: {
+      "a bucket that may become public": of(BLOCK, {
+        blockPublicAcls: true,
+        blockPublicPolicy: true,
+        ignorePublicAcls: true,
+      }),
+    },
+    conforming: {
+      "a private bucket": of(BLOCK, {
+        ...{ blockPublicAcls: true, blockPublicPolicy: true, ignorePublicAcls: true, restrictPublicBuckets: true },
+      }),
     },
   },
   "no-plain-text-secrets": {

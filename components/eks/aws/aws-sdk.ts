@@ -14,6 +14,7 @@ export { getRegionOutput } from "@pulumi/aws/getRegion";
 export * as iam from "@pulumi/aws/iam";
 export * as kms from "@pulumi/aws/kms";
 export { Provider } from "@pulumi/aws/provider";
+export * as s3 from "@pulumi/aws/s3";
 export { getSecret, getSecretOutput } from "@pulumi/aws/secretsmanager/getSecret";
 export * as servicequotas from "@pulumi/aws/servicequotas";
 export * as sqs from "@pulumi/aws/sqs";

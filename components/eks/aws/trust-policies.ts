@@ -1,7 +1,20 @@
 /** Trust policies of roles. Pure. */
 
-/** Trust policy of a role that pods of one EKS cluster assume through EKS Pod Identity. */
-export function podIdentityTrust(clusterArn: string): object {
+/** Service accounts of one namespace. */
+export interface ServiceAccounts {
+  readonly namespace: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * Trust policy of a role that pods of one EKS cluster assume through EKS Pod Identity.
+ * @param accounts service accounts whose pods may assume the role. @default every service account with an association
+ */
+export function podIdentityTrust(clusterArn: string, accounts?: ServiceAccounts): object {
+  const owners = accounts && {
+    "aws:RequestTag/kubernetes-namespace": accounts.namespace,
+    "aws:RequestTag/kubernetes-service-account": accounts.names,
+  };
   return {
     Version: "2012-10-17",
     Statement: [
@@ -9,7 +22,7 @@ export function podIdentityTrust(clusterArn: string): object {
         Effect: "Allow",
         Principal: { Service: "pods.eks.amazonaws.com" },
         Action: ["sts:AssumeRole", "sts:TagSession"],
-        Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": clusterArn } },
+        Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": clusterArn, ...owners } },
       },
     ],
   };

@@ -6,7 +6,16 @@ import { objectName, quantity } from "./pod-options";
 
 /** Schema of a deployment's backup. `components/kubernetes/archive/backup-problems.ts` checks the texts further. */
 export const backupSchema = z.strictObject({
-  bucket: z.string().min(1).meta({ description: "Name of an existing S3 bucket." }),
+  bucket: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        "Name of an existing S3 bucket. Without this key, the backup goes to the bucket of the platform `eks` " +
+        "(`platform.backups`), and the stack creates the access to it.",
+      fallback: "the bucket of the platform",
+    }),
   prefix: z.string().optional().meta({
     description: "Beginning of the names of all objects. Each deployment needs its own prefix.",
     fallback: "`NAMESPACE/NAME`",
@@ -17,7 +26,8 @@ export const backupSchema = z.strictObject({
   }),
   region: z.string().optional().meta({
     description: "Region of the bucket.",
-    fallback: "with `role`, the region of the EKS cluster; with `endpoint`, `us-east-1`",
+    fallback:
+      "in the bucket of the platform, the region of the platform; with `role`, the region of the EKS cluster; with `endpoint`, `us-east-1`",
   }),
   credentials: z
     .strictObject({
@@ -51,3 +61,6 @@ export const backupSchema = z.strictObject({
     description: "Disk space of the pod for what the bucket has not taken yet.",
   }),
 });
+
+/** A deployment's backup, parsed. */
+export type BackupConfig = z.infer<typeof backupSchema>;

@@ -2,6 +2,7 @@
  * The platform `eks`: the stack creates network, cluster, storage and machines. This file does not load the SDKs of
  * AWS.
  */
+import { BACKUP_BUCKET_DEFAULTS, BUCKET_FATES, KEEP_DELETED_DAYS } from "../../../platforms/eks/backup-bucket";
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
@@ -203,6 +204,50 @@ const imageCacheSchema = z.strictObject({
     }),
 });
 
+/** Schema of the bucket for backups. `platforms/eks/backup-bucket.ts` checks the texts further. */
+const backupsSchema = z.strictObject({
+  bucketName: z.string().optional().meta({
+    description: "Name of the new bucket. S3 has each name only once in the world.",
+    fallback: "the cluster's name, `-backups-` and digits",
+  }),
+  existingBucket: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        "Name of a bucket that exists already, in the region and the account of the platform. Its settings stay as they are; " +
+        "the stack creates only the access to it.",
+      fallback: "the stack creates a bucket",
+    }),
+  encryption: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        "Encryption of the bucket: `AES256`, `aws:kms` (the key of AWS for S3), or `aws:kms:ARN` with the ARN of your own " +
+        "key. For an existing bucket, it only decides which key the deployments may use.",
+      fallback: `\`${BACKUP_BUCKET_DEFAULTS.encryption}\``,
+    }),
+  keepDeletedDays: wholeNumber(KEEP_DELETED_DAYS.min, KEEP_DELETED_DAYS.max)
+    .optional()
+    .meta({
+      description:
+        "Time for which S3 keeps an object after it was deleted or overwritten. Until then, an administrator can recover it. " +
+        "Deployments cannot delete such versions.",
+      unit: "days",
+      fallback: String(BACKUP_BUCKET_DEFAULTS.keepDeletedDays),
+    }),
+  onDestroy: z
+    .enum(BUCKET_FATES)
+    .optional()
+    .meta({
+      description:
+        "`keep`: `destroy` leaves the bucket with its backups and its settings in the account. `delete`: `destroy` deletes " +
+        "the bucket with all backups. A change takes effect with the next `up`.",
+      fallback: `\`${BACKUP_BUCKET_DEFAULTS.onDestroy}\``,
+    }),
+});
+
 const poolsSchema = z.strictObject({
   servers: pool(POOL_DEFAULTS.servers, serversCapacity).prefault({}).meta({ description: "Machines for servers." }),
   networkOptimized: pool(POOL_DEFAULTS.networkOptimized, serversCapacity).optional().meta({
@@ -273,6 +318,12 @@ export const eksPlatformSchema = z
         "Cache in ECR for the images of Docker Hub. Machines pull the cached images from ECR. Required if the planned machines " +
         "together pull 100 or more images of Docker Hub (one pull per image and machine) from one IP address.",
       fallback: "no cache",
+    }),
+    backups: backupsSchema.optional().meta({
+      description:
+        "S3 bucket for the backups of the deployments with `backup` and without `backup.bucket`. Each of them can use only " +
+        "its own part of the bucket. `{}` creates a bucket with the defaults.",
+      fallback: "no bucket",
     }),
     ...podFields,
     resources: resources

@@ -1,5 +1,4 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
-import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
 import type { ControlledKind } from "../../../components/kubernetes/controller/controller-problems";
 import { controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
 import { externalProblems } from "../../../components/kubernetes/external-problems";
@@ -18,6 +17,7 @@ import { deploymentZones, isPodPlatform, platformZones, podSettings } from "../.
 import type { Label } from "../../../lib/schema/problems";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
+import { podBackupProblems, sharedPrefixProblems } from "./backups";
 import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ServerResources } from "./server-resources";
 import type { ValidationContext } from "./types";
@@ -25,17 +25,20 @@ import type { ValidationContext } from "./types";
 /** Sentences about problems that a deployment has on its platform, for every deployment. */
 export function deploymentProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments } = sections;
-  return deployments.flatMap(([name, deployment]) => [
-    ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : sentinelConflicts(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : podControllerProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : podBackupProblems(name, deployment, platform, label)),
-    ...directiveProblems(name, deployment, platform, label),
-    ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
-  ]);
+  return [
+    ...(platform === undefined ? [] : sharedPrefixProblems(deployments, platform, label)),
+    ...deployments.flatMap(([name, deployment]) => [
+      ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : sentinelConflicts(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : podControllerProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : podBackupProblems(name, deployment, platform, label)),
+      ...directiveProblems(name, deployment, platform, label),
+      ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
+    ]),
+  ];
 }
 
 /** Problems with servers whose `maxmemory` does not fit into their pods or into this machine. */
@@ -188,25 +191,6 @@ function podControllerProblems(
     ...(isPodPlatform(platform) ? controllerProblems(controller, controlledKind(deployment, platform)) : []).map(
       ({ field, reason }) => `${label(["deployments", name, "controller", field])}: ${reason}`,
     ),
-  ]);
-}
-
-function podBackupProblems(
-  name: string,
-  deployment: DeploymentConfig,
-  platform: PlatformConfig,
-  label: Label,
-): string[] {
-  const { backup, engine } = deployment;
-  if (backup === undefined) return [];
-  const path = label(["deployments", name, "backup"]);
-  return compact([
-    isPodPlatform(platform)
-      ? undefined
-      : `${path}: the platform ${platform.type} has no pods; npm start -- archive writes backups of its deployments`,
-    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
-    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
-    ...backupProblems(backup).map(({ field, reason }) => `${label(["deployments", name, "backup", field])}: ${reason}`),
   ]);
 }
 

@@ -9,6 +9,8 @@ export interface Deployed {
   readonly deployments: readonly ProgramDeployment[];
   /** The platform. Its images have the names under which its machines pull them. */
   readonly platform: PlatformConfig;
+  /** Name of the platform's bucket for backups. @default the platform has no bucket */
+  readonly backupBucket?: pulumi.Output<string | undefined> | undefined;
 }
 
 /** A deployment. Resources that depend on `component` are created after the deployment has passed verification. */

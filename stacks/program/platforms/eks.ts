@@ -8,6 +8,7 @@ import { BadInput } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
+import { ownKeyOf } from "../../../platforms/eks/backup-bucket";
 import { isSpot } from "../../../platforms/eks/pools/capacity";
 import { nodeSelectorsOfMachineSets } from "../../../platforms/eks/pools/machine-sets";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
@@ -51,6 +52,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
       keyArn: platform.cluster.keyArn,
       network: "vpcId" in platform.network ? platform.network : undefined,
       credentialsSecret: platform.imageCache?.credentialsSecret,
+      backupKeyArn: plan.backups === null ? undefined : ownKeyOf(plan.backups.encryption),
     },
     label,
     { provider },
@@ -76,8 +78,10 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     context: undefined,
     policyBlock: plan.policies.cidr ?? undefined,
     nodeSelectors: nodeSelectorsOfMachineSets(plan.sets),
+    backupFor: (deployment, prefix) => eks.backupFor(deployment, platform.namespace, prefix),
   });
-  return { deployments, platform: pulled.platform };
+  const backupBucket = plan.backups === null ? undefined : eks.backupBucket;
+  return { deployments, platform: pulled.platform, backupBucket };
 }
 
 /**
@@ -115,7 +119,7 @@ function platformArgs(
   { zones, groups, system }: EksPlanArgs,
   takesOverLogGroup: boolean,
 ): EksPlatformArgs {
-  const { region, network, cluster, pools, imageCache, tags } = platform;
+  const { region, network, cluster, pools, imageCache, backups, tags } = platform;
   const { publicAccessCidrs, openToTheWorld, ...rest } = cluster;
   return {
     clusterName,
@@ -129,6 +133,7 @@ function platformArgs(
     groups,
     system,
     imageCache,
+    backups,
     tags,
   };
 }

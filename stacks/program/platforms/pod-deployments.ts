@@ -5,6 +5,7 @@ import { EngineDeployment } from "../../../components/engine-deployment";
 import type { DeploymentArgs } from "../../../components/kubernetes/deployment/deployment-args";
 import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
+import type { BackupArgs } from "../../../components/kubernetes/backup-arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { Password } from "../../../provider/resources";
@@ -17,6 +18,7 @@ import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans
 import type { PodPlatform, PodSettings } from "../../plan/pod-settings";
 import { podSettings, expectedServerTuning } from "../../plan/pod-settings";
 import type { ProgramDeployment } from "./deployed";
+import type { BackupConfig } from "../../config/schema/backup";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 
@@ -49,7 +51,16 @@ export interface PodDestination {
   readonly policyBlock?: string | undefined;
   /** Node selectors of each StatefulSet and Deployment, by its name; undefined on existing machines. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
+  /**
+   * Gives a deployment access to its part of the platform's bucket for backups; undefined if the platform has no
+   * bucket.
+   * @param prefix beginning of the names of the deployment's objects; undefined for the default
+   */
+  readonly backupFor?: ((deployment: string, prefix: string | undefined) => BackupPlace) | undefined;
 }
+
+/** Place of a deployment's backup in a bucket of the platform. */
+type BackupPlace = Pick<BackupArgs, "bucket" | "region" | "prefix">;
 
 /**
  * Declares every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics.
@@ -105,7 +116,7 @@ function deployPods(
     users,
     external: deployment.external,
     controller: deployment.controller ?? false,
-    backup: deployment.backup,
+    backup: deployment.backup && backupArgs(name, deployment.backup, place),
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.name,
@@ -119,6 +130,13 @@ function deployPods(
   const userPasswords =
     users && Object.fromEntries(Object.entries(users).map(([user, { password }]) => [user, password]));
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
+}
+
+/** Arguments of a deployment's backup. Without a bucket of its own, it uses the bucket of the platform. */
+function backupArgs(name: string, { bucket, ...config }: BackupConfig, { backupFor }: PodDestination): BackupArgs {
+  if (bucket !== undefined) return { ...config, bucket };
+  if (backupFor === undefined) throw new Error(`the backup of ${name} has no bucket`);
+  return { ...config, ...backupFor(name, config.prefix) };
 }
 
 /**

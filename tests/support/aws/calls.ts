@@ -27,5 +27,14 @@ export const CALLS: Readonly<Record<string, readonly string[]>> = {
   iam: ["AttachRolePolicy", "CreatePolicy", "CreateRole", "PutRolePolicy", "TagRole"],
   kms: ["CreateKey", "ScheduleKeyDeletion", "TagResource"],
   logs: ["CreateLogGroup", "PutRetentionPolicy", "TagResource"],
+  s3: [
+    "CreateBucket",
+    "PutBucketEncryption",
+    "PutBucketLifecycleConfiguration",
+    "PutBucketOwnershipControls",
+    "PutBucketPolicy",
+    "PutBucketVersioning",
+    "PutPublicAccessBlock",
+  ],
   sqs: ["CreateQueue", "SetQueueAttributes", "TagQueue"],
 };

@@ -6,10 +6,15 @@ import { EC2_INPUTS } from "./ec2-inputs";
 import { EKS_INPUTS } from "./eks-inputs";
 import type { Mapping } from "./mapping";
 import { kmsTags, pairs } from "./mapping";
+import { S3_INPUTS } from "./s3-inputs";
 
 const IAM: Readonly<Record<string, Mapping>> = {
   "aws:iam/role:Role": {
-    inputs: { name: "iam.CreateRole.RoleName", assumeRolePolicy: "iam.CreateRole.AssumeRolePolicyDocument" },
+    inputs: {
+      name: "iam.CreateRole.RoleName",
+      description: "iam.CreateRole.Description",
+      assumeRolePolicy: "iam.CreateRole.AssumeRolePolicyDocument",
+    },
   },
   "aws:iam/policy:Policy": {
     inputs: { name: "iam.CreatePolicy.PolicyName", policy: "iam.CreatePolicy.PolicyDocument" },
@@ -109,4 +114,10 @@ const OTHERS: Readonly<Record<string, Mapping>> = {
   },
 };
 
-export const PULUMI_INPUTS: Readonly<Record<string, Mapping>> = { ...EKS_INPUTS, ...EC2_INPUTS, ...IAM, ...OTHERS };
+export const PULUMI_INPUTS: Readonly<Record<string, Mapping>> = {
+  ...EKS_INPUTS,
+  ...EC2_INPUTS,
+  ...S3_INPUTS,
+  ...IAM,
+  ...OTHERS,
+};

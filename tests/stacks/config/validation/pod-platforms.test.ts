@@ -160,6 +160,30 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.backup\.bucket: it is "My_Bucket"; expected the name of a bucket/,
     ],
     [
+      "a backup without a bucket on a platform that has none",
+      kubernetes,
+      cluster({ backup: {} }),
+      /^valkey:deployments\.d\.backup\.bucket: it is missing; expected the name of a bucket$/,
+    ],
+    [
+      "a backup without a bucket on EKS without platform.backups",
+      eks(),
+      cluster({ backup: {} }),
+      /^valkey:deployments\.d\.backup\.bucket: it is missing; name a bucket, or set valkey:platform\.backups: \{\}, so that/,
+    ],
+    [
+      "a backup to the platform's bucket with credentials of its own",
+      eks({ backups: {} }),
+      cluster({ backup: { credentials: { secretName: "keys" } } }),
+      /^valkey:deployments\.d\.backup\.credentials: needs bucket; the bucket of valkey:platform\.backups has its own$/,
+    ],
+    [
+      "a bucket of the platform that is encrypted by an alias",
+      eks({ backups: { encryption: "aws:kms:alias/ours" } }),
+      cluster({ backup: {} }),
+      /^valkey:platform\.backups\.encryption: it is "aws:kms:alias\/ours"; expected AES256, aws:kms, or aws:kms: and the ARN/,
+    ],
+    [
       "a backup that is kept for a shorter time than between two bases",
       kubernetes,
       cluster({ backup: { bucket: "backups", region: "eu-central-1", keepSeconds: 3600 } }),
@@ -390,5 +414,43 @@ describe("what a platform cannot give", () => {
       expect.stringMatching(/^valkey:benchmark\.clients: 50 clients cannot be/),
     ]);
     expect(problems(eks(), cluster(), { ...load, adjustLoad: true })).toEqual([]);
+  });
+});
+
+describe("the bucket of a platform on EKS", () => {
+  const parsed = (deployments: Raw): ReturnType<typeof parseConfig> =>
+    parseConfig("s", { platform: eks({ backups: {} }), deployments }, MACHINE);
+
+  it("takes the backups of the deployments without a bucket, and the plan names them", () => {
+    const config = parsed({
+      a: cluster({ backup: {} }),
+      b: cluster({ backup: { bucket: "ours", region: "eu-central-1" } }),
+      c: cluster({ backup: { prefix: "former/c" } }),
+      d: cluster(),
+    });
+    const lines = describePlan(planStack("s", config));
+    expect(lines).toContain(
+      "backups of a, c: a new S3 bucket with a name that AWS generates, encrypted by AES256; deleted objects are kept for " +
+        "3 days; destroy keeps the bucket",
+    );
+    expect(lines.join("\n")).toMatch(/not counted: backups: storage in S3, and up to 172,800 PUT requests a day/);
+    const without = parseConfig("s", { platform: eks(), deployments: { d: cluster() } }, MACHINE);
+    expect(describePlan(planStack("s", without)).join("\n")).not.toContain("backups");
+  });
+
+  it("has a part for each deployment, and refuses parts that overlap", () => {
+    const overlapping = (first: string, second: string): (() => unknown) => {
+      const backup = (prefix: string): Raw => cluster({ backup: { prefix } });
+      return () => parsed({ a: backup(first), b: backup(second) });
+    };
+    for (const [first, second] of [
+      ["x", "x"],
+      ["x", "x/y"],
+      ["x/y", "x"],
+    ] as const)
+      expect(overlapping(first, second)).toThrow(
+        `valkey:deployments.b.backup.prefix: ${second} and ${first} of a overlap; expected a part of the bucket for each`,
+      );
+    expect(overlapping("x", "x-y")).not.toThrow();
   });
 });

@@ -1,0 +1,88 @@
+/** Cross-field validation of backups: the bucket, and the parts of a platform's bucket. Pure. */
+import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
+import { compact } from "../../../lib/compact";
+import type { Label } from "../../../lib/schema/problems";
+import { configuredChart } from "../../plan/benchmark-plans";
+import { isPodPlatform } from "../../plan/pod-settings";
+import type { BackupConfig } from "../schema/backup";
+import type { DeploymentConfig } from "../schema/deployments";
+import type { PlatformConfig } from "../schema/platform";
+import type { Named } from "../sections/section-parser";
+
+export function podBackupProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  const { backup, engine } = deployment;
+  if (backup === undefined) return [];
+  const path = label(["deployments", name, "backup"]);
+  const own = (field: string): string => label(["deployments", name, "backup", field]);
+  return compact([
+    isPodPlatform(platform)
+      ? undefined
+      : `${path}: the platform ${platform.type} has no pods; npm start -- archive writes backups of its deployments`,
+    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
+    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
+    ...(isPodPlatform(platform) ? bucketProblems(backup, platform, own, label) : []),
+  ]);
+}
+
+function bucketProblems(
+  { bucket, ...backup }: BackupConfig,
+  platform: PlatformConfig,
+  own: (field: string) => string,
+  label: Label,
+): string[] {
+  if (bucket !== undefined)
+    return backupProblems({ ...backup, bucket }).map(({ field, reason }) => `${own(field)}: ${reason}`);
+  if (platform.type !== "eks") return [`${own("bucket")}: it is missing; expected the name of a bucket`];
+  const backups = label(["platform", "backups"]);
+  if (platform.backups === undefined)
+    return [`${own("bucket")}: it is missing; name a bucket, or set ${backups}: {}, so that the stack creates one`];
+  const { endpoint, region, credentials, role, encryption } = backup;
+  const excluded = { endpoint, region, credentials, role, encryption: encryption === "none" ? undefined : encryption };
+  // The platform knows where its bucket is, how it is encrypted, and how pods get access to it.
+  const known = { ...backup, bucket: PLACEHOLDER, region: platform.region };
+  return [
+    ...Object.entries(excluded).flatMap(([field, value]) =>
+      value === undefined ? [] : [`${own(field)}: needs bucket; the bucket of ${backups} has its own`],
+    ),
+    ...backupProblems(known)
+      .filter(({ field }) => !Object.keys(excluded).includes(field))
+      .map(({ field, reason }) => `${own(field)}: ${reason}`),
+  ];
+}
+
+/** A name that every check of buckets accepts. */
+const PLACEHOLDER = "bucket-of-the-platform";
+
+/**
+ * Problems with deployments in the platform's bucket whose parts overlap. Each of the two deployments could read and
+ * delete backups of the other one.
+ */
+export function sharedPrefixProblems(
+  deployments: readonly Named<DeploymentConfig>[],
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  if (platform.type !== "eks" || platform.backups === undefined) return [];
+  const parts = deployments.flatMap(([name, { backup }]) =>
+    backup === undefined || backup.bucket !== undefined
+      ? []
+      : [{ name, prefix: backup.prefix ?? `${platform.namespace}/${name}` }],
+  );
+  return parts.flatMap(({ name, prefix }, index) =>
+    parts
+      .slice(0, index)
+      .flatMap((other) =>
+        `${prefix}/`.startsWith(`${other.prefix}/`) || `${other.prefix}/`.startsWith(`${prefix}/`)
+          ? [
+              `${label(["deployments", name, "backup", "prefix"])}: ${prefix} and ${other.prefix} of ${other.name} overlap; ` +
+                "expected a part of the bucket for each deployment",
+            ]
+          : [],
+      ),
+  );
+}

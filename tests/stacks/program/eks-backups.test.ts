@@ -1,0 +1,90 @@
+/** A stack on EKS whose deployments write their backups to the bucket of the platform. */
+import * as pulumi from "@pulumi/pulumi";
+import { beforeAll, describe, expect, it } from "vitest";
+import { RULES } from "../../../policies/all-rules";
+import { parseConfig } from "../../../stacks/config/parse";
+import type { Deployed } from "../../../stacks/program/platforms/deployed";
+import { isOfAws, parameterProblems } from "../../support/aws/requests";
+import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
+import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
+import { outputValue, runProgram } from "../../support/pulumi/pulumi-mocks";
+
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+const CONFIG = parseConfig(
+  "stack shop",
+  {
+    platform: { type: "eks", clusterName: "shop", namespace: "data", backups: { bucketName: "our-backups" } },
+    deployments: {
+      orders: { mode: "cluster", primaries: 3, backup: { keepSeconds: 864_000 } },
+      carts: { mode: "cluster", primaries: 3, backup: { bucket: "theirs", region: "eu-central-1" } },
+    },
+  },
+  MACHINE,
+);
+
+let program: ProgramRun;
+beforeAll(async () => {
+  const { deployOnEks } = await import("../../../stacks/program/platforms/eks.js");
+  const { platform } = CONFIG;
+  if (platform.type !== "eks") throw new Error(platform.type);
+  program = await runProgram(() => deployOnEks("shop", platform, CONFIG), awsOutputs, accountCalls, "shop");
+}, 120_000);
+
+const settingsOf = (deployment: string): unknown => {
+  const { data } = program.one("kubernetes:core/v1:ConfigMapPatch", `${deployment}-archive`).inputs as {
+    readonly data: { readonly "settings.json": string };
+  };
+  return JSON.parse(data["settings.json"]);
+};
+
+describe("a deployment with a backup and without a bucket", () => {
+  it("writes to its part of the platform's bucket, in the platform's region", () => {
+    expect(settingsOf("orders")).toMatchObject({
+      place: { bucket: "our-backups", prefix: "data/orders", region: "us-west-2", encryption: "none" },
+      keepSeconds: 864_000,
+    });
+  });
+
+  it("has an association for its service account, and the pod waits until this account gives pods credentials", () => {
+    const association = program.one(
+      "aws:eks/podIdentityAssociation:PodIdentityAssociation",
+      "shop-data-orders-orders-archive",
+    );
+    expect(association.inputs).toMatchObject({
+      clusterName: "shop",
+      namespace: "data",
+      serviceAccount: "orders-archive",
+    });
+    const trial = program.one("valkey:index:PodCredentials", "orders-archive");
+    expect(trial.inputs).toMatchObject({
+      ...{ namespace: "data", serviceAccount: "orders-archive", purpose: "access to our-backups" },
+    });
+    const pod = program.one("kubernetes:apps/v1:Deployment", "orders-archive");
+    const account = program.one("kubernetes:core/v1:ServiceAccount", "orders-archive");
+    expect(program.isDeletedBefore(trial, account)).toBe(true);
+    expect(program.isDeletedBefore(pod, trial)).toBe(true);
+  });
+});
+
+describe("a deployment with a bucket of its own", () => {
+  it("uses this bucket, and gets no access from the platform", () => {
+    expect(settingsOf("carts")).toMatchObject({ place: { bucket: "theirs", region: "eu-central-1" } });
+    const associations = program.ofType("aws:eks/podIdentityAssociation:PodIdentityAssociation");
+    expect(associations.map(({ inputs }) => inputs["serviceAccount"]).sort()).toEqual(["karpenter", "orders-archive"]);
+  });
+});
+
+describe("the stack", () => {
+  it("has the name of the bucket as an output, for restores", async () => {
+    const { backupBucket } = program.returned as Deployed;
+    expect(await outputValue(pulumi.output(backupBucket))).toBe("our-backups");
+  });
+
+  it("holds to every guardrail, and AWS' models accept its requests", () => {
+    const violations = program.resources.flatMap(({ type, name, inputs }) =>
+      RULES.flatMap((rule) => rule.check({ type, name, props: inputs }).map((what) => `${type} ${name}: ${what}`)),
+    );
+    expect(violations).toEqual([]);
+    expect(program.resources.filter(({ type }) => isOfAws(type)).flatMap(parameterProblems)).toEqual([]);
+  });
+});
