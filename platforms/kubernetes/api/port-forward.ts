@@ -16,6 +16,8 @@ import { explainApiError, explainStatus, parseStatus } from "./api-errors";
  */
 const PROTOCOL = "v4.channel.k8s.io";
 const DATA = 0;
+/** First byte of each frame with data. */
+const CHANNEL = Buffer.from([DATA]);
 /** Length of the port number at the beginning of each channel's first frame. */
 const PORT_BYTES = 2;
 /** Time limit for opening a port-forward, milliseconds. */
@@ -128,10 +130,12 @@ class PortForward extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
-    const frame = Buffer.allocUnsafe(chunk.length + 1);
-    frame[0] = DATA;
-    chunk.copy(frame, 1);
-    this.socket.send(frame, done);
+    this.socket.send(Buffer.concat([CHANNEL, chunk]), done);
+  }
+
+  /** Sends what was written during an earlier send as one frame, because the API server copies frame by frame. */
+  override _writev(chunks: { readonly chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    this.socket.send(Buffer.concat([CHANNEL, ...chunks.map(({ chunk }) => chunk)]), done);
   }
 
   override _final(done: () => void): void {
