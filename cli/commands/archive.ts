@@ -3,7 +3,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describeStep } from "../../lib/clock";
+import { describeStep, epochMs } from "../../lib/clock";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { withTimeLimit } from "../../lib/polling";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
@@ -31,6 +31,8 @@ import { refuseServerOptions } from "./status";
 
 /** Time between two printed lines about the RPO, milliseconds. */
 const REPORT_MS = 10_000;
+/** Age of the newest data of a shard after which the archive counts as stalled, milliseconds. */
+const STALLED_MS = 5_000;
 /** Name of the folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
 const SPOOL = ".spool";
 /**
@@ -258,12 +260,16 @@ function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
 }
 
 /**
- * Prints the events of an archive, and its RPO: how old the oldest command of a file was when the file was on the disk.
+ * Prints the events of an archive, and its RPO: how old the oldest command of a file was when the file was in the
+ * archive. If nothing reaches the archive for a while, for example because the bucket does not answer, the RPO is the
+ * age of the newest data in the archive.
  */
 export class ArchiveLog {
   #bytes = 0;
   #recentMs = 0;
   #highestMs = 0;
+  /** Time until which the commands of a shard are in the archive, by shard, milliseconds since the epoch. */
+  readonly #safeAt = new Map<string, number>();
   /** Names of the shards that have no base (RDB file) in the archive yet; undefined before the first period. */
   #missing: Set<string> | undefined;
 
@@ -274,6 +280,7 @@ export class ArchiveLog {
     switch (event.kind) {
       case "period": {
         this.#missing = new Set(event.period.shards.map(({ name }) => name));
+        this.#safeAt.clear();
         const shards = counted(event.period.shards.length, "shard");
         this.say(`${at} ${event.isNew ? "new" : "continued"} period ${event.period.name} with ${shards}`);
         return;
@@ -289,6 +296,8 @@ export class ArchiveLog {
         this.#addFile(at, event);
         return;
       case "safe":
+        this.#safeAt.set(event.shard, event.at);
+        return;
       case "spool":
         return;
       case "waiting":
@@ -310,6 +319,8 @@ export class ArchiveLog {
    */
   report(): void {
     const missing = [...(this.#missing ?? [])].join(", ");
+    const stalledMs = epochMs() - Math.min(...this.#safeAt.values());
+    if (stalledMs > STALLED_MS) this.#record(stalledMs);
     const state = missing === "" ? rpo(this.#recentMs) : `no base yet of ${missing}`;
     if (this.#missing !== undefined)
       this.say(`${formatTime(Date.now())} ${state}; ${formatBytes(this.#bytes)} of commands in all`);
@@ -330,9 +341,13 @@ export class ArchiveLog {
     this.#missing?.delete(shard);
     if (file.keys === undefined) {
       this.#bytes += file.bytes;
-      this.#recentMs = Math.max(this.#recentMs, file.ageMs);
-      this.#highestMs = Math.max(this.#highestMs, file.ageMs);
+      this.#record(file.ageMs);
     } else this.say(`${at} ${shard}: base with ${counted(file.keys, "key")}, ${formatBytes(file.bytes)}`);
+  }
+
+  #record(ageMs: number): void {
+    this.#recentMs = Math.max(this.#recentMs, ageMs);
+    this.#highestMs = Math.max(this.#highestMs, ageMs);
   }
 }
 

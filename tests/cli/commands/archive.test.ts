@@ -39,4 +39,12 @@ it("says which shards have no base yet, and fails if it ends before all have one
   expect(said.at(-1)).toMatch(/RPO 0.60 s; 5 B of commands in all$/);
   log.finish();
   expect(said.at(-1)).toBe("Stopped. Highest RPO 0.60 s; 5 B of commands");
+  // The archive of one shard stalls.
+  log.add({ kind: "safe", shard: "shard-0", at: Date.now() });
+  log.add({ kind: "safe", shard: "shard-1", at: Date.now() - 70_000 });
+  log.report();
+  expect(said.at(-1)).toMatch(/RPO 7\d\.\d\d s; 5 B of commands in all$/);
+  log.add({ kind: "safe", shard: "shard-1", at: Date.now() });
+  log.report();
+  expect(said.at(-1)).toMatch(/RPO 0\.00 s/);
 });
