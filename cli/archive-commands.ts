@@ -98,7 +98,7 @@ function addRestore({ program, signal, finish }: Context): void {
     .optionsGroup("Copy keys into a running deployment, with the password in VALKEY_PASSWORD or a stack:")
     .option("--replay-into", "copy the keys into the servers of the options, or of --stack, instead of --into")
     .option("--overwrite", "replace keys that the deployment has; without it, they are kept")
-    .option("--stack <name>", "deployed stack of the platform host")
+    .option("--stack <name>", "deployed stack")
     .option("--deployment <name>", "deployment of the stack (required if the stack has several)");
   addTlsOptions(addNodeOptions(command)).action(async (archive: string, values: Values) => {
     const { restore } = await import("./commands/restore.js");

@@ -128,7 +128,7 @@ export async function openDeployment(
     nodes,
     access,
     ...(sentinels === undefined ? {} : { sentinels }),
-    connect: (node) => connect(node.name, node.endpoint, access),
+    connect: (node, timeoutMs) => connect(node.name, node.endpoint, access, timeoutMs),
   };
   return waiting.connections?.share(deployment) ?? deployment;
 }

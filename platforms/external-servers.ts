@@ -60,7 +60,7 @@ export function openExternalServers(
     nodes,
     directives: new Map(),
     access,
-    connect: (node) => connect(node.name, node.endpoint, access),
+    connect: (node, timeoutMs) => connect(node.name, node.endpoint, access, timeoutMs),
   };
 }
 

@@ -19,9 +19,10 @@ export interface Deployment {
   readonly directives: ReadonlyMap<string, string>;
   /**
    * Opens a new connection to a node. The caller must close this connection.
+   * @param timeoutMs time limit for connecting and for each command, milliseconds. @default the limit of `connect`
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
-  readonly connect: (node: DeploymentNode) => Promise<Connection>;
+  readonly connect: (node: DeploymentNode, timeoutMs?: number) => Promise<Connection>;
   /** ACL rules by user name, for all users except `default`. Without this map, a verification checks no users. */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** The Sentinels that promote a replica in replication mode. Undefined if the deployment has no Sentinels. */

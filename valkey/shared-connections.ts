@@ -15,10 +15,13 @@ export class SharedConnections {
 
   /**
    * The deployment with shared connections. A connection that a step disconnects stays open for the next step, so the
-   * steps must not send commands that change the state of a connection, such as SELECT or SUBSCRIBE.
+   * steps must not send commands that change the state of a connection, such as SELECT or SUBSCRIBE. A connection with
+   * its own time limit is not shared.
    */
   share<D extends Deployment>(deployment: D): D {
-    return { ...deployment, connect: (node: DeploymentNode) => this.#take(deployment, node) };
+    const connect: Deployment["connect"] = (node, timeoutMs) =>
+      timeoutMs === undefined ? this.#take(deployment, node) : deployment.connect(node, timeoutMs);
+    return { ...deployment, connect };
   }
 
   /** Closes all connections. */

@@ -9,6 +9,7 @@ import { stageSets } from "../../valkey/restoring/staging";
 import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
 import { unmatchedProblems } from "../../valkey/restoring/key-selection";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import type { PodWaitOptions } from "../../platforms/kubernetes/pods/running-pods";
 import type { Copies } from "../../valkey/restoring/key-writer";
 import type { ReplaySource } from "../../valkey/restoring/key-reader";
 import { missingDatabases, replayKeys } from "../../valkey/restoring/replay-keys";
@@ -19,6 +20,7 @@ import type { RdbKey } from "../../valkey/rdb/rdb-key";
 import { readFileInPieces } from "../../valkey/rdb/walk";
 import { deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
+import type { Step } from "../terminal/steps";
 import { runSteps } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 import { copySteps } from "./copy-sets";
@@ -33,8 +35,8 @@ const OF_REPLAY = ["overwrite", "stack", "deployment", ...OF_SERVERS];
 
 /** A running deployment that receives keys. */
 export interface ReplayTarget {
-  /** Connects to the deployment. @throws BadInput; Failure */
-  readonly open: () => Promise<Deployment>;
+  /** Finds the deployment. On Kubernetes, waits until its pods run. @throws BadInput; Failure; the signal's reason */
+  readonly open: (waiting: PodWaitOptions) => Promise<Deployment>;
   readonly overwrite: boolean;
 }
 
@@ -57,7 +59,7 @@ export function readReplay(values: Values, problems: string[], environment = pro
   if (typeof stack === "string") {
     for (const name of given(["mode", ...OF_SERVERS]))
       problems.push(`--${name} applies to servers without a stack, not to --stack`);
-    return { open: () => stackDeployment(stack, deployment), overwrite };
+    return { open: (waiting) => stackDeployment(stack, deployment, waiting), overwrite };
   }
   if (deployment !== undefined) problems.push("--deployment applies to a stack only");
   try {
@@ -71,17 +73,13 @@ export function readReplay(values: Values, problems: string[], environment = pro
   }
 }
 
-async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
+async function stackDeployment(stack: string, name: unknown, waiting: PodWaitOptions): Promise<Deployment> {
   const targets = await deployedTargets(stack, process.cwd());
   const chosen =
     name === undefined && targets.length === 1 ? targets[0] : targets.find((each) => each.target.name === name);
   const names = targets.map(({ target }) => target.name).join(", ");
   if (chosen === undefined) throw new BadInput("restore", [`--deployment: name one of stack ${stack}: ${names}`]);
-  if (chosen.target.platform === "kubernetes")
-    throw new BadInput("restore", [
-      `--stack: ${chosen.target.name} runs on Kubernetes, where keys cannot be copied yet`,
-    ]);
-  return openDeployment(chosen.target, chosen.password);
+  return openDeployment(chosen.target, chosen.password, waiting);
 }
 
 /**
@@ -96,9 +94,8 @@ export async function replay(
   programs: Programs,
   interruption: AbortSignal,
 ): Promise<number> {
-  const target = await open();
   // No server is started for a deployment that does not answer.
-  await readLayout(target);
+  const target = await connectTo(open, interruption);
   await stopAbandonedRuns(...allRunsDirectories());
   const host = new Host(RunDirectory.create(runsDirectory(), "restore"), programs);
   const signal = AbortSignal.any([interruption, host.unexpectedExit]);
@@ -141,6 +138,22 @@ export async function replay(
   }
   if (copies !== undefined) print("", ...formatCopies(target.name, copies));
   return copies?.differing.length === 0 ? 0 : 1;
+}
+
+/** Opens the deployment that receives the keys, and reads its shards as a test. */
+async function connectTo(open: ReplayTarget["open"], signal: AbortSignal): Promise<Deployment> {
+  let target: Deployment | undefined;
+  const connecting: Step = {
+    title: "Connect to the deployment",
+    run: async (report) => {
+      target = await open({ signal, report });
+      const { shards } = await readLayout(target);
+      return `Connected to ${target.name} (${counted(shards.length, "shard")})`;
+    },
+  };
+  await runSteps([connecting]);
+  if (target === undefined) throw new Error("the step above opens the deployment");
+  return target;
 }
 
 /** Formats the numbers of copied, kept, expired and differing keys as lines of text. Pure. */

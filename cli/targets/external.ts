@@ -78,7 +78,7 @@ export function externalDeployment(
       nodes,
       directives: new Map(),
       access,
-      connect: (node) => connect(node.name, node.endpoint, access),
+      connect: (node, timeoutMs) => connect(node.name, node.endpoint, access, timeoutMs),
     },
     without,
     here: nodes.every(({ endpoint }) => isLocalHost(endpoint.host)),

@@ -61,7 +61,7 @@ export class PodFaultInjector implements FaultInjector {
   readonly dial = async (endpoint: Endpoint, timeoutMs: number): Promise<Connection> => {
     const node = this.nodes().find(({ endpoint: { host } }) => host === endpoint.host);
     if (node === undefined) throw new Failure(`no pod has the address ${formatEndpoint(endpoint)} any more`);
-    return this.deployment.dial(node, timeoutMs);
+    return this.deployment.connect(node, timeoutMs);
   };
 
   /**

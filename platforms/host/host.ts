@@ -87,7 +87,7 @@ export class Host {
       directives: hostDirectives(plan),
       access,
       ...(sentinel === undefined ? {} : { sentinels: { settings: sentinel, nodes: this.sentinels(name) } }),
-      connect: (node) => connect(node.name, node.endpoint, access),
+      connect: (node, timeoutMs) => connect(node.name, node.endpoint, access, timeoutMs),
     };
   }
 

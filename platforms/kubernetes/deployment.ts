@@ -4,7 +4,6 @@
  */
 import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
-import type { Connection } from "../../valkey/connection";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
@@ -82,8 +81,6 @@ export interface PodDeployment extends Deployment {
   readonly memoryBytes: number | undefined;
   /** Name of the Secret with the TLS files, in the deployment's namespace; undefined without TLS. */
   readonly tlsSecret: string | undefined;
-  /** Connects to a node as `connect` does, with a time limit in milliseconds. @throws the errors of `connect` */
-  readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
 /** Time limits for opening a deployment, and the connections to use. */
@@ -231,7 +228,7 @@ async function deploymentOf(
   const accessTo = new Map(
     [...pods, ...watchers].map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]),
   );
-  const dial: PodDeployment["dial"] = (node, timeoutMs) => {
+  const connectTo: Deployment["connect"] = (node, timeoutMs) => {
     const forward = (): ReturnType<typeof openPortForward> =>
       openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }));
     const nodeAccess = accessTo.get(node.name) ?? access;
@@ -259,8 +256,7 @@ async function deploymentOf(
     ),
     tuning: tuning && { expected: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain, isDirect })),
-    dial,
-    connect: (node) => dial(node, undefined),
+    connect: connectTo,
   };
 }
 

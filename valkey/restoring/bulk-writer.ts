@@ -3,10 +3,10 @@ import { epochMs } from "../../lib/clock";
 import { Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { Deployment } from "../deployment";
-import type { DeploymentNode } from "../node";
 import type { CopiedKey, NamedKey } from "./key-reader";
 import { keyRefusal } from "./key-refusal";
 import { RestorePipe } from "./restore-pipe";
+import type { Owner } from "./slot-owners";
 import { ownersOf } from "./slot-owners";
 
 /** Time for which writes are tried again without any success, for example while a slot has no primary, milliseconds. */
@@ -22,7 +22,7 @@ export class BulkWriter {
   #pipeOf: (RestorePipe | undefined)[][] = [];
   #pipes = new Map<string, Promise<RestorePipe>>();
   /** Primary of each slot, by slot number. Undefined before it is read. */
-  #owners: Promise<readonly (DeploymentNode | undefined)[]> | undefined;
+  #owners: Promise<readonly (Owner | undefined)[]> | undefined;
   /** Keys that must be written again, and the reason. */
   #returned: CopiedKey[] = [];
   #why = "";
@@ -187,7 +187,7 @@ export class BulkWriter {
     const pipes = this.#pipes;
     const owners = await (this.#owners ??= ownersOf(this.target));
     if (pipes !== this.#pipes) return;
-    const node = owners[slot];
+    const node = owners[slot]?.node;
     if (node === undefined) throw new Failure(`no primary has slot ${slot}`);
     const name = `${node.name} ${database}`;
     let opening = pipes.get(name);
@@ -207,7 +207,7 @@ export class BulkWriter {
     if (pipes !== this.#pipes) return;
     if (!pipe.isOpen) throw new Failure(`the connection to ${node.name} was closed`);
     const bySlot = (this.#pipeOf[database] ??= []);
-    for (const [each, owner] of owners.entries()) if (owner === node) bySlot[each] = pipe;
+    for (const [each, owner] of owners.entries()) if (owner?.node === node) bySlot[each] = pipe;
   }
 
   #onReply(key: CopiedKey, error: string | undefined): void {

@@ -5,9 +5,7 @@ import { epochMs } from "../../lib/clock";
 import { Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { Connection } from "../connection";
-import { connect } from "../connection";
 import type { Deployment } from "../deployment";
-import type { DeploymentNode } from "../node";
 import { unexpiredPart } from "../rdb/comparing/walk-values";
 import { hashValue } from "../rdb/comparing/value-hash";
 import { decodeValue } from "../rdb/decode";
@@ -15,6 +13,7 @@ import { decodeDump } from "../rdb/dump";
 import type { Value } from "../rdb/value";
 import type { CopiedKey, NamedKey } from "./key-reader";
 import { keyRefusal } from "./key-refusal";
+import type { Owner } from "./slot-owners";
 import { ownersOf } from "./slot-owners";
 
 export interface Copies {
@@ -32,18 +31,36 @@ export interface Copies {
 
 /** Time limit of a command, milliseconds. A large value takes long to load. */
 const COMMAND_MS = 120_000;
-/** Time for which a failed write is tried again, for example while a slot has no primary, milliseconds. */
+/**
+ * Time for which a failed write is tried again, for example while a slot has no primary, milliseconds. It begins with the
+ * first failure, because a connection to a lost machine fails only after the time limit of a command.
+ */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 500;
+/** Time limit for a replica to receive the copies of a batch, milliseconds. */
+const REPLICA_MS = 1_000;
+
+/** Result of writing one key; `retry` is the reason why it must be written again. */
+type Write =
+  | { readonly kind: "kept" | "expired" }
+  | { readonly kind: "copied"; readonly isEqual: boolean; readonly at: Target }
+  | { readonly kind: "retry"; readonly why: string };
+
+/** A connection to a primary, with one of its databases selected. */
+interface Target {
+  readonly connection: Connection;
+  /** Whether a replica must receive copies. False if none is known, and after one was too slow. */
+  awaitsReplica: boolean;
+}
 
 /**
  * Writes each key to the primary that has its slot. If slots or primaries change, it finds the new primary and tries
  * again.
  */
 export class KeyWriter {
-  readonly #connections = new Map<string, Promise<Connection>>();
+  readonly #targets = new Map<string, Promise<Target>>();
   /** Primary of each slot, by slot number. Undefined before it is read. */
-  #owners: Promise<readonly (DeploymentNode | undefined)[]> | undefined;
+  #owners: Promise<readonly (Owner | undefined)[]> | undefined;
   #copied = 0;
   #kept = 0;
   #expired = 0;
@@ -62,54 +79,91 @@ export class KeyWriter {
   /** Writes keys, and tries failed writes again. @throws the errors of `replayKeys` */
   async write(keys: readonly CopiedKey[]): Promise<void> {
     let rest = keys;
-    const began = performance.now();
+    let failedAt: number | undefined;
     for (let attempt = 1; ; attempt++) {
       this.signal.throwIfAborted();
-      const reasons = await Promise.all(rest.map((key) => this.#writeKey(key, attempt > 1)));
-      rest = rest.filter((_, index) => reasons[index] !== undefined);
+      const writes = await this.#awaitReplicas(await Promise.all(rest.map((key) => this.#writeKey(key, attempt > 1))));
+      rest = rest.filter((key, index) => !this.#isDone(key, writes[index]));
       if (rest.length === 0) return;
-      const why = reasons.find((reason) => reason !== undefined) ?? "";
-      if (performance.now() - began > PATIENCE_MS) throw new Failure(`${this.target.name} does not take keys: ${why}`);
+      const why = writes.find((write) => write.kind === "retry")?.why ?? "";
+      failedAt ??= performance.now();
+      if (performance.now() - failedAt > PATIENCE_MS)
+        throw new Failure(`${this.target.name} does not take keys: ${why}`);
       this.close();
       await pause(PAUSE_MS, this.signal);
     }
   }
 
   close(): void {
-    for (const opening of this.#connections.values())
+    for (const opening of this.#targets.values())
       opening.then(
-        (connection) => {
+        ({ connection }) => {
           connection.disconnect();
         },
         () => undefined,
       );
-    this.#connections.clear();
+    this.#targets.clear();
     this.#owners = undefined;
   }
 
-  /** Writes one key. @returns the reason why the key must be written again; undefined if the key is done */
-  async #writeKey(key: CopiedKey, isRetry: boolean): Promise<string | undefined> {
-    if ((key.expiresAt ?? Infinity) <= epochMs()) {
-      this.#expired++;
-      return undefined;
-    }
-    try {
-      const connection = await this.#connectionFor(key);
-      const isKept = !(await this.#restore(connection, key));
-      // The reply to an earlier attempt may have been lost.
-      if (isKept && !(isRetry && (await isEqual(connection, key)))) {
+  /** Counts a key, unless it must be written again. */
+  #isDone({ database, key }: CopiedKey, write: Write | undefined): boolean {
+    switch (write?.kind) {
+      case "copied":
+        this.#copied++;
+        if (!write.isEqual) this.#differing.push({ database, key });
+        return true;
+      case "kept":
         this.#kept++;
-        return undefined;
-      }
-      if (!isKept && !(await isEqual(connection, key))) this.#differing.push({ database: key.database, key: key.key });
-      this.#copied++;
-      return undefined;
+        return true;
+      case "expired":
+        this.#expired++;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  async #writeKey(key: CopiedKey, isRetry: boolean): Promise<Write> {
+    if ((key.expiresAt ?? Infinity) <= epochMs()) return { kind: "expired" };
+    try {
+      const at = await this.#targetFor(key);
+      const isKept = !(await this.#restore(at.connection, key));
+      if (isKept && !isRetry) return { kind: "kept" };
+      const isCopy = await isEqual(at.connection, key);
+      // The reply to an earlier attempt may have been lost.
+      return isKept && !isCopy ? { kind: "kept" } : { kind: "copied", isEqual: isCopy, at };
     } catch (error) {
       const message = messageOf(error);
       const refusal = keyRefusal(this.target.name, key, message);
-      if (refusal === undefined) return message;
+      if (refusal === undefined) return { kind: "retry", why: message };
       throw refusal;
     }
+  }
+
+  /**
+   * Waits until a replica of each shard has received the copies, so that they stay if the primary is lost. Copies of a
+   * primary that is lost meanwhile must be written again.
+   */
+  async #awaitReplicas(writes: readonly Write[]): Promise<Write[]> {
+    const targets = new Set(writes.flatMap((write) => (write.kind === "copied" ? [write.at] : [])));
+    const failed = new Map<Target, string>();
+    await Promise.all(
+      [...targets].map(async (at) => {
+        if (!at.awaitsReplica) return;
+        try {
+          at.awaitsReplica = (await at.connection.wait(1, REPLICA_MS)) > 0;
+        } catch (error) {
+          // A user may lack the right to use WAIT.
+          if (messageOf(error).startsWith("NOPERM")) at.awaitsReplica = false;
+          else failed.set(at, messageOf(error));
+        }
+      }),
+    );
+    return writes.map((write) => {
+      const why = write.kind === "copied" ? failed.get(write.at) : undefined;
+      return why === undefined ? write : { kind: "retry", why };
+    });
   }
 
   /** Sends RESTORE for a key. @returns false if the target has the key already, so nothing is written */
@@ -124,21 +178,21 @@ export class KeyWriter {
     }
   }
 
-  async #connectionFor({ slot, database }: CopiedKey): Promise<Connection> {
+  async #targetFor({ slot, database }: CopiedKey): Promise<Target> {
     this.#owners ??= ownersOf(this.target);
-    const node = (await this.#owners)[slot];
-    if (node === undefined) throw new Failure(`no primary has slot ${slot}`);
-    const name = `${node.name} ${database}`;
-    const opening = this.#connections.get(name) ?? this.#open(node, database);
-    this.#connections.set(name, opening);
+    const owner = (await this.#owners)[slot];
+    if (owner === undefined) throw new Failure(`no primary has slot ${slot}`);
+    const name = `${owner.node.name} ${database}`;
+    const opening = this.#targets.get(name) ?? this.#open(owner, database);
+    this.#targets.set(name, opening);
     return opening;
   }
 
-  async #open(node: DeploymentNode, database: number): Promise<Connection> {
-    const connection = await connect(node.name, node.endpoint, this.target.access, COMMAND_MS);
+  async #open({ node, hasReplica }: Owner, database: number): Promise<Target> {
+    const connection = await this.target.connect(node, COMMAND_MS);
     try {
       if (database > 0) await connection.select(database);
-      return connection;
+      return { connection, awaitsReplica: hasReplica };
     } catch (error) {
       connection.disconnect();
       throw error;

@@ -23,7 +23,7 @@ export interface ReplayOptions {
  * Limits of a batch of keys that are written together. A batch is complete when it has this number of keys, or values
  * of at least this number of bytes.
  */
-const BATCH = { keys: 64, bytes: 8 * 1024 ** 2 };
+const BATCH = { keys: 256, bytes: 8 * 1024 ** 2 };
 
 /**
  * The reason why a deployment lacks some of the given databases, as text. Undefined if it has all of them, or if the

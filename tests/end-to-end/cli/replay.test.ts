@@ -1,6 +1,8 @@
 /** `restore --replay-into` as a user has it: keys of an archive in a running deployment. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { formatCopies } from "../../../cli/restoring/replay";
+import { pause } from "../../../lib/polling";
+import { openDeployment } from "../../../platforms/deployment-reference";
 import { form } from "../../../valkey/formation/form";
 import { KeyWriter } from "../../../valkey/restoring/key-writer";
 import { replayKeys } from "../../../valkey/restoring/replay-keys";
@@ -11,6 +13,8 @@ import type { RdbKey } from "../../../valkey/rdb/rdb-key";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
 import { distributeSlots } from "../../../valkey/topology/slots";
+import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
+import { pulumiWithState, verifiedReference } from "../../support/pulumi/exported-state";
 import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { Place } from "../../support/command";
 import { writeDataSet } from "../../support/valkey/data-set";
@@ -93,6 +97,35 @@ it(
   SLOW_MS,
 );
 
+it("copies keys into the pods of a stack through the API server, also over port-forwards that break", async () => {
+  const api = await FakeApiServer.start();
+  try {
+    const target = api.serve(cluster, { primaries: 3, replicasPerPrimary: 0 });
+    const stack = pulumiWithState(place.directory, {
+      resources: [verifiedReference(target, cluster.access.password)],
+    });
+    const args = ["restore", folder, "--replay-into", "--stack", "dev", "--keys", "[0-9]*", "--overwrite"];
+    const { status, output } = await place.call(args, stack);
+    expect(status, output).toBe(0);
+    expect(output).toContain("Connected to cluster (3 shards)");
+    const [, count = ""] = /REPLAY into cluster: PASS — (\d+) copied, 0 kept/.exec(output) ?? [];
+    const broken: number[] = [];
+    const copies = await replayKeys({
+      sources: [{ name: "shop", ranges: distributeSlots(1), open: () => readFileInPieces(saved), shiftMs: 0 }],
+      target: await openDeployment(target, cluster.access.password),
+      isWanted: ({ key }) => /^\d/.test(key.toString("latin1")),
+      ...{ overwrite: true, signal: never },
+      onProgress: () => {
+        if (broken.length === 0) broken.push(api.breakForwards());
+      },
+    });
+    expect(broken[0]).toBeGreaterThanOrEqual(3);
+    expect(copies).toEqual({ copied: Number(count), kept: 0, expired: 0, differing: [] });
+  } finally {
+    api.stop();
+  }
+});
+
 it("keeps, replaces and names keys, and moves a TTL", async () => {
   const ttl = (): Promise<number> => withNode(shop, 0, (node) => node.pexpiretime("session:1"));
   const before = await ttl();
@@ -134,6 +167,38 @@ it("counts expired keys, and names a copy that is not what the archive has", asy
     '  database 0, key "wrong": different after the copy',
     "REPLAY into shop: FAIL — 2 copied, 0 kept, 0 expired, 1 differing.",
   ]);
+});
+
+it("waits until a replica has the copies, but not again for a replica that does not answer", async () => {
+  const pair = await sandbox.replication("pair", 1, {
+    "repl-diskless-sync-delay": 0,
+    "enable-debug-command": "local",
+  });
+  await form(pair, { primaries: 1, replicasPerPrimary: 1 });
+  const writer = new KeyWriter(pair, true, never);
+  const value = Buffer.from([1, 120]);
+  const key = {
+    database: 0,
+    slot: 0,
+    type: 0,
+    shiftMs: 0,
+    expiresAt: undefined,
+    archived: value,
+    dump: encodeDump(0, value),
+  };
+  const waits = async (): Promise<string | undefined> =>
+    /cmdstat_wait:calls=(\d+)/.exec(await withNode(pair, 0, (primary) => primary.info("commandstats")))?.[1];
+  await writer.write([{ ...key, key: Buffer.from("first") }]);
+  expect(await waits()).toBe("1");
+  await withNode(pair, 1, async (replica) => {
+    const silent = replica.call("DEBUG", "SLEEP", "6");
+    await pause(200, never);
+    for (const name of ["second", "third"]) await writer.write([{ ...key, key: Buffer.from(name) }]);
+    await silent;
+  });
+  writer.close();
+  expect(writer.copies).toEqual({ copied: 3, kept: 0, expired: 0, differing: [] });
+  expect(await waits()).toBe("2");
 });
 
 it("restores the keys of a pattern into a new cluster, and says so", async () => {

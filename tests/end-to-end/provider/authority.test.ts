@@ -97,7 +97,7 @@ describe("connections of the project's own", () => {
     const pods = await openPodDeployment(await openKubernetesClient(target), target, undefined);
     const [node] = pods.nodes;
     if (node === undefined) throw new Error("no node");
-    const connection = await pods.dial(node, 2000);
+    const connection = await pods.connect(node, 2000);
     expect(await connection.ping()).toBe("PONG");
     connection.disconnect();
   });

@@ -87,7 +87,7 @@ function injectorOf(
       const { sentinels } = this.deployment;
       const node = [...this.nodes(), ...(sentinels?.nodes ?? [])].find(({ name }) => name === victim);
       if (node === undefined) throw new Error(`there is no pod ${victim}`);
-      const connection = await this.deployment.dial(node, 60_000);
+      const connection = await this.deployment.connect(node, 60_000);
       return { pods, victim, call: (command, ...words) => connection.call(command, ...words) };
     }
   };

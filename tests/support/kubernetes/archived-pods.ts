@@ -88,7 +88,8 @@ export class ArchivedPods {
   async log(): Promise<string> {
     const { namespace, core } = this.pods.here;
     const pods = await this.pods.here.pods(archiveLabels(this.pods.target.name));
-    const name = pods.at(-1)?.metadata?.name ?? "";
+    const createdAt = ({ metadata }: V1Pod): number => new Date(metadata?.creationTimestamp ?? 0).getTime();
+    const name = pods.sort((a, b) => createdAt(a) - createdAt(b)).at(-1)?.metadata?.name ?? "";
     return core.readNamespacedPodLog({ namespace, name }).catch(String);
   }
 

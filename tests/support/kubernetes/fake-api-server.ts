@@ -7,6 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { connect as dial } from "node:net";
+import type { WebSocket } from "ws";
 import { WebSocketServer } from "ws";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Deployment } from "../../../valkey/deployment";
@@ -29,6 +30,7 @@ export class FakeApiServer {
   /** Objects and lists by path. Tests may change them. */
   readonly objects = new Map<string, Stored>();
   readonly #ports = new Map<string, number>();
+  readonly #forwards = new Set<WebSocket>();
 
   private constructor(private readonly server: Server) {}
 
@@ -70,6 +72,13 @@ export class FakeApiServer {
     const statefulSet = `${name}-sentinel`;
     this.#serveSet(statefulSet, sentinels.nodes);
     return { ...target, sentinel: { statefulSet, port: 26_379, settings: sentinels.settings } };
+  }
+
+  /** Breaks all port-forwards, as a restart of the API server does. @returns how many were open */
+  breakForwards(): number {
+    const open = [...this.#forwards];
+    for (const socket of open) socket.terminate();
+    return open.length;
   }
 
   /** Stops a pod's container, as far as Kubernetes knows: it waits to be started again. */
@@ -166,7 +175,11 @@ export class FakeApiServer {
       const server = dial(this.#ports.get(pod) ?? 0, "127.0.0.1");
       for (const channel of [0, 1]) socket.send(Buffer.from([channel, 0, 0]));
       socket.on("message", (frame: Buffer) => server.write(frame.subarray(1)));
-      socket.on("close", () => server.destroy());
+      this.#forwards.add(socket);
+      socket.on("close", () => {
+        this.#forwards.delete(socket);
+        server.destroy();
+      });
       server.on("data", (data) => {
         socket.send(Buffer.concat([Buffer.from([0]), data]));
       });

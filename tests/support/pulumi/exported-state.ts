@@ -13,8 +13,13 @@ export function verifiedDeployment(
   const zones = ["a", "b", "c"];
   const configured = lock === undefined ? {} : Object.fromEntries(directives);
   const target = { platform: "endpoints", name, mode, shape, zones, directives: configured, nodes, lock };
-  const password = { ...SECRET, plaintext: JSON.stringify(access.password) };
-  return { type: "valkey:index:DeploymentVerification", inputs: { target, password } };
+  return verifiedReference(target, access.password);
+}
+
+/** State of the last resource of a deployment on any platform. */
+export function verifiedReference(target: object, password: string | undefined): object {
+  const secret = { ...SECRET, plaintext: JSON.stringify(password) };
+  return { type: "valkey:index:DeploymentVerification", inputs: { target, password: secret } };
 }
 
 /**
