@@ -24,6 +24,7 @@ const HANDLERS = {
   ExternalAddresses: () => import("./handlers/external-addresses.js"),
   Formation: () => import("./handlers/formation.js"),
   Restore: () => import("./handlers/restore.js"),
+  HostRestore: () => import("./handlers/host-restore.js"),
   DeploymentVerification: () => import("./handlers/checks/deployment-verification.js"),
   Measurement: () => import("./handlers/measurement.js"),
   PodCredentials: () => import("./handlers/pod-credentials.js"),

@@ -7,6 +7,7 @@ import type { AccessInputs, AccessOutputs } from "./handlers/access";
 import type { ClusterCheckInputs } from "./handlers/checks/cluster-check";
 import type { ExternalAddressesInputs, ExternalAddressesOutputs } from "./handlers/external-addresses";
 import type { FormationInputs, FormationOutputs } from "./handlers/formation";
+import type { HostRestoreInputs, HostRestoreOutputs } from "./handlers/host-restore";
 import type { HostServersInputs, HostServersOutputs } from "./handlers/host-servers";
 import type { ImageCheckInputs } from "./handlers/checks/image-check";
 import type { MaxmemoryInputs } from "./handlers/maxmemory";
@@ -164,6 +165,16 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
  * equals the archive. A deployment that has data is refused. A later change of the inputs restores nothing.
  */
 export const Restore = resource<RestoreInputs, RestoreOutputs>("Restore", { restored: undefined });
+ * Data of a new deployment on this machine, from an archive. The resource is complete when every server has been
+ * compared with the archive. Later changes of its inputs change no data. Servers that replace the former servers are
+ * filled again.
+ */
+export const HostRestore = resource<HostRestoreInputs, HostRestoreOutputs>("HostRestore", {
+  restoredAt: undefined,
+  shards: undefined,
+  keys: undefined,
+  expired: undefined,
+});
 
 /**
  * Revocation of former passwords. In a new deployment this resource does nothing. Pulumi updates it after the servers'

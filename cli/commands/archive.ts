@@ -22,7 +22,7 @@ import type { Lease } from "../../valkey/archive/lease";
 import type { Place } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
-import { placeAt } from "../targets/archive-place";
+import { placeAt } from "../../valkey/archive/bucket/open-place";
 import type { DeployedTarget } from "../targets/deployed-stack";
 import { deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";

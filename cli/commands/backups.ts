@@ -5,7 +5,7 @@ import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog"
 import { formatTime, readCatalog, setsOf } from "../../valkey/archive/catalog";
 import type { Proof } from "../../valkey/archive/keeping/proofs";
 import { readLastProof } from "../../valkey/archive/keeping/proofs";
-import { openPlace } from "../targets/archive-place";
+import { openPlace } from "../../valkey/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
 
 /**

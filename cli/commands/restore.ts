@@ -13,6 +13,7 @@ import { parseInstant } from "../../valkey/restoring/instant";
 import { KeySelection, TTL_RULES } from "../../valkey/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../valkey/restoring/chosen-sets";
 import type { RestoreShape } from "../../valkey/restoring/restore-shape";
+import { parseInstant } from "../../valkey/restoring/instant";
 import { chooseShape, databasesProblem, namedDatabases } from "../../valkey/restoring/restore-shape";
 import type { Place } from "../../valkey/archive/store";
 import type { Mode } from "../../valkey/node";
@@ -21,7 +22,7 @@ import type { ReplayTarget } from "../restoring/replay";
 import { readReplay, replay } from "../restoring/replay";
 import type { RestoreOrder } from "../restoring/restore-run";
 import { RestoreRun } from "../restoring/restore-run";
-import { placeAt } from "../targets/archive-place";
+import { placeAt } from "../../valkey/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
 import { connectCommand, printFailures } from "./run-output";
 

@@ -53,6 +53,9 @@ function describeDeployment(plan: DeploymentPlan): string[] {
   return compact([
     headOf(plan),
     pods === null ? undefined : `  each ${describePods(pods)}`,
+    plan.restoredFrom === null
+      ? undefined
+      : `  a new deployment is restored from ${plan.restoredFrom}, and every key is compared`,
     ...describeLimit(plan),
     plan.oversubscribed ? describeOversubscription(plan) : undefined,
     ...plan.survives.map((each) => `  ${describeSurvival(each)}`),

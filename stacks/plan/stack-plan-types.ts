@@ -71,6 +71,8 @@ export interface DeploymentPlan {
     | null;
   /** Sentinels of the deployment; null without Sentinels. */
   readonly sentinel: SentinelSettings | null;
+  /** Archive and time from which a new deployment is filled; null for a deployment that begins empty. */
+  readonly restoredFrom: string | null;
   /** Forecast for a large cluster; null for other deployments. */
   readonly largeCluster: LargeClusterPlan | null;
 }

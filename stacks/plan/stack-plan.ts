@@ -2,6 +2,7 @@
  * The plan of a stack as plain data: its resources, duration and cost. Previews and the command `plan` show it. The
  * planner reads only one fact from this machine: whether this user may partition networks.
  */
+import { describeRestoreFrom } from "../../valkey/restoring/restore-from";
 import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/planning/forecast";
@@ -110,6 +111,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
     bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
     sentinel: configuredSentinels(deployment) ?? null,
+    restoredFrom: deployment.restoreFrom === undefined ? null : describeRestoreFrom(deployment.restoreFrom),
     largeCluster:
       deployment.mode === "cluster" && placed.length >= LARGE_CLUSTER_NODES
         ? planLarge(deployment, placed.length, platform)

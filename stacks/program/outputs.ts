@@ -21,6 +21,19 @@ const endpointSchema = z.strictObject({
 /** Addresses of a deployment. */
 export type EndpointOutput = z.infer<typeof endpointSchema>;
 
+const restoreSchema = z.strictObject({
+  /** Time at which the comparison with the archive ended, ISO 8601. */
+  restoredAt: z.string(),
+  /** Restored time of each archived shard, ISO 8601. */
+  shards: z.array(z.strictObject({ name: z.string(), at: z.string() })),
+  /** Number of keys that were restored and compared. */
+  keys: z.number(),
+  /** Number of archived keys whose TTL had passed. */
+  expired: z.number(),
+});
+/** Result of the restore of a deployment. */
+export type RestoreResult = z.infer<typeof restoreSchema>;
+
 /** The stack output `valkey`. */
 export const outputsSchema = z.strictObject({
   version: z.literal(OUTPUTS_VERSION),
@@ -45,6 +58,8 @@ export const outputsSchema = z.strictObject({
   ),
   /** Topology and verdict of each deployment. */
   topologies: z.array(topologySchema),
+  /** Restores from archives, by deployment. Outputs of older programs lack them. */
+  restored: z.record(z.string(), restoreSchema).default({}),
   /** Results of the measurements; null if the stack does not measure. */
   results: resultsSchema.nullable(),
   comparison: z.array(comparisonSchema),
@@ -57,6 +72,7 @@ export function stackOutputs(
   { stack, eks, deployments }: Pick<StackPlan, "stack" | "eks" | "deployments">,
   endpoints: readonly EndpointOutput[],
   topologies: readonly TopologyRecord[],
+  restored: Readonly<Record<string, RestoreResult>>,
   measured: { readonly results: MeasuredResults; readonly comparison: readonly Comparison[] } | null,
 ): StackOutputs {
   // The type lets the compiler compare the outputs with the schema.
@@ -67,6 +83,7 @@ export function stackOutputs(
     planned: eks === null ? null : plannedOutput(eks),
     survives: Object.fromEntries(deployments.map(({ name, survives }) => [name, [...survives]])),
     topologies: [...topologies],
+    restored,
     results: measured?.results ?? null,
     comparison: [...(measured?.comparison ?? [])],
   };

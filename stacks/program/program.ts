@@ -8,6 +8,7 @@ import type { BenchmarkJobArgs } from "../../components/benchmark-job";
 import { BenchmarkJob } from "../../components/benchmark-job";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { EndpointOutput } from "./outputs";
+import type { RestoreResult } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
@@ -34,9 +35,9 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     // This output is not encrypted: references and topologies contain no secrets, and results contain only topologies
     // and measured values.
     valkey: pulumi
-      .all([endpoints, topologies, benchmark?.results, benchmark?.comparison])
-      .apply(([where, topologies, results, comparison]) =>
-        stackOutputs(plan, where, topologies, results && comparison ? { results, comparison } : null),
+      .all([endpoints, topologies, restoredIn(deployed), benchmark?.results, benchmark?.comparison])
+      .apply(([where, topologies, restored, results, comparison]) =>
+        stackOutputs(plan, where, topologies, restored, results && comparison ? { results, comparison } : null),
       ),
     passwords: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, component.password]))),
     urls: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, urlOf(component)]))),
@@ -47,6 +48,14 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     plan: words,
     summary: pulumi.all([topologies, verifiedAt, benchmark?.summary ?? null]).apply(summaryOf),
   };
+}
+
+/** Results of the restores from archives, by deployment. */
+function restoredIn(deployed: Deployed["deployments"]): pulumi.Output<Record<string, RestoreResult>> {
+  const found = deployed.flatMap(({ name, component: { restored } }) =>
+    restored === undefined ? [] : [restored.apply((result) => [name, result] as const)],
+  );
+  return pulumi.all(found).apply((entries) => Object.fromEntries(entries));
 }
 
 /** URLs for clients outside the Kubernetes cluster, by deployment. Without such URLs this output does not exist. */

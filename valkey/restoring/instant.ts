@@ -1,6 +1,6 @@
-/** The time to restore, as a user writes it. Pure. */
+/** Times as of which data are restored, as text. Pure. */
 
-/** Pattern of such a time: ISO 8601 with a time zone. */
+/** Pattern of a time: ISO 8601 with a time zone. */
 const INSTANT = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /**

@@ -13,6 +13,7 @@ import {
 import { wholeNumber } from "../../../lib/schema/fields";
 import { LOOK_SECONDS, LOST_MACHINE_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
 import { backupSchema } from "./backup";
+import { restoreFromSchema } from "./restore-from";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pod-options";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
@@ -126,6 +127,12 @@ const deploymentKeys = {
       "Backup to an S3 bucket by the pod `NAME-archive` (platforms `kubernetes` and `eks`, Valkey). A change restarts only this " +
       "pod. Without the key there is no such pod; what is in the bucket stays.",
     fallback: "no backup",
+  }),
+  restoreFrom: restoreFromSchema.optional().meta({
+    description:
+      "Archive from which `pulumi up` fills a new deployment before it verifies it (platform `host`, Valkey). Every key " +
+      "is compared with the archive. A later change or removal changes no data.",
+    fallback: "the deployment begins empty",
   }),
   oversubscribed: z
     .boolean()

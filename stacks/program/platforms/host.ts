@@ -18,6 +18,7 @@ export function deployOnHost(stack: string, platform: HostConfig, config: StackC
         ...{ plan, settings, shape, owner, trigger },
         timeoutSeconds: timeout,
         passwordVersion: config.deployments[name]?.passwordVersion,
+        restoreFrom: config.deployments[name]?.restoreFrom,
       }),
     };
   });

@@ -1,4 +1,5 @@
 /** New deployments that are filled with archived data, and compared with them. */
+import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -11,7 +12,7 @@ import { KeySelection } from "../../../valkey/restoring/key-selection";
 import type { RestoreOptions } from "../../../valkey/restoring/loading";
 import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { never, Sandbox, withNode } from "../../support/valkey/real";
+import { eventually, never, olderPrograms, Sandbox, withNode } from "../../support/valkey/real";
 
 const OPTIONS = { signal: never, report: () => undefined };
 const SETTINGS = { "repl-diskless-sync-delay": 0 };
@@ -30,7 +31,7 @@ beforeAll(async () => {
     await primary.set("{tag}ttl", "1", "PXAT", FAR);
     await primary.hset("{tag}fields", { a: 1, b: 2 });
     await primary.call("HPEXPIREAT", ["{tag}fields", FAR, "FIELDS", 1, "b"]);
-    await primary.set("large", Buffer.alloc(20_000_000, 7));
+    await primary.set("large", randomBytes(20_000_000));
   });
   archived = await archiveOnce(shop, folderOf(source));
 }, SLOW_MS);
@@ -126,6 +127,137 @@ it(
     ]);
     expect(back.keys).toBe(original);
     expect(await withNode(one, 0, (node) => node.call("FCALL", ["double", "0", "21"]))).toBe(42);
+  },
+  SLOW_MS,
+);
+
+/** Options that call `act` once, when the first keys have been written. */
+function onFirstKeys(act: () => void): Partial<RestoreOptions> {
+  let isDone = false;
+  return {
+    report: (line) => {
+      if (isDone || !/writing keys: [1-9]/.test(line)) return;
+      isDone = true;
+      act();
+    },
+  };
+}
+
+it(
+  "is interrupted in the middle, and continues with the same TTLs",
+  async () => {
+    const cluster = await newCluster(await newSandbox(), 0, FOUR);
+    const stop = new AbortController();
+    const times: number[] = [];
+    const order = { ttl: "remaining", onBegin: (time: number) => void times.push(time) } as const;
+    const options = onFirstKeys(() => {
+      stop.abort(new Error("interrupted"));
+    });
+    await expect(fill(cluster, order, { ...options, signal: stop.signal })).rejects.toThrow("interrupted");
+    const written = await keysIn(cluster);
+    const all = await keysIn(shop);
+    expect(written).toBeGreaterThan(0);
+    expect(written).toBeLessThan(all);
+    const filled = await fill(cluster, { ...order, continues: times[0] });
+    expect(times[1]).toBe(times[0]);
+    expect(filled.keys).toBe(all);
+    const moved = Math.round((times[0] ?? 0) - (archived.shards[0]?.point.at ?? 0));
+    const owner = await ownerOf(cluster, "{tag}ttl");
+    await withNode(cluster, owner, async (node) => {
+      expect(await node.pexpiretime("{tag}ttl")).toBe(FAR + moved);
+      expect(await node.call("HPEXPIRETIME", ["{tag}fields", "FIELDS", 1, "b"])).toEqual([FAR + moved]);
+    });
+  },
+  SLOW_MS,
+);
+
+async function ownerOf(cluster: Deployment, key: string): Promise<number> {
+  const found = await Promise.all(
+    cluster.nodes.map((_, index) => withNode(cluster, index, (node) => node.exists(key).catch(() => 0))),
+  );
+  return found.indexOf(1);
+}
+
+it(
+  "writes all keys although a primary is killed and its replica takes over in the middle",
+  async () => {
+    const sandbox = await newSandbox();
+    const cluster = await newCluster(sandbox, 1, { ...FOUR, "cluster-node-timeout": 2000 });
+    const took: boolean[] = [];
+    let restarting: Promise<void> | undefined;
+    const options = onFirstKeys(() => {
+      restarting = (async () => {
+        await sandbox.host.signal("new", ["new-1"], "SIGKILL");
+        await eventually("a replica has taken over", async () => {
+          const roles = await Promise.all(
+            [3, 4, 5].map((index) => withNode(cluster, index, async (node) => (await node.role())[0])),
+          );
+          return roles.includes("master");
+        });
+        took.push(true);
+        await sandbox.host.restart("new", ["new-1"], { newAddresses: false }, never);
+      })();
+    });
+    const filled = await fill(cluster, {}, options);
+    await restarting;
+    expect(took).toEqual([true]);
+    expect(filled.keys).toBe(await keysIn(shop));
+    expect(filled.comparisons.map(({ comparison }) => comparison.isEqual)).toEqual(Array(6).fill(true));
+  },
+  SLOW_MS,
+);
+
+it(
+  "names a key that was not the archive's, and never replaces it",
+  async () => {
+    const one = await newPair(await newSandbox());
+    const change = (): Promise<void> =>
+      withNode(one, 0, async (node) => {
+        await node.set("{tag}ttl", "changed", "PXAT", FAR);
+        await node.set("extra", "1");
+      });
+    const failure = await fill(one, { onBegin: change }).catch((error: unknown) => String(error));
+    expect(failure).toMatch(/FAIL — one does not have the data of the archive: one-0, one-1/);
+    expect(failure).toContain('one-1: database 0, key "{tag}ttl": different value');
+    expect(failure).toContain('one-0: database 0, key "extra": unexpected');
+    expect(await withNode(one, 0, (node) => node.get("{tag}ttl"))).toBe("changed");
+  },
+  SLOW_MS,
+);
+
+it(
+  "refuses patterns, databases and memory before it writes a key, every problem at once",
+  async () => {
+    const began: number[] = [];
+    const cluster = await newCluster(await newSandbox(), 0, { maxmemory: 15_000_000 });
+    const order = { keys: new KeySelection(["*", "none:*"]), onBegin: (time: number) => void began.push(time) };
+    await expect(fill(cluster, order)).rejects.toThrow(
+      /^restoreFrom:\n.*no key matches "none:\*"\n.*databases? 3, and new has only databases 0 to 0\n.*the data do not fit: shard-\d gets about .* maxmemory of/,
+    );
+    expect(began).toEqual([]);
+    expect(await keysIn(cluster)).toBe(0);
+    await withNode(cluster, 0, (node) => node.config("SET", "proto-max-bulk-len", 10_000_000));
+    await expect(fill(cluster, { keys: new KeySelection(["large"]) })).rejects.toThrow(
+      /key "large" of database 0 has a value of .*, and new accepts at most .* \(proto-max-bulk-len\)/,
+    );
+    expect(await keysIn(cluster)).toBe(0);
+  },
+  SLOW_MS,
+);
+
+it(
+  "fills version 9.1 from an archive of 8.1, and refuses the way back",
+  async ({ skip }) => {
+    const older = await olderPrograms();
+    if (older === undefined) return skip();
+    const sandbox = await newSandbox(older);
+    const old = await sandbox.replication("old", 0, SETTINGS);
+    await withNode(old, 0, (primary) => writeDataSet(primary, 72, 200));
+    const restored = await archiveOnce(old, folderOf(sandbox));
+    const filled = await fill(await newCluster(await newSandbox(), 0, FOUR), { restored });
+    expect(filled.keys).toBe(await keysIn(old));
+    const target = await sandbox.replication("target", 0, SETTINGS);
+    await expect(fill(target)).rejects.toThrow(/data of shard-0 are of version 9\..*target has the older version 8\.1/);
   },
   SLOW_MS,
 );

@@ -14,7 +14,7 @@ const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutpu
     cores: 2,
     memoryBytes: 16 * 2 ** 30,
   });
-  const outputs = stackOutputs(planStack(stack, config), [], [], null);
+  const outputs = stackOutputs(planStack(stack, config), [], [], {}, null);
   // A state knows no undefined, and what it keeps is to be read again.
   expect(outputsSchema.parse(JSON.parse(JSON.stringify(outputs)))).toEqual(outputs);
   return outputs.planned;
@@ -24,7 +24,7 @@ describe("what was verified, in the outputs", () => {
   it("is the topology of each deployment as verification recorded it, also where nothing is measured", () => {
     const topologies = [verifiedTopology("cluster", 3), verifiedTopology("replication", 1)];
     const plan = { stack: "local", eks: null, deployments: [] };
-    expect(stackOutputs(plan, [], topologies, null)).toMatchObject({ topologies, results: null, comparison: [] });
+    expect(stackOutputs(plan, [], topologies, {}, null)).toMatchObject({ topologies, results: null, comparison: [] });
   });
 });
 

@@ -24,8 +24,9 @@ export interface BucketLocation {
 
 /** Options of the command line that describe a bucket. */
 export const BUCKET_OPTIONS = ["endpoint", "region", "encryption", "pathStyle"] as const;
-type BucketOption = (typeof BUCKET_OPTIONS)[number];
-const FLAGS: Readonly<Record<BucketOption, string>> = {
+export type BucketOption = (typeof BUCKET_OPTIONS)[number];
+/** Names of the options on the command line. */
+export const FLAGS: Readonly<Record<BucketOption, string>> = {
   endpoint: "--endpoint",
   region: "--region",
   encryption: "--encryption",
@@ -43,11 +44,13 @@ export const isBucket = (location: string): boolean => location.startsWith(SCHEM
  * Parses a location `s3://bucket/prefix` and the command-line options that describe the bucket.
  * @param values options by name, such as `pathStyle`
  * @param problems receives each problem
+ * @param names names of the options, for messages. @default the options of the command line
  */
 export function parseBucket(
   location: string,
   { endpoint, region, encryption, pathStyle }: Readonly<Record<string, unknown>>,
   problems: string[],
+  names: Readonly<Record<BucketOption, string>> = FLAGS,
 ): BucketLocation {
   const [bucket = "", ...rest] = location.slice(SCHEME.length).split("/");
   const prefix = rest.join("/").replace(/\/$/, "");
@@ -59,13 +62,13 @@ export function parseBucket(
       `${shown(location)}: the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, ` +
         `at most ${MOST_PREFIX_BYTES} bytes`,
     );
-  const url = typeof endpoint === "string" ? parseEndpoint(endpoint, problems) : undefined;
+  const url = typeof endpoint === "string" ? parseEndpoint(endpoint, names.endpoint, problems) : undefined;
   return {
     bucket,
     prefix,
     endpoint: url,
     region: typeof region === "string" ? region : undefined,
-    encryption: parseEncryption(encryption, problems),
+    encryption: parseEncryption(encryption, names.encryption, problems),
     pathStyle: pathStyle === true || url !== undefined,
   };
 }
@@ -74,31 +77,35 @@ export function parseBucket(
 const shown = (text: string): string => (/[@?]/.test(text) ? "a text with @ or ?" : JSON.stringify(text));
 
 /** Says which options of a bucket were given for a folder. */
-export function refuseBucketOptions(values: Readonly<Record<string, unknown>>, problems: string[]): void {
+export function refuseBucketOptions(
+  values: Readonly<Record<string, unknown>>,
+  problems: string[],
+  names: Readonly<Record<BucketOption, string>>,
+): void {
   for (const name of BUCKET_OPTIONS)
-    if (values[name] !== undefined) problems.push(`${FLAGS[name]} applies to a bucket only (${SCHEME}BUCKET/PREFIX)`);
+    if (values[name] !== undefined) problems.push(`${names[name]} applies to a bucket only (${SCHEME}BUCKET/PREFIX)`);
 }
 
-function parseEndpoint(text: string, problems: string[]): string | undefined {
+function parseEndpoint(text: string, name: string, problems: string[]): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "") {
-    problems.push(`--endpoint is ${shown(text)}: expected a URL such as https://s3.example.com`);
+    problems.push(`${name} is ${shown(text)}: expected a URL such as https://s3.example.com`);
     return undefined;
   }
   if (url.username !== "" || url.password !== "") {
-    problems.push("--endpoint has a user or a password: the command takes credentials from the environment only");
+    problems.push(`${name} has a user or a password: credentials come from the environment only`);
     return undefined;
   }
   return url.href;
 }
 
-function parseEncryption(value: unknown, problems: string[]): Encryption {
+function parseEncryption(value: unknown, name: string, problems: string[]): Encryption {
   const text = typeof value === "string" ? value : "none";
   const [, key] = /^aws:kms(?::(.+))?$/.exec(text) ?? [];
   if (text.startsWith("aws:kms") && (key !== undefined || text === "aws:kms")) return { kind: "aws:kms", key };
   if (text === "AES256") return { kind: "AES256" };
   if (text !== "none")
-    problems.push(`--encryption is ${JSON.stringify(text)}: expected none, AES256, aws:kms or aws:kms:KEY`);
+    problems.push(`${name} is ${JSON.stringify(text)}: expected none, AES256, aws:kms or aws:kms:KEY`);
   return { kind: "none" };
 }
 

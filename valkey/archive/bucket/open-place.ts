@@ -1,29 +1,36 @@
-/** Opens the folder or the bucket of an archive that the command line names. */
+/** Opens the folder or the bucket of an archive that the user names. */
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { BadInput } from "../../lib/errors";
-import { isBucket, parseBucket, refuseBucketOptions } from "../../valkey/archive/bucket/location";
-import type { Place } from "../../valkey/archive/store";
-import { DirectoryStore } from "../../valkey/archive/store";
+import { BadInput } from "../../../lib/errors";
+import type { Place } from "../store";
+import { DirectoryStore } from "../store";
+import type { BucketOption } from "./location";
+import { FLAGS, isBucket, parseBucket, refuseBucketOptions } from "./location";
 
 type Values = Readonly<Record<string, unknown>>;
 
 /**
  * Checks the location of an archive.
  * @param location path of a folder, or `s3://bucket/prefix`
- * @param values options of the command, such as `endpoint`
+ * @param values options that describe a bucket, such as `endpoint`
  * @param problems receives each problem
+ * @param names names of the options, for messages. @default the options of the command line
  * @returns a function that opens the folder or the bucket. For a bucket, it sends a first request
  */
-export function placeAt(location: string, values: Values, problems: string[]): (signal: AbortSignal) => Promise<Place> {
+export function placeAt(
+  location: string,
+  values: Values,
+  problems: string[],
+  names: Readonly<Record<BucketOption, string>> = FLAGS,
+): (signal: AbortSignal) => Promise<Place> {
   if (isBucket(location)) {
-    const bucket = parseBucket(location, values, problems);
+    const bucket = parseBucket(location, values, problems, names);
     return async (signal) => {
-      const { BucketStore } = await import("../../valkey/archive/bucket/bucket-store.js");
+      const { BucketStore } = await import("./bucket-store.js");
       return BucketStore.open(bucket, signal);
     };
   }
-  refuseBucketOptions(values, problems);
+  refuseBucketOptions(values, problems, names);
   const folder = resolve(location);
   if (existsSync(folder) && !statSync(folder).isDirectory()) problems.push(`${folder} is not a folder`);
   return () => Promise.resolve(new DirectoryStore(folder));

@@ -1,0 +1,52 @@
+/**
+ * The record of the restore that fills a new deployment on this machine: the file `restore.json` in the run directory of
+ * the deployment. It exists from the first key on, so that an interrupted restore is continued.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { Failure, messageOf } from "../../../lib/errors";
+import { replaceFile } from "../../../lib/system/replace-file";
+
+const recordSchema = z.object({
+  /** Description of the restore: the archive, the keys and the rule for TTLs, as canonical JSON. */
+  order: z.string(),
+  /** Time as of which the data are restored, milliseconds since the epoch. */
+  at: z.number(),
+  /** Time from which TTLs count, milliseconds since the epoch. */
+  time: z.number(),
+  /** Result of the restore. Null until every server has been compared with the archive. */
+  result: z
+    .object({
+      restoredAt: z.string(),
+      shards: z.array(z.object({ name: z.string(), at: z.string() })),
+      keys: z.number(),
+      expired: z.number(),
+    })
+    .nullable(),
+});
+
+export type RestoreRecord = z.infer<typeof recordSchema>;
+export type RestoreResult = NonNullable<RestoreRecord["result"]>;
+
+const fileIn = (directory: string): string => join(directory, "restore.json");
+
+/**
+ * Reads the record of a deployment.
+ * @param directory run directory of the deployment
+ * @returns undefined if no restore has written a key
+ * @throws Failure if the record cannot be read
+ */
+export function readRestoreRecord(directory: string): RestoreRecord | undefined {
+  const file = fileIn(directory);
+  if (!existsSync(file)) return undefined;
+  try {
+    return recordSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+export function writeRestoreRecord(directory: string, record: RestoreRecord): void {
+  replaceFile(fileIn(directory), JSON.stringify(record, null, 2));
+}

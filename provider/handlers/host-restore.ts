@@ -1,0 +1,214 @@
+/** Fills a new deployment on this machine with the data of an archive, once. */
+import { join } from "node:path";
+import { BadInput, Failure } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
+import { counted } from "../../lib/units";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { changeAlone } from "../../platforms/host/change-lock";
+import { Host } from "../../platforms/host/host";
+import { findPrograms } from "../../platforms/host/programs/programs";
+import type { RestoreRecord, RestoreResult } from "../../platforms/host/restoring/restore-marker";
+import { readRestoreRecord, writeRestoreRecord } from "../../platforms/host/restoring/restore-marker";
+import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import { formatTime } from "../../valkey/archive/catalog";
+import type { Restore } from "../../valkey/archive/catalog";
+import type { Deployment } from "../../valkey/deployment";
+import { chooseSets } from "../../valkey/restoring/chosen-sets";
+import { fillDeployment } from "../../valkey/restoring/fill-deployment";
+import { filledProblem, readServers } from "../../valkey/restoring/fill-problems";
+import type { RestoreFrom } from "../../valkey/restoring/restore-from";
+import {
+  describeRestoreFrom,
+  openRestoreFrom,
+  restoredInstant,
+  restoredKeys,
+} from "../../valkey/restoring/restore-from";
+import { canonicalJson } from "../protocol/engine-values";
+import { openForUpdate, openToLook } from "../protocol/opening";
+import { inspectOrReport } from "../protocol/preview";
+import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";
+
+export interface HostRestoreInputs {
+  readonly target: DeploymentReference;
+  readonly password: string;
+  /** Run directory of the servers. New servers have a new directory, and are filled again. */
+  readonly directory: string;
+  /** The archived data. A change has no effect on servers that have been filled. */
+  readonly restoreFrom: RestoreFrom;
+  /** Time limit for servers to answer, seconds. The restore itself has no time limit. */
+  readonly timeoutSeconds: number;
+}
+
+/** Result of the restore: `restoredAt` and the restored time of each shard (ISO 8601), and numbers of keys. */
+export type HostRestoreOutputs = RestoreResult;
+
+/** Shortest time between two lines about the progress, milliseconds. */
+const REPORT_MS = 30_000;
+
+/**
+ * Fills the deployment and compares every server with the archive. After a failure, a part of the keys may have been
+ * written. A record in the directory of the servers tells the next update what to continue.
+ */
+export const handler: ResourceHandler<HostRestoreInputs, HostRestoreOutputs> = {
+  create: async (inputs, context) => ({ id: inputs.target.name, outputs: await restoreOnce(inputs, context) }),
+  update: (_id, olds, news, context) => {
+    const { restoredAt, shards, keys, expired } = olds;
+    return news.directory === olds.directory
+      ? Promise.resolve({ restoredAt, shards, keys, expired })
+      : restoreOnce(news, context);
+  },
+  silentInputs: ["target", "password", "timeoutSeconds"],
+  describeChange: ({ target, restoreFrom }, news) => {
+    const from = news.restoreFrom;
+    return from === undefined || canonicalJson(from) === canonicalJson(restoreFrom)
+      ? []
+      : [`${target.name}: restoreFrom has changed; it fills only a new deployment, so no data change`];
+  },
+  check: async (olds, news, context) => {
+    const { restoreFrom, directory } = news;
+    // The archive of servers that have been filled may be gone.
+    if (restoreFrom === undefined || (olds !== undefined && (directory === undefined || directory === olds.directory)))
+      return [];
+    const earlier = directory === undefined ? undefined : readRestoreRecord(directory);
+    if (earlier !== undefined && earlier.result !== null) return [];
+    try {
+      if (earlier !== undefined) refuseOtherOrder(earlier, restoreFrom);
+      await chooseArchived(restoreFrom, earlier, (await programsOf(context)).version, context.signal);
+      const { target, password } = news;
+      if (earlier !== undefined || target === undefined || password === undefined) return [];
+      const filled = await inspectOrReport(target.name, context.report, async () =>
+        filledProblem(target.name, await readServers(await openToLook({ target, password }, context))),
+      );
+      return filled === undefined ? [] : [{ property: "restoreFrom", reason: filled }];
+    } catch (error) {
+      return problemsOf(error);
+    }
+  },
+};
+
+function problemsOf(error: unknown): InputProblem[] {
+  if (error instanceof BadInput)
+    return error.problems.map((reason) => ({ property: "restoreFrom", reason: `${error.subject}: ${reason}` }));
+  if (error instanceof Failure) return [{ property: "restoreFrom", reason: error.message }];
+  throw error;
+}
+
+const programsOf = ({ signal }: HandlerContext): ReturnType<typeof findPrograms> =>
+  findPrograms(packagesDirectory(), () => undefined, signal);
+
+/** Reads which sets of the archive have the time. A restore that continues keeps the time of the earlier one. */
+async function chooseArchived(
+  restoreFrom: RestoreFrom,
+  earlier: Pick<RestoreRecord, "at"> | undefined,
+  version: string,
+  signal: AbortSignal,
+): Promise<{ readonly restored: Restore; readonly isRemote: boolean }> {
+  const place = await openRestoreFrom(restoreFrom, signal);
+  const at = earlier?.at ?? restoredInstant(restoreFrom);
+  return { restored: await chooseSets(place, { at, option: "restoreFrom.at", version }), isRemote: place.isRemote };
+}
+
+/** @throws BadInput if an interrupted restore with a different order has written a part of the keys */
+function refuseOtherOrder({ order }: RestoreRecord, restoreFrom: RestoreFrom): void {
+  if (order === canonicalJson(restoreFrom)) return;
+  throw new BadInput("restoreFrom", [
+    `it has changed since an interrupted update, which has written a part of the keys of ` +
+      `${describeRestoreFrom(JSON.parse(order) as RestoreFrom)}; undo the change, or replace the servers (pulumi up --replace)`,
+  ]);
+}
+
+/** Fills the servers of a directory, unless an earlier call has filled them. */
+async function restoreOnce(inputs: HostRestoreInputs, context: HandlerContext): Promise<RestoreResult> {
+  const { target, directory, restoreFrom } = inputs;
+  const earlier = readRestoreRecord(directory);
+  // The state does not have the result if the engine was killed before it wrote the state.
+  if (earlier !== undefined && earlier.result !== null) return earlier.result;
+  if (earlier !== undefined) refuseOtherOrder(earlier, restoreFrom);
+  const lock = target.platform === "endpoints" ? target.lock : undefined;
+  return changeAlone({ name: target.name, lock }, context, () => fill(inputs, earlier, context));
+}
+
+async function fill(
+  inputs: HostRestoreInputs,
+  earlier: RestoreRecord | undefined,
+  context: HandlerContext,
+): Promise<RestoreResult> {
+  await stopAbandonedRuns(...allRunsDirectories());
+  const programs = await programsOf(context);
+  const { deployment } = await openForUpdate(inputs, context);
+  const { restored, isRemote } = await chooseArchived(inputs.restoreFrom, earlier, programs.version, context.signal);
+  const host = new Host(RunDirectory.create(runsDirectory(), "restore"), programs);
+  try {
+    return await fillFrom(deployment, host, { inputs, earlier, restored, isRemote }, context);
+  } catch (error) {
+    const exited: unknown = host.unexpectedExit.reason;
+    throw !context.signal.aborted && exited instanceof Error ? exited : error;
+  } finally {
+    await host.stop();
+  }
+}
+
+interface Filling {
+  readonly inputs: HostRestoreInputs;
+  readonly earlier: RestoreRecord | undefined;
+  readonly restored: Restore;
+  readonly isRemote: boolean;
+}
+
+/** @param host directory and processes of the staging servers */
+async function fillFrom(
+  deployment: Deployment,
+  host: Host,
+  { inputs: { directory, restoreFrom }, earlier, restored, isRemote }: Filling,
+  context: HandlerContext,
+): Promise<RestoreResult> {
+  const signal = AbortSignal.any([context.signal, host.unexpectedExit]);
+  const report = throttled(deployment.name, context.report);
+  report(`restoring ${describeRestoreFrom(restoreFrom)}`);
+  let local = restored;
+  if (isRemote) {
+    const { copySets } = await import("../../valkey/archive/bucket/local-sets.js");
+    local = await copySets(restored, join(host.run.path, "sets"), { signal, report });
+  }
+  const at = Math.ceil(Math.max(...restored.shards.map(({ point }) => point.at)));
+  const order = canonicalJson(restoreFrom);
+  let record: RestoreRecord | undefined;
+  const filled = await fillDeployment(
+    deployment,
+    {
+      restored: local,
+      keys: restoredKeys(restoreFrom),
+      ttl: restoreFrom.ttl ?? "absolute",
+      continues: earlier?.time,
+      onBegin: (time) => {
+        record = { order, at: earlier?.at ?? at, time, result: null };
+        writeRestoreRecord(directory, record);
+      },
+    },
+    { staging: stagingProcesses(host), directory: host.run.path },
+    { signal, report },
+  );
+  const { shards, keys, expired } = filled;
+  const result = {
+    restoredAt: new Date().toISOString(),
+    shards: shards.map((shard) => ({ name: shard.name, at: formatTime(shard.at) })),
+    keys,
+    expired,
+  };
+  if (record === undefined) throw new Error("the restore did not begin");
+  writeRestoreRecord(directory, { ...record, result });
+  report(`restored and compared ${counted(keys, "key")}`);
+  return result;
+}
+
+/** Prints passing lines at most every 30 s, and all other lines at once. */
+function throttled(name: string, report: ReportProgress): ReportProgress {
+  let last = Date.now();
+  return (line, passing = false) => {
+    if (passing && Date.now() - last < REPORT_MS) return;
+    last = Date.now();
+    report(`${name}: ${line}`);
+  };
+}

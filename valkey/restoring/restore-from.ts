@@ -1,0 +1,72 @@
+/** The archive from which a new deployment gets its data, as the user describes it. */
+import { isAbsolute } from "node:path";
+import { BadInput } from "../../lib/errors";
+import { isBucket } from "../archive/bucket/location";
+import { placeAt } from "../archive/bucket/open-place";
+import type { Place } from "../archive/store";
+import { parseInstant } from "./instant";
+import type { TtlRule } from "./key-selection";
+import { KeySelection } from "./key-selection";
+
+/** Archived data with which a new deployment is filled. */
+export interface RestoreFrom {
+  /** Path of a folder on this machine, or `s3://BUCKET/PREFIX`. */
+  readonly from: string;
+  /** URL of an S3 server. @default AWS */
+  readonly endpoint?: string | undefined;
+  /** Region of the bucket. */
+  readonly region?: string | undefined;
+  /** Whether request URLs have the name of the bucket in the path. */
+  readonly pathStyle?: boolean | undefined;
+  /** Time to restore, ISO 8601 with a time zone. @default the last time of the archive */
+  readonly at?: string | undefined;
+  /** Patterns of the keys to restore, in the syntax of the command KEYS. @default all keys */
+  readonly keys?: readonly string[] | undefined;
+  /** Rule for TTLs. @default "absolute" */
+  readonly ttl?: TtlRule | undefined;
+}
+
+/** Names of the options of a bucket, for messages. */
+const NAMES = { endpoint: "endpoint", region: "region", encryption: "encryption", pathStyle: "pathStyle" };
+
+/** Problems of the description that can be found without the archive, one sentence each. Pure. */
+export function restoreFromProblems({ from, at, keys = [], ...bucket }: RestoreFrom): string[] {
+  const problems: string[] = [];
+  if (!isBucket(from) && !isAbsolute(from))
+    problems.push(
+      `from is ${JSON.stringify(from)}: expected the absolute path of a folder on this machine, or s3://BUCKET/PREFIX`,
+    );
+  else placeAt(from, bucketOptions(bucket), problems, NAMES);
+  if (at !== undefined && parseInstant(at) === undefined)
+    problems.push(`at is ${JSON.stringify(at)}: expected a time with a time zone, such as 2026-11-24T08:00:00Z`);
+  if (keys.includes(""))
+    problems.push('keys has the pattern "", which no key matches; leave keys out to restore all keys');
+  return problems;
+}
+
+/** Opens the archive. For a bucket, it sends a first request. @throws BadInput; the errors of the bucket */
+export async function openRestoreFrom({ from, ...bucket }: RestoreFrom, signal: AbortSignal): Promise<Place> {
+  const problems: string[] = [];
+  const open = placeAt(from, bucketOptions(bucket), problems, NAMES);
+  if (problems.length > 0) throw new BadInput("restoreFrom", problems);
+  return open(signal);
+}
+
+function bucketOptions({ endpoint, region, pathStyle }: Omit<RestoreFrom, "from">): Readonly<Record<string, unknown>> {
+  return { endpoint, region, pathStyle };
+}
+
+/** The time to restore, milliseconds since the epoch. Undefined for the last time of the archive. Pure. */
+export const restoredInstant = ({ at }: Pick<RestoreFrom, "at">): number | undefined =>
+  at === undefined ? undefined : parseInstant(at);
+
+/** The keys to restore. Pure. */
+export const restoredKeys = ({ keys }: Pick<RestoreFrom, "keys">): KeySelection => new KeySelection(keys);
+
+/** The restore in a few words: `s3://backups/shop as of 2026-11-24T08:00:00Z, only keys app:*`. Pure. */
+export function describeRestoreFrom({ from, at, keys = [], ttl = "absolute" }: RestoreFrom): string {
+  const time = at === undefined ? "its last time" : at;
+  const selected = keys.length === 0 ? "" : `, only keys ${keys.join(", ")}`;
+  const moved = ttl === "absolute" ? "" : ", with the TTLs that were left at this time";
+  return `${from} as of ${time}${selected}${moved}`;
+}
