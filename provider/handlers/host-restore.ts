@@ -44,6 +44,8 @@ export interface HostRestoreInputs {
 /** Result of the restore: `restoredAt` and the restored time of each shard (ISO 8601), and numbers of keys. */
 export type HostRestoreOutputs = RestoreResult;
 
+/** Name of the runs of staging servers. */
+export const RESTORE_RUN = "restore of a deployment";
 /** Shortest time between two lines about the progress, milliseconds. */
 const REPORT_MS = 30_000;
 
@@ -139,7 +141,7 @@ async function fill(
   const programs = await programsOf(context);
   const { deployment } = await openForUpdate(inputs, context);
   const { restored, isRemote } = await chooseArchived(inputs.restoreFrom, earlier, programs.version, context.signal);
-  const host = new Host(RunDirectory.create(runsDirectory(), "restore"), programs);
+  const host = new Host(RunDirectory.create(runsDirectory(), RESTORE_RUN), programs);
   try {
     return await fillFrom(deployment, host, { inputs, earlier, restored, isRemote }, context);
   } catch (error) {

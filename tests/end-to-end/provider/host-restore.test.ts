@@ -3,13 +3,15 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, afterAll, describe, expect, it } from "vitest";
-import { RunDirectory } from "../../../platforms/host/run-directory";
+import { RunDirectory, runningProcesses } from "../../../platforms/host/run-directory";
 import { changeLock } from "../../../platforms/host/change-lock";
 import { runsDirectory } from "../../../lib/system/paths";
 import { resourceType } from "../../../provider/kinds";
+import { RESTORE_RUN } from "../../../provider/handlers/host-restore";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
 import type { Deployment } from "../../../valkey/deployment";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { ProviderProcess } from "../../support/pulumi/provider-process";
 import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
@@ -73,10 +75,9 @@ async function newCluster(restoreFrom: State = {}): Promise<State> {
 const restore = async (inputs: State, by = provider): Promise<State> => (await by.create(URN, inputs)).outs as State;
 const refusals = async (inputs: State): Promise<readonly string[]> =>
   ((await provider.check(URN, {}, inputs)).failures ?? []).map(({ reason }) => reason);
-const stagingRuns = (): string[] =>
-  RunDirectory.list(runsDirectory())
-    .filter(({ info }) => info.stack === "restore" && info.runner.pid === process.pid)
-    .map(({ path }) => path);
+/** Runs of staging servers, also those that killed processes have left. */
+const restoreRuns = (): ReturnType<typeof RunDirectory.list> =>
+  RunDirectory.list(runsDirectory()).filter(({ info }) => info.stack === RESTORE_RUN);
 
 async function keysInPrimaries(): Promise<number> {
   const counts = await Promise.all([0, 1, 2].map((index) => withNode(cluster, index, (node) => node.dbsize())));
@@ -91,7 +92,7 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     expect(state).toMatchObject({ keys, expired: 0, shards: [{ name: "shard-0", at: new Date(at).toISOString() }] });
     expect(await keysInPrimaries()).toBe(keys);
     expect((await verifyUntilPass(cluster, { settlingMs: 30_000 })).verdict.pass).toBe(true);
-    expect(stagingRuns()).toEqual([]);
+    expect(restoreRuns()).toEqual([]);
     expect(await provider.diff("new", URN, state, inputs)).toMatchObject({ changes: false, replaces: [] });
     const changed = { ...inputs, restoreFrom: { from: "/elsewhere" } };
     expect((await provider.check(URN, inputs, changed)).failures).toEqual([]);
@@ -114,7 +115,7 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     await eventually("the first key is written", () => existsSync(marker), 60_000);
     await first.cancel();
     await expect(interrupted).rejects.toThrow("cancelled");
-    expect(stagingRuns()).toEqual([]);
+    expect(restoreRuns()).toEqual([]);
     const other = { ...inputs, restoreFrom: { from: folder, keys: ["a*"] } };
     expect(await refusals(other)).toEqual([
       expect.stringMatching(/has changed since an interrupted update, which has written a part of the keys of .*undo/),
@@ -123,6 +124,29 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     expect(await refusals(inputs)).toEqual([]);
     expect(await restore(inputs)).toMatchObject({ keys });
     expect(await keysInPrimaries()).toBe(keys);
+  });
+
+  it("is continued after its process was killed while a staging server ran, and again after the first key", async () => {
+    const inputs = await newCluster();
+    const marker = join(sandbox.host.run.path, "restore.json");
+    const isStaging = (): boolean => restoreRuns().some(({ path }) => runningProcesses(path).length > 0);
+    for (const isReady of [isStaging, () => existsSync(marker)]) {
+      const killed = await ProviderProcess.start();
+      const restoring = killed.create(resourceType("HostRestore"), inputs);
+      restoring.catch(() => undefined);
+      await eventually("the restore has begun", isReady, 60_000);
+      killed.stop();
+      await expect(restoring).rejects.toThrow();
+    }
+    expect(restoreRuns()).toHaveLength(1);
+    const last = await ProviderProcess.start();
+    try {
+      expect((await last.create(resourceType("HostRestore"), inputs)).properties).toMatchObject({ keys });
+    } finally {
+      last.stop();
+    }
+    expect(await keysInPrimaries()).toBe(keys);
+    expect(restoreRuns()).toEqual([]);
   });
 
   it("is refused before a key is written if it has data, or if the archive lacks the data", async () => {
@@ -143,6 +167,6 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     expect(await refusals(inputs)).toEqual([expect.stringMatching(problem)]);
     await expect(restore(inputs)).rejects.toThrow(problem);
     expect(existsSync(join(sandbox.host.run.path, "restore.json"))).toBe(false);
-    expect(stagingRuns()).toEqual([]);
+    expect(restoreRuns()).toEqual([]);
   });
 });

@@ -203,7 +203,7 @@ describe("a stack's configuration", () => {
     [
       "a misspelt key in a deployment",
       deployment({ primarys: 3 }),
-      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Allowed keys: mode, primaries, replicasPerPrimary, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, controller, backup, oversubscribed, pods$/,
+      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Allowed keys: mode, primaries, replicasPerPrimary, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, controller, backup, restoreFrom, oversubscribed, pods$/,
     ],
     [
       "a misspelt setting",
@@ -213,7 +213,7 @@ describe("a stack's configuration", () => {
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Allowed keys: mode, replicas, sentinel, chart, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, controller, backup, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Allowed keys: mode, replicas, sentinel, chart, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, controller, backup, restoreFrom, oversubscribed, pods",
     ],
     [
       "a wrong type",

@@ -190,6 +190,18 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.backup\.keepSeconds: it is 3600; expected at least baseEverySeconds, which is 86400/,
     ],
     [
+      "a restore into pods",
+      kubernetes,
+      cluster({ restoreFrom: { from: "s3://backups/shop" } }),
+      /^valkey:deployments\.d\.restoreFrom: needs the platform host$/,
+    ],
+    [
+      "a restore from a path that is not absolute",
+      { type: "host", zones: ["a", "b", "c"] },
+      cluster({ restoreFrom: { from: "backups/shop" } }),
+      /^valkey:deployments\.d\.restoreFrom: from is "backups\/shop": expected the absolute path of a folder .*, or s3:/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),
