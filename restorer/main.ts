@@ -3,7 +3,7 @@
  * result, or the reason of a failure, is the pod's termination message, because reading it needs no right to read logs.
  */
 import { writeFileSync } from "node:fs";
-import { messageOf } from "../lib/errors";
+import { Failure, messageOf } from "../lib/errors";
 import { logLine, runProgram } from "../lib/pod/run-program";
 import { openBucket } from "../archiver/place";
 import { runDrill } from "./drill-task";
@@ -19,7 +19,9 @@ const MOST_BYTES = 4096;
 runProgram(async ({ settings: text, checksum, signal }) => {
   try {
     const settings = readRestorerSettings(text, checksum);
-    writeResult(await restore(settings, signal));
+    const result = await restore(settings, signal);
+    logLine(result);
+    writeResult(result);
   } catch (error) {
     writeResult(messageOf(error));
     throw error;
@@ -39,12 +41,12 @@ async function restore(settings: RestorerSettings, signal: AbortSignal): Promise
       ? runFill(task, place, { staging, directory }, options)
       : runDrill(place, staging, directory, options));
   } catch (error) {
+    if (signal.aborted) throw new Failure("the pod was stopped before the end", { cause: error });
     const why = await staging.endedBecause();
-    throw why === undefined ? error : new Error(`${why} (${messageOf(error)})`, { cause: error });
+    throw why === undefined ? error : new Failure(`${why} (${messageOf(error)})`, { cause: error });
   }
 }
 
 function writeResult(text: string): void {
-  logLine(text);
   writeFileSync(TERMINATION_LOG, Buffer.from(text).subarray(0, MOST_BYTES));
 }

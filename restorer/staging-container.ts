@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure } from "../lib/errors";
-import { awaitCondition } from "../lib/polling";
+import { awaitCondition, poll } from "../lib/polling";
 import type { Connection } from "../valkey/connection";
 import { connect } from "../valkey/connection";
 import type { Deployment } from "../valkey/deployment";
@@ -20,10 +20,15 @@ const PORT = 6_390;
 /** Time limit for the container to start, and for a server to start or to stop, milliseconds. */
 const TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
+/** Time limit for a container that was killed to start again, milliseconds. */
+const RESTART_MS = 60_000;
 /** Number of characters of the server's log that a message has. */
 const LOG_CHARACTERS = 500;
 
 export class StagingContainer implements StagingServers {
+  /** Server that was started and not stopped. */
+  #current: string | undefined;
+
   private constructor(
     private readonly directory: string,
     readonly version: string,
@@ -47,6 +52,7 @@ export class StagingContainer implements StagingServers {
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, "valkey.conf"), configuration(directory, settings));
     await rm(this.#ended, { force: true });
+    this.#current = name;
     const order = join(this.directory, "start");
     await writeFile(`${order}.new`, name);
     await rename(`${order}.new`, order);
@@ -54,14 +60,9 @@ export class StagingContainer implements StagingServers {
     await waitUntil(
       `${name} accepts connections`,
       async () => {
-        if (existsSync(this.#ended)) throw await this.#failure(name);
-        return deployment.connect(nodeOf(name)).then(
-          (connection) => {
-            connection.disconnect();
-            return true;
-          },
-          () => false,
-        );
+        if (!existsSync(this.#ended)) return answers(deployment);
+        this.#current = undefined;
+        throw new Failure((await this.#reason(name)) ?? "the staging server has ended");
       },
       signal,
     );
@@ -74,6 +75,7 @@ export class StagingContainer implements StagingServers {
     await connection.call("SHUTDOWN", ["NOSAVE", "NOW"]).catch(() => undefined);
     connection.disconnect();
     await waitUntil(`${name} stops`, () => existsSync(this.#ended), new AbortController().signal);
+    this.#current = undefined;
   };
 
   /**
@@ -81,17 +83,23 @@ export class StagingContainer implements StagingServers {
    * @returns undefined if no server has ended by itself
    */
   async endedBecause(): Promise<string | undefined> {
-    const status = await readFile(this.#ended, "utf8").catch(() => undefined);
-    if (status === undefined || status.trim() === "0") return undefined;
-    return /^(killed|137)$/.test(status.trim())
-      ? "the staging server was killed, most likely because the data of one archived shard need more memory than it has"
-      : `the staging server ended with exit status ${status.trim()}`;
+    const name = this.#current;
+    if (name === undefined) return undefined;
+    const hasEnded = async (): Promise<boolean | undefined> =>
+      existsSync(this.#ended) ? true : (await answers(deploymentOf(name))) ? false : undefined;
+    // If the container was killed, it writes the reason after it has started again.
+    await poll(hasEnded, { timeoutMs: RESTART_MS, intervalMs: POLL_MS });
+    return this.#reason(name);
   }
 
-  async #failure(name: string): Promise<Failure> {
+  async #reason(name: string): Promise<string | undefined> {
+    const status = await readFile(this.#ended, "utf8").catch(() => undefined);
+    if (status === undefined || status.trim() === "0") return undefined;
+    if (/^(killed|137)$/.test(status.trim()))
+      return "the staging server was killed, most likely because the data of one archived shard need more memory than it has";
+    const why = `the staging server ended with exit status ${status.trim()}`;
     const log = await readFile(join(this.directoryOf(name), "log"), "utf8").catch(() => "");
-    const why = (await this.endedBecause()) ?? "the staging server has ended";
-    return new Failure(log === "" ? why : `${why}; its log ends with: ${log.slice(-LOG_CHARACTERS).trim()}`);
+    return log === "" ? why : `${why}; its log ends with: ${log.slice(-LOG_CHARACTERS).trim()}`;
   }
 
   get #ended(): string {
@@ -105,6 +113,15 @@ function configuration(directory: string, settings: ServerSettings): string {
   const directives = [...toDirectives({ ...own, ...settings })];
   return directives.map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
 }
+
+const answers = (deployment: Deployment): Promise<boolean> =>
+  deployment.connect(nodeOf(deployment.name)).then(
+    (connection) => {
+      connection.disconnect();
+      return true;
+    },
+    () => false,
+  );
 
 const nodeOf = (name: string): DeploymentNode => ({
   name,

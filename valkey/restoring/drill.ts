@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
+import { counted } from "../../lib/units";
 import { copySets } from "../archive/bucket/local-sets";
 import type { Restore } from "../archive/catalog";
 import { beginDataDirectory } from "../archive/materialize";
@@ -25,6 +26,11 @@ import { stageSet } from "./staging";
 
 /** Number of differing keys that the message of a failed drill names. */
 const NAMED = 3;
+/**
+ * Time that is added to each TTL, besides the time since the restored time. It is longer than a drill, so that keys do
+ * not expire before they are compared. It also keeps keys that have expired and that the primary has not removed yet.
+ */
+const ADDED_MS = 30 * 24 * 3_600_000;
 
 /** The data of one shard that a drill restored without a difference. */
 export interface DrilledShard {
@@ -43,8 +49,8 @@ export interface DrillPlaces {
 }
 
 /**
- * Restores each shard into a server of its own, and compares every key. The servers get the TTLs that the keys had at
- * the restored time, so no key expires before it is compared. At most one server runs at a time.
+ * Restores each shard into a server of its own, and compares every key. The servers get longer TTLs than the archive
+ * has, so no key expires before it is compared. At most one server runs at a time.
  * @throws Failure if a shard cannot be loaded, or if a key, value or TTL differs; the signal's reason
  */
 export async function drill(restore: Restore, places: DrillPlaces, options: RestoreOptions): Promise<DrilledShard[]> {
@@ -66,14 +72,16 @@ async function drillShard(
   const shard = restore.shards[index];
   if (shard === undefined) throw new Error(`there is no shard ${index}`);
   const copies = join(directory, "sets");
-  const local = await copySets({ ...restore, shards: [shard] }, copies, options);
+  const [local] = (await copySets({ ...restore, shards: [shard] }, copies, options)).shards;
+  if (local === undefined) throw new Error(`there is no copy of ${shard.name}`);
   report(`loading the set of ${shard.name}`);
-  const data = await stageSet(staging, local, 0, signal);
+  const shards = restore.shards.map((each) => (each === shard ? local : each));
+  const data = await stageSet(staging, { ...restore, shards }, index, signal);
   await rm(copies, { recursive: true });
-  const shiftMs = ttlShift("remaining", shard.point.at, epochMs());
+  const shiftMs = ttlShift("remaining", shard.point.at, epochMs()) + ADDED_MS;
   const staged: StagedShard = { name: shard.name, ranges: slotsOf(shard), at: shard.point.at, ...data, shiftMs };
   report(`restoring ${shard.name}`);
-  const server = await startRestored(staging, staged, neededDatabases(restore), signal);
+  const server = await startRestored(staging, `restored-${index}`, staged, neededDatabases(restore), signal);
   const found = join(directory, "found.rdb");
   const [node] = server.nodes;
   if (node === undefined) throw new Error(`${server.name} lacks its server`);
@@ -83,7 +91,7 @@ async function drillShard(
   const wanted = { staged: [staged], keys: new KeySelection(), isUnchanged: true };
   const [comparison] = await compareFiles(wanted, [{ file: found, ranges: staged.ranges }]);
   await rm(found);
-  for (const name of [server.name, "staging-0"]) await rm(staging.directoryOf(name), { recursive: true });
+  for (const name of [server.name, `staging-${index}`]) await rm(staging.directoryOf(name), { recursive: true });
   if (comparison === undefined) throw new Error("there is no comparison");
   const problem = drillProblem(comparison);
   if (problem !== undefined) throw new Failure(`FAIL — ${shard.name}: ${problem}`);
@@ -92,11 +100,11 @@ async function drillShard(
 
 async function startRestored(
   staging: StagingServers,
+  name: string,
   { file, shiftMs, ...source }: StagedShard,
   databases: number,
   signal: AbortSignal,
 ): Promise<Deployment> {
-  const name = "restored";
   const pending = await beginDataDirectory(staging.directoryOf(name));
   try {
     await splitRdbs(
@@ -108,7 +116,9 @@ async function startRestored(
     throw error;
   }
   await pending.commit();
-  const server = await staging.start(name, loadingSettings(databases, false), signal);
+  // The server sends its data at once, because no second replica will come.
+  const settings = { ...loadingSettings(databases, false), "repl-diskless-sync-delay": 0 };
+  const server = await staging.start(name, settings, signal);
   await awaitLoaded(server, signal);
   return server;
 }
@@ -120,7 +130,8 @@ export function drillProblem({ isEqual, differing, libraries, first, expired }: 
       .slice(0, NAMED)
       .map(({ database, key, kind }) => `${kind}: database ${database}, key ${JSON.stringify(key.toString())}`);
     const functions = libraries.map((name) => `library of functions ${JSON.stringify(name)}`);
-    return `${differing + libraries.length} differences from the archive (${[...keys, ...functions].join("; ")})`;
+    const count = counted(differing + libraries.length, "difference");
+    return `${count} from the archive (${[...keys, ...functions].join("; ")})`;
   }
-  return expired === 0 ? undefined : `${expired} keys expired during the drill, so they were not compared`;
+  return expired === 0 ? undefined : `${counted(expired, "key")} expired during the drill and could not be compared`;
 }
