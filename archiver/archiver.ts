@@ -161,16 +161,22 @@ export class Archiver {
   }
 
   /**
-   * Deletes sets that are too old to be needed for a restore. Then updates two metrics: the number of remaining sets,
-   * and the time of the last verified restore. Never throws.
+   * Deletes sets that are too old to be needed for a restore. Then updates three metrics: the number of remaining sets,
+   * the time of the last verified restore, and the time at which the archive began. Never throws.
    */
   async #tidy({ place, countSets }: OpenArchive, signal: AbortSignal): Promise<void> {
     const isOver = (): boolean => signal.aborted;
     if (isOver()) return;
     try {
-      const { deleted, proof } = await deleteObsoleteSets(place, this.options.keepMs, this.#liveSets, signal);
+      const { deleted, proof, startedAt } = await deleteObsoleteSets(
+        place,
+        this.options.keepMs,
+        this.#liveSets,
+        signal,
+      );
       for (const { period, shard, set } of deleted) this.options.log(`deleted set ${period}/${shard}/${set}`);
       if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
+      if (startedAt !== undefined) this.metrics.recordStart(startedAt);
       this.metrics.recordSets(await countSets());
     } catch (error) {
       if (isOver()) return;

@@ -8,7 +8,7 @@ import { ARCHIVER_PORT, READY_PATH, readArchiverSettings } from "./pod-settings"
 
 runProgram(async ({ settings: text, checksum, signal }) => {
   const settings = readArchiverSettings(text, checksum);
-  const { deployment: name, spoolDirectory, spoolBytes, baseEverySeconds, keepSeconds } = settings;
+  const { deployment: name, spoolDirectory, spoolBytes, baseEverySeconds, keepSeconds, drillEverySeconds } = settings;
   const deployment = new FollowedServers(settings);
   const archiver = new Archiver({
     ...{ deployment, spoolDirectory, spoolBytes },
@@ -19,6 +19,7 @@ runProgram(async ({ settings: text, checksum, signal }) => {
     },
   });
   const { metrics } = archiver;
+  if (drillEverySeconds !== undefined) metrics.recordDrills(drillEverySeconds);
   const server = await TextServer.open(
     { port: ARCHIVER_PORT },
     {

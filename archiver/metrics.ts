@@ -19,6 +19,8 @@ export class ArchiveMetrics {
   readonly #base: Gauge<"deployment" | "shard">;
   readonly #sets: Gauge<"deployment">;
   readonly #proof: Gauge<"deployment">;
+  readonly #started: Gauge<"deployment">;
+  readonly #drills: Gauge<"deployment">;
   readonly #errors: Counter<"deployment" | "kind">;
   readonly #bytes: Counter<"deployment" | "shard">;
 
@@ -69,6 +71,18 @@ export class ArchiveMetrics {
       labelNames: ["deployment"],
       registers,
     });
+    this.#started = new Gauge({
+      name: "valkey_archive_started_timestamp_seconds",
+      help: "Time at which the archive began",
+      labelNames: ["deployment"],
+      registers,
+    });
+    this.#drills = new Gauge({
+      name: "valkey_archive_drill_interval_seconds",
+      help: "Time between two drills, if the deployment has drills",
+      labelNames: ["deployment"],
+      registers,
+    });
     this.#bytes = new Counter({
       name: "valkey_archive_written_bytes_total",
       help: "Bytes of bases and commands written to the archive",
@@ -112,6 +126,16 @@ export class ArchiveMetrics {
   /** Records the time of the last verified restore. @param at milliseconds since the epoch */
   recordProof(at: number): void {
     this.#proof.set({ deployment: this.deployment }, at / 1000);
+  }
+
+  /** Records the time at which the archive began. @param at milliseconds since the epoch */
+  recordStart(at: number): void {
+    this.#started.set({ deployment: this.deployment }, at / 1000);
+  }
+
+  /** Records the time between two drills (restores for a test), seconds. */
+  recordDrills(everySeconds: number): void {
+    this.#drills.set({ deployment: this.deployment }, everySeconds);
   }
 
   recordError(kind: ErrorKind): void {

@@ -11,6 +11,11 @@ export const BASE_SECONDS = { min: 600, max: 2_592_000, default: 86_400 } as con
 /** Greatest age of a state of the data that can be restored, seconds. */
 export const KEEP_SECONDS = { min: 3_600, max: 31_536_000, default: 604_800 } as const;
 
+/** Intervals of drills (restores for a test), with their lengths in seconds. */
+export const DRILL_SECONDS = { daily: 86_400, weekly: 604_800, monthly: 2_678_400 } as const;
+export type DrillInterval = keyof typeof DRILL_SECONDS;
+export const DRILL_INTERVALS: readonly DrillInterval[] = ["daily", "weekly", "monthly"];
+
 /** A bucket, and the beginning of the names of an archive's objects. */
 export const bucketSchema = z.strictObject({
   bucket: z.string().min(1),
@@ -30,6 +35,8 @@ const schema = z.strictObject({
   credentialsDirectory: z.string().optional(),
   baseEverySeconds: z.number().min(1),
   keepSeconds: z.number().min(1),
+  /** Time between two drills, for a metric. @default no drills */
+  drillEverySeconds: z.number().min(1).optional(),
   /** Directory for data that are not in the bucket yet. */
   spoolDirectory: z.string().min(1),
   /** Highest number of bytes in the spool directory, all shards together. */

@@ -30,6 +30,9 @@ const STALE_LOOK_SECONDS = 300;
 /** Alert threshold for the age of the newest data in an archive, seconds. It is below one second in a healthy archive. */
 const ARCHIVE_AGE_SECONDS = 60;
 
+/** Alert threshold for the age of the last proof of an archive, as a multiple of the interval of drills. */
+const MISSED_DRILLS = 2;
+
 /**
  * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
  * engine. Controllers and archives publish metrics whose names begin with valkey_, and kube-state-metrics publishes metrics
@@ -137,6 +140,15 @@ export function alertRules(namespace: string): AlertRule[] {
         `kube_deployment_status_replicas_unavailable{namespace="${namespace}",deployment=~".+-archive"} > 0`,
       "{{ $labels.deployment }}: new data do not reach the backup",
       "The newest data of a shard in the bucket are more than a minute old, or the pod NAME-archive is not ready. The servers go on. Look at the log of the pod. A first base of much data is also late. Without kube-state-metrics this alert does not see that the pod is missing.",
+    ),
+    rule(
+      "ValkeyBackupNotProven",
+      "warning",
+      "5m",
+      `time() - (${here("valkey_archive_proven_timestamp_seconds")} or ${here("valkey_archive_started_timestamp_seconds")}) > ` +
+        `${MISSED_DRILLS} * ${here("valkey_archive_drill_interval_seconds")}`,
+      "{{ $labels.deployment }}: the backup was last proven {{ $value | humanizeDuration }} ago, or never",
+      "No drill of the backup has passed for twice the interval of drills. The termination message of the last pod of the CronJob NAME-drill has the reason. To start a drill, call `kubectl create job --from=cronjob/NAME-drill NAME-drill-now`.",
     ),
   ];
 }

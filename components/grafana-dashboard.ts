@@ -191,6 +191,12 @@ function archivedGraphs(namespace: string): Graph[] {
         [`increase(valkey_archive_errors_total${only}[1h])`, "{{deployment}} {{kind}}"],
       ],
     },
+    {
+      title: "Backup: time since the last proof",
+      description: "Time since the last restore whose comparison with the archive passed, such as a drill.",
+      unit: "s",
+      queries: [[`time() - valkey_archive_proven_timestamp_seconds${only}`, "{{deployment}}"]],
+    },
   ];
 }
 

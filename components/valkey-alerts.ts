@@ -20,7 +20,7 @@ export interface ValkeyAlertsArgs {
  * replica that has no link to its primary or lags behind, slots that no node serves, memory near its limit, evictions,
  * and a save that failed. If deployments have controllers, it also alerts on a deployment that fails verification or is
  * no longer verified, and on a certificate that expires soon. If deployments have a backup, it alerts when new data do
- * not reach the bucket. The Kubernetes cluster must have the Prometheus
+ * not reach the bucket, and when drills of the backup do not pass. The Kubernetes cluster must have the Prometheus
  * operator's PrometheusRule CRD.
  *
  * @example

@@ -1,5 +1,6 @@
 /** Arguments of a deployment's backup to an S3 bucket. */
 import type * as pulumi from "@pulumi/pulumi";
+import type { DrillInterval } from "../../archiver/pod-settings";
 
 /** A bucket, the place of an archive in it, and the credentials of the pod that uses it. */
 export interface BucketArgs {
@@ -48,6 +49,18 @@ export interface BackupArgs extends BucketArgs {
    * @default "4Gi"
    */
   readonly spoolSize?: string | undefined;
+  /**
+   * Interval of drills: `daily`, `weekly` or `monthly`. The CronJob `NAME-drill` then restores the last archived data for a
+   * test, one shard after the other, and compares every key with the archive. The pod needs `drillMemory` while it runs.
+   * `kubectl create job --from=cronjob/NAME-drill` starts a drill by hand.
+   * @default no drills
+   */
+  readonly drill?: DrillInterval | undefined;
+  /**
+   * Memory of the server that loads the data of one shard in a drill, as a Kubernetes quantity. Needs `drill`.
+   * @default the memory limit of the deployment's servers
+   */
+  readonly drillMemory?: string | undefined;
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
 }

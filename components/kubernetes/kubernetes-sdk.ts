@@ -4,6 +4,7 @@
  */
 export * as apiextensions from "@pulumi/kubernetes/apiextensions";
 export * as apps from "@pulumi/kubernetes/apps";
+export * as batch from "@pulumi/kubernetes/batch/v1";
 export * as core from "@pulumi/kubernetes/core";
 export * as helmV4 from "@pulumi/kubernetes/helm/v4";
 export * as networking from "@pulumi/kubernetes/networking";

@@ -42,6 +42,8 @@ export interface ObjectNames {
   readonly archive: string;
   /** Job, service account and other objects of the pod that fills a new deployment from an archive. */
   readonly restore: string;
+  /** CronJob and other objects of the pod that restores the backup for a test. */
+  readonly drill: string;
   readonly networkPolicy: string;
 }
 
@@ -83,6 +85,7 @@ export function objectNames(deployment: string): ObjectNames {
     controller: `${deployment}-controller`,
     archive: `${deployment}-archive`,
     restore: `${deployment}-restore`,
+    drill: `${deployment}-drill`,
     networkPolicy: deployment,
   };
 }
@@ -139,6 +142,11 @@ export function archiveLabels(deployment: string): Record<string, string> {
 /** Labels of the pod that fills a new deployment from an archive. */
 export function restoreLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-restore", "app.kubernetes.io/instance": deployment };
+}
+
+/** Labels of the pods that restore a deployment's backup for a test. */
+export function drillLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-drill", "app.kubernetes.io/instance": deployment };
 }
 
 export function objectLabels(deployment: string): Record<string, string> {

@@ -9,7 +9,15 @@ import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import { archiveLabels, controllerLabels, restoreLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
+import {
+  archiveLabels,
+  controllerLabels,
+  drillLabels,
+  restoreLabels,
+  selectorLabels,
+  sentinelLabels,
+  proxyLabels,
+} from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
@@ -188,6 +196,31 @@ export function createArchivePolicy(
         policyTypes: ["Ingress", "Egress"],
         ingress: [{ from: [...(args.access?.monitoring ?? [{ namespaceSelector: {} }])], ports: [tcp(port)] }],
         egress: [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }, ...bucket, DNS],
+      },
+    },
+    options,
+  );
+}
+
+/**
+ * Creates the network policy of the pods that restore the backup for a test. The pods accept no connections.
+ * @param bucket rules for their connections to the bucket
+ */
+export function createDrillPolicy(
+  context: DeploymentContext,
+  bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[],
+): void {
+  const { deployment, names, options } = context;
+  const name = names.drill;
+  new k8s.networking.v1.NetworkPolicy(
+    name,
+    {
+      metadata: objectMetadata(context, name),
+      spec: {
+        podSelector: { matchLabels: drillLabels(deployment) },
+        policyTypes: ["Ingress", "Egress"],
+        ingress: [],
+        egress: [...bucket, DNS],
       },
     },
     options,

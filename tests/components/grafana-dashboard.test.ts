@@ -53,7 +53,7 @@ describe("the Grafana dashboard", () => {
     const asked = graphs.flatMap(({ targets = [] }) =>
       targets.flatMap(({ expr }) => expr.match(/valkey_archive\w+/g) ?? []),
     );
-    expect(asked).toHaveLength(6);
+    expect(asked).toHaveLength(7);
     for (const name of asked) expect(text).toContain(`# TYPE ${name} `);
   });
 

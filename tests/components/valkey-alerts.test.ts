@@ -49,6 +49,10 @@ const SERIES: Readonly<Record<string, Series[]>> = {
       ...{ fires: "1x40", holds: "0x40" },
     },
   ],
+  ValkeyBackupNotProven: [
+    { metric: "valkey_archive_proven_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
+    { metric: "valkey_archive_started_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
+  ],
 };
 const CASES = Object.entries(SERIES).flatMap(([alert, series]) => series.map((each) => ({ alert, ...each })));
 
@@ -74,6 +78,7 @@ function judge(
   const input_series = [
     { series: `${metric}${labels}`, values },
     { series: `redis_memory_max_bytes${labels}`, values: `${limit}x40` },
+    { series: `valkey_archive_drill_interval_seconds${labels}`, values: "300x40" },
   ];
   // Descriptions hold figures, which are not what this is about.
   const asked = `count(ALERTS{alertname="${alert}",alertstate="firing",severity="${rule?.labels.severity ?? ""}"}) or vector(0)`;

@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { ARCHIVER_BUNDLE } from "../../../archiver/bundle";
 import type { ArchiverSettings } from "../../../archiver/pod-settings";
-import { ARCHIVER_PORT, BASE_SECONDS, KEEP_SECONDS, READY_PATH } from "../../../archiver/pod-settings";
+import { ARCHIVER_PORT, BASE_SECONDS, DRILL_SECONDS, KEEP_SECONDS, READY_PATH } from "../../../archiver/pod-settings";
 import { BadInput } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -44,13 +44,14 @@ export function checkBackup(deployment: string, args: BackupArgs | undefined): v
 /**
  * Creates the pod `NAME-archive`, its service account, its network policy and, for keys in the arguments, a Secret.
  * @param target reference to the running servers, as the provider uses it
+ * @returns the pod's access to the bucket
  */
 export function createArchive(
   context: DeploymentContext,
   kind: Pick<DeploymentKind, "mode" | "shape">,
   target: pulumi.Input<KubernetesReference>,
   args: BackupArgs,
-): void {
+): BucketAccess {
   const { deployment, names } = context;
   const name = names.archive;
   const { spoolSize = SPOOL_SIZE } = args;
@@ -73,6 +74,7 @@ export function createArchive(
     volumes: [{ name: "spool", emptyDir: { sizeLimit: spoolSize } }, ...access.volumes],
     volumeMounts: [{ name: "spool", mountPath: SPOOL_DIRECTORY }, ...access.volumeMounts],
   });
+  return access;
 }
 
 function settingsOf(
@@ -84,6 +86,7 @@ function settingsOf(
   const { deployment } = context;
   const { spoolSize = SPOOL_SIZE, baseEverySeconds = BASE_SECONDS.default, keepSeconds = KEEP_SECONDS.default } = args;
   const { tls } = context.args;
+  const { drill } = args;
   return pulumi.all([bucketPlace(context, args), serversRecord(context)]).apply(([place, servers]) => {
     const settings: ArchiverSettings = {
       deployment,
@@ -93,6 +96,7 @@ function settingsOf(
       ...(credentialsDirectory === undefined ? {} : { credentialsDirectory }),
       baseEverySeconds,
       keepSeconds,
+      ...(drill === undefined ? {} : { drillEverySeconds: DRILL_SECONDS[drill] }),
       spoolDirectory: `${SPOOL_DIRECTORY}/waiting`,
       spoolBytes: Math.floor(SPOOL_PART * parseQuantity(spoolSize)),
       passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,

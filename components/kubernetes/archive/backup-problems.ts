@@ -1,5 +1,5 @@
 /** Problems of the arguments of a backup. Pure. */
-import { BASE_SECONDS, KEEP_SECONDS } from "../../../archiver/pod-settings";
+import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../archiver/pod-settings";
 import { compact } from "../../../lib/compact";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { BackupArgs } from "../backup-arguments";
@@ -8,6 +8,8 @@ import { bucketProblems, textProblem } from "./bucket-problems";
 
 /** Smallest allowed disk space for data that the bucket has not taken yet (the spool), bytes. */
 const SMALLEST_SPOOL = 256 * 1024 ** 2;
+/** Smallest allowed memory of the server of a drill, bytes. */
+const SMALLEST_MEMORY = 64 * 1024 ** 2;
 const ENCRYPTION = /^(none|AES256|aws:kms(:.+)?)$/;
 
 /**
@@ -23,6 +25,8 @@ export function backupProblems(args: BackupArgs): ArgumentProblem[] {
     rangeProblem("keepSeconds", keepSeconds, KEEP_SECONDS),
     orderProblem(args),
     spoolProblem(args),
+    drillProblem(args),
+    drillMemoryProblem(args),
   ]);
 }
 
@@ -52,4 +56,17 @@ function spoolProblem({ spoolSize }: BackupArgs): ArgumentProblem | undefined {
     field: "spoolSize",
     reason: `it is ${JSON.stringify(spoolSize)}; expected a quantity of at least 256Mi, such as 4Gi`,
   };
+}
+
+function drillProblem({ drill }: BackupArgs): ArgumentProblem | undefined {
+  if (drill === undefined || DRILL_INTERVALS.includes(drill)) return undefined;
+  return { field: "drill", reason: `it is ${JSON.stringify(drill)}; expected daily, weekly or monthly` };
+}
+
+function drillMemoryProblem({ drill, drillMemory }: BackupArgs): ArgumentProblem | undefined {
+  if (drillMemory === undefined) return undefined;
+  const field = "drillMemory";
+  if (drill === undefined) return { field, reason: "needs drill, the interval of drills" };
+  if (parseQuantity(drillMemory) >= SMALLEST_MEMORY) return undefined;
+  return { field, reason: `it is ${JSON.stringify(drillMemory)}; expected a quantity of at least 64Mi, such as 4Gi` };
 }

@@ -47,6 +47,7 @@ import { objectNames } from "../names";
 import { requireTag } from "../pods/image";
 import { imageCheckPod } from "../pods/image-check-pod";
 import type { DeploymentKind } from "../deployment-kind";
+import { createDrill } from "../restoring/drill";
 import { plannedReference, storageRequest } from "./resource-inputs";
 import { deploymentSurvivals } from "./survival";
 import { deploymentPassword } from "./deployment-password";
@@ -300,8 +301,8 @@ export class DeploymentSteps {
   }
 
   /**
-   * Declares the pod that writes the backup, if the arguments have `backup`. The pod starts after the deployment has
-   * passed verification.
+   * Declares the pod that writes the backup and the drills of the backup, if the arguments have them. The pod starts
+   * after the deployment has passed verification.
    */
   archive({ inputs }: RunningSteps, verified: pulumi.Resource): void {
     const { name, kind, parent } = this.request;
@@ -309,7 +310,8 @@ export class DeploymentSteps {
     if (backup === undefined) return;
     const options = { parent, dependsOn: [verified] };
     const context = { deployment: name, names: objectNames(name), args: this.servers, options };
-    createArchive(context, kind, inputs.target, backup);
+    const access = createArchive(context, kind, inputs.target, backup);
+    if (backup.drill !== undefined) createDrill(context, backup.drill, backup, access);
   }
 
   get #memoryLimit(): pulumi.Input<string> {

@@ -1,6 +1,6 @@
 /** Schema of a deployment's option `backup` in the stack file. */
 import { z } from "zod";
-import { BASE_SECONDS, KEEP_SECONDS } from "../../../archiver/pod-settings";
+import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../archiver/pod-settings";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { objectName, quantity } from "./pod-options";
 
@@ -59,6 +59,19 @@ export const backupSchema = z.strictObject({
   }),
   spoolSize: quantity.default("4Gi").meta({
     description: "Disk space of the pod for what the bucket has not taken yet.",
+  }),
+  drill: z
+    .enum(DRILL_INTERVALS)
+    .optional()
+    .meta({
+      description:
+        "Interval of drills. A drill restores the last archived data for a test, and compares every key with the archive. " +
+        "It needs `drillMemory` while it runs.",
+      fallback: "no drills",
+    }),
+  drillMemory: quantity.optional().meta({
+    description: "Memory of the server that loads the data of one shard in a drill. Needs `drill`.",
+    fallback: "the memory limit of the deployment's servers",
   }),
 });
 

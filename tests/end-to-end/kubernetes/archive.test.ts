@@ -40,7 +40,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the archive of a deployment${WHERE}`,
     const settings = { "repl-diskless-sync-delay": 0 };
     pods = await DeployedPods.open("shop", { mode: "replication", shape }, { settings, ephemeral: true });
     archived = await ArchivedPods.open(pods, {
-      ...{ bucket: BUCKET, endpoint: forPods.url },
+      ...{ bucket: BUCKET, endpoint: forPods.url, drill: "weekly" },
       credentials: { accessKeyId: CREDENTIALS.AWS_ACCESS_KEY_ID, secretAccessKey: CREDENTIALS.AWS_SECRET_ACCESS_KEY },
     });
   });
@@ -86,7 +86,27 @@ describe.skipIf(KUBECONFIG === undefined)(`the archive of a deployment${WHERE}`,
     await sleep(RPO_MS);
     written = new Date().toISOString();
     await sleep(RPO_MS);
-    await archived.deletePod();
+  });
+
+  it("is restored by a drill that was started by hand, and its next pod has the time of the proof", async () => {
+    const before = Date.now();
+    await archived.startDrill("drill-now");
+    await pods.here.until(90, async () =>
+      (await archived.drillMessages("drill-now")).length > 0 ? undefined : "the drill has not ended",
+    );
+    expect(await archived.drillMessages("drill-now")).toEqual([
+      expect.stringMatching(/^PASS — 1 key of 1 shard as of 20\S+: all equal to the archive$/) as string,
+    ]);
+    const former = await archived.deletePod();
+    await archived.untilReady(60, former);
+    const proven = /^valkey_archive_proven_timestamp_seconds\{deployment="shop"\} (\S+)/m;
+    let seconds = 0;
+    await pods.here.until(30, async () => {
+      seconds = Number(proven.exec(await archived.metrics())?.[1] ?? 0);
+      return seconds > 0 ? undefined : "there is no proof";
+    });
+    expect(seconds * 1000).toBeGreaterThan(before);
+    expect(await archived.metrics()).toContain('valkey_archive_drill_interval_seconds{deployment="shop"} 604800');
   });
 
   it("restores on this machine with a PASS, and lacks no acknowledged write", async () => {

@@ -1,13 +1,15 @@
 /** A deployment of pods with the pod that writes its backup, whose metrics and log can be read. */
-import type { V1Pod } from "@kubernetes/client-node";
+import type { V1Job, V1Pod } from "@kubernetes/client-node";
 import { once } from "node:events";
 import type { Server } from "node:net";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { ARCHIVER_PORT } from "../../../archiver/pod-settings";
 import { createArchive } from "../../../components/kubernetes/archive/archive";
+import { createDrill } from "../../../components/kubernetes/restoring/drill";
 import type { BackupArgs } from "../../../components/kubernetes/backup-arguments";
-import { archiveLabels, objectNames } from "../../../components/kubernetes/names";
+import { archiveLabels, drillLabels, objectNames } from "../../../components/kubernetes/names";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { DeployedPods } from "./deployed-pods";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { renderObjects } from "./kubernetes-objects";
@@ -34,10 +36,29 @@ export class ArchivedPods {
       options: {},
     };
     const objects = await renderObjects(() => {
-      createArchive(context, target, target, backup);
+      const access = createArchive(context, target, target, backup);
+      if (backup.drill !== undefined) createDrill(context, backup.drill, backup, access);
     });
     await here.apply(objects);
     return new ArchivedPods(pods, objects);
+  }
+
+  /** Creates a Job from the CronJob of the drills, as `kubectl create job --from` does. */
+  async startDrill(name: string): Promise<void> {
+    const { namespace, batch } = this.pods.here;
+    const { spec } = await batch.readNamespacedCronJob({ namespace, name: objectNames(this.pods.target.name).drill });
+    const job = { metadata: { name, labels: spec?.jobTemplate.metadata?.labels ?? {} }, spec: spec?.jobTemplate.spec };
+    await batch.createNamespacedJob({ namespace, body: job as Plain<V1Job> });
+  }
+
+  /** Termination messages of the ended pods of a Job, oldest first. */
+  async drillMessages(job: string): Promise<string[]> {
+    const pods = await this.pods.here.pods({ ...drillLabels(this.pods.target.name), "job-name": job });
+    const ended = pods
+      .map(({ status }) => status?.containerStatuses?.[0]?.state?.terminated)
+      .filter((each) => each !== undefined)
+      .toSorted((a, b) => Number(a.finishedAt) - Number(b.finishedAt));
+    return ended.map(({ message }) => message ?? "");
   }
 
   /** Pods of the archive that are ready. */
@@ -89,7 +110,7 @@ export class ArchivedPods {
     const { namespace, core } = this.pods.here;
     const pods = await this.pods.here.pods(archiveLabels(this.pods.target.name));
     const createdAt = ({ metadata }: V1Pod): number => new Date(metadata?.creationTimestamp ?? 0).getTime();
-    const name = pods.sort((a, b) => createdAt(a) - createdAt(b)).at(-1)?.metadata?.name ?? "";
+    const name = pods.toSorted((a, b) => createdAt(a) - createdAt(b)).at(-1)?.metadata?.name ?? "";
     return core.readNamespacedPodLog({ namespace, name }).catch(String);
   }
 

@@ -59,6 +59,10 @@ export class ThrowAway {
     return this.config.makeApiClient(this.library.AppsV1Api);
   }
 
+  get batch(): ClientNode.BatchV1Api {
+    return this.config.makeApiClient(this.library.BatchV1Api);
+  }
+
   get core(): ClientNode.CoreV1Api {
     return this.config.makeApiClient(this.library.CoreV1Api);
   }

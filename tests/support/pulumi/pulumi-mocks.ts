@@ -73,6 +73,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:kubernetes:ReplicationServers",
   "kubernetes:apps/v1:Deployment",
   "kubernetes:apps/v1:StatefulSet",
+  "kubernetes:batch/v1:CronJob",
   "kubernetes:cert-manager.io/v1:Certificate",
   "kubernetes:core/v1:ConfigMap",
   "kubernetes:helm.sh/v4:Chart",

@@ -61,7 +61,8 @@ export function keptFrom({ periods }: Pick<Catalog, "periods">, keepMs: number, 
  * Deletes the sets that no instant of the kept time needs. Only the process with the lease may call it.
  * @param keepMs time that is kept, milliseconds
  * @param live sets that are being written, as PERIOD/SHARD/SET. They stay
- * @returns the deleted sets, and the last proof of sets that exist
+ * @returns the deleted sets, the last proof of sets that exist, and the time at which the archive began (milliseconds
+ * since the epoch)
  * @throws the signal's reason. The next call goes on with a deletion that was interrupted
  */
 export async function deleteObsoleteSets(
@@ -69,7 +70,11 @@ export async function deleteObsoleteSets(
   keepMs: number,
   live: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<{ readonly deleted: NamedSet[]; readonly proof: Proof | undefined }> {
+): Promise<{
+  readonly deleted: NamedSet[];
+  readonly proof: Proof | undefined;
+  readonly startedAt: number | undefined;
+}> {
   const catalog = await readCatalog(place, place.label);
   for (const { shards } of catalog.periods) for (const { store } of shards) await finishDeletions(store, signal);
   const proof = await readLastProof(place, setsOf(catalog));
@@ -84,5 +89,5 @@ export async function deleteObsoleteSets(
     signal.throwIfAborted();
     if (store !== undefined) await deleteSet(store, set, signal);
   }
-  return { deleted: obsolete, proof };
+  return { deleted: obsolete, proof, startedAt: catalog.periods[0]?.period.startedAt };
 }
