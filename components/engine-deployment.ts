@@ -17,7 +17,8 @@ import { ClusterServers } from "./kubernetes/servers/cluster-servers";
 import { EngineServers } from "./kubernetes/servers/engine-servers";
 
 /** Arguments that only Valkey has. */
-type ValkeyOnly = "tls" | "backup" | "allowDowntime" | "users" | "external" | "passwordOverlapSeconds" | "proxyImage";
+type ValkeyOnly =
+  "tls" | "backup" | "restoreFrom" | "allowDowntime" | "users" | "external" | "passwordOverlapSeconds" | "proxyImage";
 
 export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | "image"> {
   readonly engine: Exclude<Engine, "valkey">;

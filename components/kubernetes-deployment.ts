@@ -4,7 +4,7 @@ import type { TopologyRecord } from "../valkey/verification/topology-record";
 import { compact } from "../lib/compact";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { connectionUrl } from "../valkey/connection-url";
-import type { FillResult } from "../valkey/restoring/fill-result";
+import type { RestoreResult } from "../valkey/restoring/fill-result";
 import type { Survival } from "../valkey/planning/survival";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
@@ -42,7 +42,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
    */
   readonly formationMs: pulumi.Output<number | null>;
   /** Result of the restore from `restoreFrom`: its times and numbers of keys; undefined without `restoreFrom`. */
-  readonly restored: pulumi.Output<FillResult | undefined>;
+  readonly restored: pulumi.Output<RestoreResult | undefined>;
   /** For each kind of failure: the data that can be lost, and the time during which clients cannot write. */
   readonly survives: pulumi.Output<readonly Survival[]>;
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */

@@ -165,6 +165,8 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
  * equals the archive. A deployment that has data is refused. A later change of the inputs restores nothing.
  */
 export const Restore = resource<RestoreInputs, RestoreOutputs>("Restore", { restored: undefined });
+
+/**
  * Data of a new deployment on this machine, from an archive. The resource is complete when every server has been
  * compared with the archive. Later changes of its inputs change no data. Servers that replace the former servers are
  * filled again.

@@ -6,14 +6,13 @@ import { formatTime } from "../valkey/archive/catalog";
 import type { Place } from "../valkey/archive/store";
 import { chooseSets } from "../valkey/restoring/chosen-sets";
 import { fillDeployment } from "../valkey/restoring/fill-deployment";
-import type { FillResult } from "../valkey/restoring/fill-result";
-import { BEGAN_VARIABLE } from "../valkey/restoring/fill-result";
+import { BEGAN_VARIABLE, formatResult } from "../valkey/restoring/fill-result";
 import { KeySelection } from "../valkey/restoring/key-selection";
 import type { RestoreOptions } from "../valkey/restoring/loading";
 import type { StagingServers } from "../valkey/restoring/staging";
 import type { FillTask } from "./pod-settings";
 
-/** @returns the result as JSON. @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
+/** @returns the result as a termination message. @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
 export async function runFill(
   { at, keys, ttl, ...task }: FillTask,
   place: Place,
@@ -29,13 +28,8 @@ export async function runFill(
   const continues = Number(process.env[BEGAN_VARIABLE] ?? Date.now());
   const order = { restored, keys: new KeySelection(keys), ttl, continues, onBegin: () => undefined };
   const filled = await fillDeployment(target, order, places, options);
-  const times = filled.shards.map((shard) => shard.at);
-  const result: FillResult = {
-    from: formatTime(Math.min(...times)),
-    to: formatTime(Math.max(...times)),
-    shards: times.length,
-    keys: filled.keys,
-    expired: filled.expired,
-  };
-  return JSON.stringify(result);
+  const { keys: count, expired } = filled;
+  const shards = filled.shards.map((shard) => ({ name: shard.name, at: formatTime(shard.at) }));
+  for (const shard of shards) options.report(`${shard.name} has the data of ${shard.at}`);
+  return formatResult({ restoredAt: new Date().toISOString(), shards, keys: count, expired });
 }

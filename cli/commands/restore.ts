@@ -9,7 +9,6 @@ import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
 import { chooseRestore, readCatalog, readRestore } from "../../valkey/archive/catalog";
 import type { TtlRule } from "../../valkey/restoring/key-selection";
-import { parseInstant } from "../../valkey/restoring/instant";
 import { KeySelection, TTL_RULES } from "../../valkey/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../valkey/restoring/chosen-sets";
 import type { RestoreShape } from "../../valkey/restoring/restore-shape";

@@ -25,13 +25,13 @@ export interface BackupAccessArgs {
 
 /** Service accounts of a deployment whose pods use the bucket. Each of them gets the access. */
 function serviceAccounts(deployment: string): readonly string[] {
-  const { archive } = objectNames(deployment);
-  return [archive];
+  const { archive, restore } = objectNames(deployment);
+  return [archive, restore];
 }
 
 /**
- * A role for the pod that writes a deployment's backup, and its EKS Pod Identity association. Only this pod can use the
- * role, and the role can use only the objects of this deployment. So deployments that share a bucket cannot read each
+ * A role for the pods that write and restore a deployment's backup, and its EKS Pod Identity associations. Only these
+ * pods can use the role, and the role can use only the objects of this deployment. So deployments that share a bucket cannot read each
  * other's backups. Give `bucket` and `prefix` to the deployment's argument `backup`.
  *
  * @example

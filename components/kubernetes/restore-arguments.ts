@@ -3,7 +3,7 @@ import type { TtlRule } from "../../valkey/restoring/key-selection";
 import type { BucketArgs } from "./backup-arguments";
 
 /**
- * Archive whose data a new deployment gets (docs/backup.md). After the servers have formed, a pod writes the data and
+ * Archive whose data a new deployment gets (docs/restore.md). After the servers have formed, a pod writes the data and
  * compares every key of every server with the archive. The outputs of the component are known after that. A later change
  * of this argument restores nothing. A deployment that has data already is refused.
  */

@@ -14,8 +14,8 @@ import {
   writeRestoreRecord,
 } from "../../platforms/kubernetes/pods/restore-record";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
-import type { FillResult } from "../../valkey/restoring/fill-result";
-import { BEGAN_VARIABLE, parseFillResult } from "../../valkey/restoring/fill-result";
+import type { RestoreResult } from "../../valkey/restoring/fill-result";
+import { BEGAN_VARIABLE, parseResult } from "../../valkey/restoring/fill-result";
 import { filledProblem, readServers } from "../../valkey/restoring/fill-problems";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
@@ -41,16 +41,16 @@ export interface RestoreInputs {
 
 export interface RestoreOutputs {
   /** Result of the restore. It never changes. */
-  readonly restored: FillResult;
+  readonly restored: RestoreResult;
 }
 
 /** Fills the deployment. A second call continues what an earlier call began, or returns its result. */
-async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<FillResult> {
+async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<RestoreResult> {
   const { target, pod, labels, source } = inputs;
   const { name } = target;
   const kubernetes = await openKubernetesClient(target);
   const record = await readRestoreRecord(kubernetes, target);
-  if (record?.result !== undefined) return parseFillResult(record.result);
+  if (record?.result !== undefined) return parseResult(record.result);
   if (record === undefined) {
     const problem = await existingData(inputs, context);
     if (problem !== undefined) throw new Failure(problem);
@@ -66,7 +66,7 @@ async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<Fil
     context.signal.throwIfAborted();
     throw new Failure(`${name}: the restore failed, and the next update tries again: ${messageOf(error)}`);
   });
-  const result = parseFillResult(said);
+  const result = parseResult(said);
   await writeRestoreRecord(kubernetes, target, { began, result: said });
   return result;
 }

@@ -3,6 +3,8 @@
  * contain no secrets. Latency distributions are only in results.json, because Pulumi prints every output at every
  * update.
  */
+import type { RestoreResult } from "../../valkey/restoring/fill-result";
+import { restoreResultSchema } from "../../valkey/restoring/fill-result";
 import { z } from "zod";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { comparisonSchema } from "../../benchmarks/results/comparison";
@@ -20,19 +22,6 @@ const endpointSchema = z.strictObject({
 });
 /** Addresses of a deployment. */
 export type EndpointOutput = z.infer<typeof endpointSchema>;
-
-const restoreSchema = z.strictObject({
-  /** Time at which the comparison with the archive ended, ISO 8601. */
-  restoredAt: z.string(),
-  /** Restored time of each archived shard, ISO 8601. */
-  shards: z.array(z.strictObject({ name: z.string(), at: z.string() })),
-  /** Number of keys that were restored and compared. */
-  keys: z.number(),
-  /** Number of archived keys whose TTL had passed. */
-  expired: z.number(),
-});
-/** Result of the restore of a deployment. */
-export type RestoreResult = z.infer<typeof restoreSchema>;
 
 /** The stack output `valkey`. */
 export const outputsSchema = z.strictObject({
@@ -59,7 +48,7 @@ export const outputsSchema = z.strictObject({
   /** Topology and verdict of each deployment. */
   topologies: z.array(topologySchema),
   /** Restores from archives, by deployment. Outputs of older programs lack them. */
-  restored: z.record(z.string(), restoreSchema).default({}),
+  restored: z.record(z.string(), restoreResultSchema).default({}),
   /** Results of the measurements; null if the stack does not measure. */
   results: resultsSchema.nullable(),
   comparison: z.array(comparisonSchema),

@@ -8,7 +8,7 @@ import type { BenchmarkJobArgs } from "../../components/benchmark-job";
 import { BenchmarkJob } from "../../components/benchmark-job";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { EndpointOutput } from "./outputs";
-import type { RestoreResult } from "./outputs";
+import type { RestoreResult } from "../../valkey/restoring/fill-result";
 import { stackOutputs } from "./outputs";
 import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
@@ -55,7 +55,11 @@ function restoredIn(deployed: Deployed["deployments"]): pulumi.Output<Record<str
   const found = deployed.flatMap(({ name, component: { restored } }) =>
     restored === undefined ? [] : [restored.apply((result) => [name, result] as const)],
   );
-  return pulumi.all(found).apply((entries) => Object.fromEntries(entries));
+  return pulumi
+    .all(found)
+    .apply((entries) =>
+      Object.fromEntries(entries.flatMap(([name, result]) => (result === undefined ? [] : [[name, result]]))),
+    );
 }
 
 /** URLs for clients outside the Kubernetes cluster, by deployment. Without such URLs this output does not exist. */

@@ -1,4 +1,4 @@
-/** Result of filling a deployment in a pod. The pod writes it as JSON to its termination message. */
+/** Result of filling a new deployment with archived data, and its text in the termination message of a pod. */
 import * as z from "zod";
 
 /**
@@ -6,23 +6,34 @@ import * as z from "zod";
  * `remaining`, TTLs count from this time.
  */
 export const BEGAN_VARIABLE = "RESTORE_BEGAN";
+/** Highest number of shards that a termination message lists. Kubernetes keeps 4096 bytes of it. */
+const MOST_SHARDS = 50;
 
-const resultSchema = z.strictObject({
-  /** First time as of which a shard was restored, ISO 8601. */
-  from: z.string(),
-  /** Last time as of which a shard was restored, ISO 8601. */
-  to: z.string(),
-  /** Number of archived shards. */
-  shards: z.int(),
-  /** Number of keys that were compared with the archive. */
-  keys: z.int(),
-  /** Number of archived keys whose TTL has passed. */
-  expired: z.int(),
+export const restoreResultSchema = z.strictObject({
+  /** Time at which the comparison with the archive ended, ISO 8601. */
+  restoredAt: z.string(),
+  /**
+   * Restored time of each archived shard, ISO 8601. If a pod has restored more than 50 shards, only the shards with the
+   * first and with the last time.
+   */
+  shards: z.array(z.strictObject({ name: z.string(), at: z.string() })),
+  /** Number of keys that were restored and compared. */
+  keys: z.number(),
+  /** Number of archived keys whose TTL had passed. */
+  expired: z.number(),
 });
 
-export type FillResult = z.infer<typeof resultSchema>;
+/** Result of the restore of a deployment. */
+export type RestoreResult = z.infer<typeof restoreResultSchema>;
+
+/** Formats a result as a termination message. */
+export function formatResult({ shards, ...result }: RestoreResult): string {
+  const byTime = shards.toSorted((a, b) => a.at.localeCompare(b.at));
+  const listed = shards.length > MOST_SHARDS ? [...byTime.slice(0, 1), ...byTime.slice(-1)] : shards;
+  return JSON.stringify({ ...result, shards: listed });
+}
 
 /** Parses the termination message of a pod. @throws Error for any other text */
-export function parseFillResult(text: string): FillResult {
-  return resultSchema.parse(JSON.parse(text));
+export function parseResult(text: string): RestoreResult {
+  return restoreResultSchema.parse(JSON.parse(text));
 }

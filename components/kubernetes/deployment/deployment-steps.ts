@@ -263,7 +263,7 @@ export class DeploymentSteps {
     const { restoreFrom } = this.servers;
     if (restoreFrom === undefined) return undefined;
     const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
-    const { spec, labels, source, dependsOn } = createRestorePod(context, kind.mode, restoreFrom);
+    const { spec, labels, source, dependsOn } = createRestorePod(context, inputs.target, kind.mode, restoreFrom);
     const { timeoutSeconds: restoreSeconds = RESTORE_SECONDS.default } = restoreFrom;
     return new Restore(
       name,

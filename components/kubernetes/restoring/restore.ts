@@ -1,7 +1,9 @@
 /** The restore with which a new deployment begins: the objects of the pod `NAME-restore`, and the pod's specification. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../../lib/errors";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { RestorerSettings } from "../../../restorer/pod-settings";
+import { describeRestoreFrom } from "../../../valkey/restoring/restore-from";
 import { parseInstant } from "../../../valkey/restoring/instant";
 import type { Mode } from "../../../valkey/node";
 import { serversRecord } from "../archive/archive";
@@ -45,14 +47,20 @@ export interface RestorePod {
 /**
  * Creates the service account, the network policy, the ConfigMaps and, for keys in the arguments, the Secret of the pod
  * `NAME-restore`.
+ * @param target reference to the running servers, as the provider uses it
  */
-export function createRestorePod(context: DeploymentContext, mode: Mode, args: RestoreFromArgs): RestorePod {
+export function createRestorePod(
+  context: DeploymentContext,
+  target: pulumi.Input<KubernetesReference>,
+  mode: Mode,
+  args: RestoreFromArgs,
+): RestorePod {
   const { deployment, names } = context;
   const bucket = restoredBucket(args, context.args.backup);
   if (bucket === undefined) throw new Error("restoreFrom was not checked");
   const labels = restoreLabels(deployment);
   createRestorePolicy(context, bucketEgress(bucket));
-  const access = createBucketAccess(context, names.restore, "restore", bucket);
+  const access = createBucketAccess(context, target, names.restore, "restore", bucket);
   const settings = settingsOf(context, mode, args, bucket, access.credentialsDirectory);
   const program = restorerProgram(
     {
@@ -65,7 +73,14 @@ export function createRestorePod(context: DeploymentContext, mode: Mode, args: R
   return {
     spec: restorerPodSpec(context, program, files, args),
     labels,
-    source: bucketPlace(context, bucket).apply((place) => sourceText(place, args)),
+    source: bucketPlace(context, bucket).apply((place) =>
+      describeRestoreFrom({
+        from: `s3://${place.bucket}/${place.prefix}`,
+        at: args.at,
+        keys: args.keys,
+        ttl: args.ttl,
+      }),
+    ),
     dependsOn: [...access.dependsOn, ...files.dependsOn],
   };
 }
@@ -92,14 +107,4 @@ function settingsOf(
       ...(time === undefined ? {} : { at: time }),
     },
   }));
-}
-
-/** The archive, the time and the keys of a restore as text. Pure. */
-export function sourceText(
-  { bucket, prefix }: { readonly bucket: string; readonly prefix: string },
-  { at = "the last time", keys = [], ttl = "absolute" }: Pick<RestoreFromArgs, "at" | "keys" | "ttl">,
-): string {
-  const some = keys.length === 0 ? "" : `, only keys like ${keys.join(", ")}`;
-  const moved = ttl === "absolute" ? "" : ", with the remaining TTLs";
-  return `s3://${bucket}/${prefix} as of ${at}${some}${moved}`;
 }

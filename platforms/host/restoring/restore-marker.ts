@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { replaceFile } from "../../../lib/system/replace-file";
+import { restoreResultSchema } from "../../../valkey/restoring/fill-result";
 
 const recordSchema = z.object({
   /** Description of the restore: the archive, the keys and the rule for TTLs, as canonical JSON. */
@@ -16,18 +17,10 @@ const recordSchema = z.object({
   /** Time from which TTLs count, milliseconds since the epoch. */
   time: z.number(),
   /** Result of the restore. Null until every server has been compared with the archive. */
-  result: z
-    .object({
-      restoredAt: z.string(),
-      shards: z.array(z.object({ name: z.string(), at: z.string() })),
-      keys: z.number(),
-      expired: z.number(),
-    })
-    .nullable(),
+  result: restoreResultSchema.nullable(),
 });
 
 export type RestoreRecord = z.infer<typeof recordSchema>;
-export type RestoreResult = NonNullable<RestoreRecord["result"]>;
 
 const fileIn = (directory: string): string => join(directory, "restore.json");
 

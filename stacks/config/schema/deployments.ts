@@ -130,7 +130,7 @@ const deploymentKeys = {
   }),
   restoreFrom: restoreFromSchema.optional().meta({
     description:
-      "Archive from which `pulumi up` fills a new deployment before it verifies it (platform `host`, Valkey). Every key " +
+      "Archive from which `pulumi up` fills a new deployment before it verifies it (Valkey). Every key " +
       "is compared with the archive. A later change or removal changes no data.",
     fallback: "the deployment begins empty",
   }),

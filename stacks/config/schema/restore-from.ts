@@ -1,11 +1,15 @@
 /** Schema of a deployment's option `restoreFrom` in the stack file. */
 import { z } from "zod";
+import { RESTORE_SECONDS } from "../../../components/kubernetes/restoring/restore-problems";
+import { wholeNumber } from "../../../lib/schema/fields";
 import { TTL_RULES } from "../../../valkey/restoring/key-selection";
+import { objectName, quantity } from "./pod-options";
 
 /** Schema of a restore. `valkey/restoring/restore-from.ts` checks the texts further. */
 export const restoreFromSchema = z.strictObject({
   from: z.string().min(1).meta({
-    description: "The archive: absolute path of a folder on this machine, or `s3://BUCKET/PREFIX`.",
+    description:
+      "The archive: `s3://BUCKET/PREFIX`, or on the platform `host` the absolute path of a folder on this machine.",
   }),
   endpoint: z.string().optional().meta({
     description: "URL of an S3 server, such as `https://minio.example.com:9000`.",
@@ -16,8 +20,34 @@ export const restoreFromSchema = z.strictObject({
     fallback: "the region of the environment (`AWS_REGION`); with `endpoint`, `us-east-1`",
   }),
   pathStyle: z.boolean().optional().meta({
-    description: "Whether request URLs contain the name of the bucket in the path instead of the host name.",
+    description:
+      "Whether request URLs contain the name of the bucket in the path instead of the host name (platform `host`).",
     fallback: "`true` with `endpoint`, else `false`",
+  }),
+  credentials: z
+    .strictObject({
+      secretName: objectName.meta({
+        description: "Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`.",
+      }),
+    })
+    .optional()
+    .meta({
+      description: "Keys for the bucket (platforms `kubernetes` and `eks`). Cannot be set together with `role`.",
+      fallback: "`role`, or EKS Pod Identity; on the platform `host`, the environment",
+    }),
+  role: z.string().optional().meta({
+    description:
+      "ARN of an IAM role that the pod takes (IRSA). Its trust policy must allow the service account `NAME-restore`.",
+    fallback: "`credentials`, or EKS Pod Identity",
+  }),
+  memory: quantity.optional().meta({
+    description: "Memory for the data of one archived shard (platforms `kubernetes` and `eks`).",
+    fallback: "the memory limit of the deployment's servers",
+  }),
+  timeoutSeconds: wholeNumber(RESTORE_SECONDS.min, RESTORE_SECONDS.max).optional().meta({
+    description: "Time limit of the restore (platforms `kubernetes` and `eks`).",
+    unit: "seconds",
+    fallback: "`86400`, a day",
   }),
   at: z.string().optional().meta({
     description: "Time to restore, with a time zone, such as `2026-11-24T08:00:00Z`.",
@@ -36,3 +66,6 @@ export const restoreFromSchema = z.strictObject({
         "the TTL that the archived keys had at the restored time.",
     }),
 });
+
+/** Restore of a deployment as the stack file describes it. */
+export type RestoreFromConfig = z.infer<typeof restoreFromSchema>;

@@ -6,7 +6,7 @@ import { compact } from "../../../lib/compact";
 import { formatBytes } from "../../../lib/units";
 import { writesToDisk } from "../../../valkey/settings/settings";
 import { settingProblems } from "../../../valkey/settings/settings-problems";
-import { restoreFromProblems } from "../../../valkey/restoring/restore-from";
+import { restoreFromProblems } from "./restores";
 import { memoryProblem } from "../../../valkey/planning/memory-plan";
 import { sentinelProblems } from "../../../valkey/sentinel/sentinel-settings";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -36,7 +36,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
       ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
       ...(platform === undefined ? [] : podControllerProblems(name, deployment, platform, label)),
       ...(platform === undefined ? [] : podBackupProblems(name, deployment, platform, label)),
-      ...(platform === undefined ? [] : restoreProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : restoreFromProblems(name, deployment, platform, label)),
       ...directiveProblems(name, deployment, platform, label),
       ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
     ]),
@@ -193,21 +193,6 @@ function podControllerProblems(
     ...(isPodPlatform(platform) ? controllerProblems(controller, controlledKind(deployment, platform)) : []).map(
       ({ field, reason }) => `${label(["deployments", name, "controller", field])}: ${reason}`,
     ),
-  ]);
-}
-
-function restoreProblems(
-  name: string,
-  { restoreFrom, engine }: DeploymentConfig,
-  platform: PlatformConfig,
-  label: Label,
-): string[] {
-  if (restoreFrom === undefined) return [];
-  const path = label(["deployments", name, "restoreFrom"]);
-  return compact([
-    platform.type === "host" ? undefined : `${path}: needs the platform host`,
-    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
-    ...restoreFromProblems(restoreFrom).map((problem) => `${path}: ${problem}`),
   ]);
 }
 

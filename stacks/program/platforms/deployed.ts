@@ -2,7 +2,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
-import type { RestoreResult } from "../outputs";
+import type { RestoreResult } from "../../../valkey/restoring/fill-result";
 import type { PlatformConfig } from "../../config/schema/platform";
 
 /** Deployments on a platform. */
@@ -27,8 +27,8 @@ export interface ProgramDeployment {
      * @default no such clients
      */
     readonly externalUrl?: pulumi.Output<string | undefined>;
-    /** Result of the restore from an archive. @default the deployment was not restored */
-    readonly restored?: pulumi.Output<RestoreResult> | undefined;
+    /** Result of the restore from an archive; undefined without `restoreFrom`. @default no restore */
+    readonly restored?: pulumi.Output<RestoreResult | undefined> | undefined;
     readonly formationMs: pulumi.Output<number | null>;
     readonly topology: pulumi.Output<TopologyRecord>;
     readonly verifiedAt: pulumi.Output<string>;

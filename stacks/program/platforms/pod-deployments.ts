@@ -15,6 +15,7 @@ import { ValkeyAlerts } from "../../../components/valkey-alerts";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";
 import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
+import { podRestore } from "../../plan/pod-restore";
 import type { PodPlatform, PodSettings } from "../../plan/pod-settings";
 import { podSettings, expectedServerTuning } from "../../plan/pod-settings";
 import type { ProgramDeployment } from "./deployed";
@@ -117,6 +118,7 @@ function deployPods(
     external: deployment.external,
     controller: deployment.controller ?? false,
     backup: deployment.backup && backupArgs(name, deployment.backup, place),
+    restoreFrom: deployment.restoreFrom && podRestore(deployment.restoreFrom, platform),
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.name,

@@ -6,7 +6,7 @@ import { createRestorePod } from "../../../components/kubernetes/restoring/resto
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { handler } from "../../../provider/handlers/restore";
 import type { HandlerContext } from "../../../provider/protocol/resource-handler";
-import type { FillResult } from "../../../valkey/restoring/fill-result";
+import type { RestoreResult } from "../../../valkey/restoring/fill-result";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";
 import type { DeployedPods } from "./deployed-pods";
 import { renderObjects } from "./kubernetes-objects";
@@ -27,7 +27,7 @@ export async function restoreInputs(pods: DeployedPods, restoreFrom: RestoreFrom
   };
   let made: { readonly spec: object; readonly source: string } | undefined;
   const objects = await renderObjects(() => {
-    const { spec, source } = createRestorePod(context, target.mode, restoreFrom);
+    const { spec, source } = createRestorePod(context, target, target.mode, restoreFrom);
     pulumi.output({ spec, source }).apply((known) => (made = known as typeof made));
   });
   await here.apply(objects);
@@ -40,6 +40,6 @@ export async function restoreInputs(pods: DeployedPods, restoreFrom: RestoreFrom
 }
 
 /** Fills the deployment. @returns its result */
-export async function fillPods(inputs: RestoreInputs, context: HandlerContext = HANDLER_CONTEXT): Promise<FillResult> {
+export async function fillPods(inputs: RestoreInputs, context: HandlerContext = HANDLER_CONTEXT): Promise<RestoreResult> {
   return (await handler.create(inputs, context)).outputs.restored;
 }

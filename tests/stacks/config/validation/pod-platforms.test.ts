@@ -190,10 +190,22 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.backup\.keepSeconds: it is 3600; expected at least baseEverySeconds, which is 86400/,
     ],
     [
-      "a restore into pods",
+      "a restore into pods from a folder",
+      kubernetes,
+      cluster({ restoreFrom: { from: "/backups/shop" } }),
+      /^valkey:deployments\.d\.restoreFrom\.from: it is "\/backups\/shop"; pods can only read s3:\/\/BUCKET\/PREFIX$/,
+    ],
+    [
+      "a restore into pods from a bucket without a region",
       kubernetes,
       cluster({ restoreFrom: { from: "s3://backups/shop" } }),
-      /^valkey:deployments\.d\.restoreFrom: needs the platform host$/,
+      /^valkey:deployments\.d\.restoreFrom\.region: it is missing; only a pod with role or endpoint/,
+    ],
+    [
+      "the memory of a pod on this machine",
+      { type: "host", zones: ["a", "b", "c"] },
+      cluster({ restoreFrom: { from: "/backups/shop", memory: "2Gi" } }),
+      /^valkey:deployments\.d\.restoreFrom\.memory: does not apply to the platform host$/,
     ],
     [
       "a restore from a path that is not absolute",

@@ -1,0 +1,18 @@
+/** The restore of a deployment on pods: arguments of the component from the stack file. Pure. */
+import type { RestoreFromArgs } from "../../components/kubernetes/restore-arguments";
+import type { RestoreFromConfig } from "../config/schema/restore-from";
+import type { PodPlatform } from "./pod-settings";
+
+/** Arguments of the component. On EKS, the region of the bucket is by default that of the platform. */
+export function podRestore(
+  { from, region, ...restoreFrom }: Omit<RestoreFromConfig, "pathStyle">,
+  platform: PodPlatform,
+): RestoreFromArgs & { readonly bucket: string } {
+  const [bucket = "", ...prefix] = from.replace(/^s3:\/\//, "").split("/");
+  const usual = platform.type === "eks" && restoreFrom.endpoint === undefined ? platform.region : undefined;
+  const { endpoint, credentials, role, memory, timeoutSeconds, at, keys, ttl } = restoreFrom;
+  return {
+    ...{ bucket, prefix: prefix.join("/").replace(/\/$/, ""), endpoint, region: region ?? usual },
+    ...{ credentials, role, memory, timeoutSeconds, at, keys, ttl },
+  };
+}
