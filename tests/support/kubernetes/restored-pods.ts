@@ -40,6 +40,9 @@ export async function restoreInputs(pods: DeployedPods, restoreFrom: RestoreFrom
 }
 
 /** Fills the deployment. @returns its result */
-export async function fillPods(inputs: RestoreInputs, context: HandlerContext = HANDLER_CONTEXT): Promise<RestoreResult> {
+export async function fillPods(
+  inputs: RestoreInputs,
+  context: HandlerContext = HANDLER_CONTEXT,
+): Promise<RestoreResult> {
   return (await handler.create(inputs, context)).outputs.restored;
 }
