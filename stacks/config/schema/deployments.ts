@@ -131,7 +131,7 @@ const deploymentKeys = {
   restoreFrom: restoreFromSchema.optional().meta({
     description:
       "Archive from which `pulumi up` fills a new deployment before it verifies it (Valkey). Every key " +
-      "is compared with the archive. A later change or removal changes no data.",
+      "is compared with the archive. A later change or removal changes no data. `npm start` does not restore.",
     fallback: "the deployment begins empty",
   }),
   oversubscribed: z

@@ -10,6 +10,7 @@ import { program } from "../../../stacks/program/program";
 import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import type { DeclaredResource, MockOutputs, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram, outputValue } from "../../support/pulumi/pulumi-mocks";
+import { onlyResource } from "../../support/pulumi/declared-resources";
 import type { Mode } from "../../../valkey/node";
 import { recordAt, results, verifiedTopology } from "../../support/benchmarks/records";
 
@@ -17,6 +18,8 @@ const CUSTOM = "valkey:index:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
 const VERIFIED_AT = "2026-07-20T10:00:00.000Z";
+
+const RESTORED = { restoredAt: VERIFIED_AT, shards: [{ name: "shard-0", at: VERIFIED_AT }], keys: 7, expired: 1 };
 
 /** Outputs of the custom resources. */
 const some = results([recordAt("cluster", 1, 200_000), recordAt("replication", 1, 100_000)]);
@@ -38,6 +41,8 @@ const outputsOf: MockOutputs = (type, name) => {
       };
     case "Formation":
       return { milliseconds: 12 };
+    case "HostRestore":
+      return RESTORED;
     case "DeploymentVerification":
       return { topology: verifiedTopology(name as Mode, name === "cluster" ? 3 : 1), verifiedAt: VERIFIED_AT };
     case "HostDeployment":
@@ -145,5 +150,26 @@ describe("the stack local under mocks", () => {
     const exported = await outputValue(returnedOf(quiet)["valkey"] as pulumi.Output<StackOutputs>);
     expect(exported.results).toBeNull();
     expect(quiet.resources.some(({ type }) => type.endsWith("Measurement"))).toBe(false);
+  });
+});
+
+describe("a stack with a restored deployment under mocks", () => {
+  it("fills the deployment after its formation and before its verification, and exports the result", async () => {
+    const restoreFrom = { from: "/backups/shop", keys: ["app:*"] };
+    const { resources, ...run } = await declare("restored", {
+      platform: { type: "host", zones: ["a", "b", "c"] },
+      deployments: { cluster: { mode: "cluster", primaries: 3, restoreFrom } },
+    });
+    const restore = onlyResource(resources, `${CUSTOM}HostRestore`);
+    expect(restore.inputs["restoreFrom"]).toEqual({ ...restoreFrom, ttl: "absolute" });
+    expect(restore.dependsOn).toContain(`${CUSTOM}Formation cluster`);
+    const verification = onlyResource(resources, `${CUSTOM}DeploymentVerification`);
+    expect(verification.dependsOn).toContain(`${CUSTOM}HostRestore cluster`);
+    const outputs = returnedOf({ resources, ...run });
+    const exported = outputsSchema.parse(await outputValue(outputs["valkey"] as pulumi.Output<StackOutputs>));
+    expect(exported.restored).toEqual({ cluster: RESTORED });
+    expect(outputs["plan"]).toContain(
+      "a new deployment is restored from /backups/shop as of its last time, only keys app:*, and every key is compared",
+    );
   });
 });
