@@ -2,6 +2,12 @@
 import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
+import { backupEqual } from "./rows/backup/equal";
+import { backupHidden } from "./rows/backup/hidden";
+import { backupKills } from "./rows/backup/kills";
+import { backupP99 } from "./rows/backup/p99";
+import { backupRestore } from "./rows/backup/restore";
+import { backupRpo } from "./rows/backup/rpo";
 import { change } from "./rows/change";
 import { controlledSoak } from "./rows/controlled-soak";
 import { controllerDeleted } from "./rows/controller-deleted";
@@ -53,6 +59,12 @@ export const BENCHMARKS: readonly Benchmark[] = [
   largeClusters,
   largeLimit,
   studies,
+  backupEqual,
+  backupHidden,
+  backupRpo,
+  backupP99,
+  backupRestore,
+  backupKills,
 ];
 
 /** The ids of all rows, in the order of the table. */

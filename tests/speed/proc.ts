@@ -11,6 +11,11 @@ export function residentBytes(pid: number): number {
   return figure(pid, "status", /^VmRSS:\s+(\d+) kB/m) * 1024;
 }
 
+/** Highest resident memory so far. */
+export function residentPeakBytes(pid: number): number {
+  return figure(pid, "status", /^VmHWM:\s+(\d+) kB/m) * 1024;
+}
+
 /** CPU seconds of its main thread. */
 export function cpuSeconds(pid: number): number {
   return figure(pid, "schedstat", /^(\d+)/) / 1e9;

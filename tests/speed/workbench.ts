@@ -38,10 +38,17 @@ export class Workbench {
     readonly signal: AbortSignal,
   ) {}
 
-  /** Starts the servers of these plans, and stops them when `use` has ended or failed. */
-  async withServers<T>(plans: readonly HostDeploymentPlan[], use: (servers: BenchServers) => Promise<T>): Promise<T> {
+  /**
+   * Starts the servers of these plans, and stops them when `use` has ended or failed.
+   * @param programs programs of the servers. @default those that a user's commands find
+   */
+  async withServers<T>(
+    plans: readonly HostDeploymentPlan[],
+    use: (servers: BenchServers) => Promise<T>,
+    programs?: Programs,
+  ): Promise<T> {
     this.#programs ??= findPrograms(packagesDirectory(), () => undefined, this.signal);
-    const host = new Host(RunDirectory.create(this.runs, "bench"), await this.#programs);
+    const host = new Host(RunDirectory.create(this.runs, "bench"), programs ?? (await this.#programs));
     try {
       const signal = AbortSignal.any([this.signal, host.unexpectedExit]);
       const deployments: Deployment[] = [];

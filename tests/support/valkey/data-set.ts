@@ -1,6 +1,4 @@
 /** Data sets made at random, of all types and encodings that a server knows. */
-import type { Connection } from "../../../valkey/connection";
-
 /** A generator of numbers from 0 to below 1, the same for the same seed (mulberry32). */
 export function numbers(seed: number): () => number {
   let state = seed >>> 0;
@@ -17,9 +15,14 @@ redis.register_function('double', function(keys, args) return args[1] * 2 end)`;
 
 type Argument = string | Buffer | number;
 
+/** Sends commands to a server, or to the servers of a cluster. */
+export interface Caller {
+  readonly call: (command: string, args: (string | Buffer)[]) => Promise<unknown>;
+}
+
 /** Writes keys of each type, in databases 0 and 3 unless `isCluster`. @returns the commands that the server refused */
 export async function writeDataSet(
-  connection: Connection,
+  connection: Caller,
   seed: number,
   count: number,
   { isCluster = false }: { readonly isCluster?: boolean } = {},

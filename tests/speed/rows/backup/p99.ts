@@ -1,0 +1,94 @@
+/** Latencies of clients with and without an archive, and the memory of the server that the archive follows. */
+import { median } from "../../../../lib/statistics/median";
+import type { Benchmark, BenchmarkContext } from "../../benchmark";
+import type { BenchRow, RowTarget } from "../../row";
+import { atMost, singleRow } from "../../row";
+import { alternatingSides } from "../../workbench";
+import { ArchivedLoad, stopArchive } from "./archived-load";
+
+const KINDS = [
+  { id: "backup-p99-stream", what: "while the archive follows the stream", options: [] },
+  // A shard gets a new base as soon as the last one is written.
+  { id: "backup-p99-base", what: "while the archive takes base after base", options: ["--base-every", "1s"] },
+] as const;
+const MEMORY = "backup-memory";
+const PAIRS = 8;
+const SECONDS = 8;
+const RATIO: RowTarget = { text: "≤ 1.2", holds: (ratio) => ratio <= 1.2 };
+/** Highest number of bytes of a shard that wait in the spool. */
+const SPOOL_MIB = 1024;
+
+interface Measured {
+  readonly p99Ms: number;
+  readonly memoryMiB: number;
+  readonly bases: number;
+}
+
+export const backupP99: Benchmark = {
+  title: "Latencies of clients with and without an archive",
+  ids: [...KINDS.map(({ id }) => id), MEMORY],
+  run: (context) =>
+    ArchivedLoad.use(context, async (load) => {
+      const growths: number[] = [];
+      for (const kind of KINDS) {
+        if (!context.wanted.has(kind.id) && !context.wanted.has(MEMORY)) continue;
+        const { ours, reference } = await measurePairs(load, kind, context);
+        growths.push(highest(ours) - highest(reference));
+        if (context.wanted.has(kind.id)) context.emit(p99Row(load, kind, ours, reference));
+      }
+      const what =
+        `growth of used_memory of the followed server with an archive beyond that without, highest of stream and base, ` +
+        `at ${load.text}`;
+      const growth = Math.max(0, ...growths);
+      if (context.wanted.has(MEMORY))
+        context.emit(singleRow({ id: MEMORY, what, unit: "MiB" }, growth, atMost(SPOOL_MIB)));
+    }),
+};
+
+const highest = (runs: readonly Measured[]): number => Math.max(...runs.map(({ memoryMiB }) => memoryMiB));
+
+async function measurePairs(
+  load: ArchivedLoad,
+  { id, options }: (typeof KINDS)[number],
+  { report }: BenchmarkContext,
+): Promise<Record<"ours" | "reference", Measured[]>> {
+  const runs = { ours: [] as Measured[], reference: [] as Measured[] };
+  for (const side of alternatingSides(PAIRS)) {
+    const command = side === "ours" ? await load.archive(...options) : undefined;
+    const { tally, memoryGrowth } = await load.run(SECONDS);
+    if (command !== undefined) await stopArchive(command);
+    const bases = command?.output.match(/base with/g)?.length ?? 0;
+    const measured = { p99Ms: tally.latencies().percentileMs(0.99), memoryMiB: memoryGrowth / 2 ** 20, bases };
+    runs[side].push(measured);
+    report(
+      `${id} ${side}: p99 ${measured.p99Ms.toFixed(2)} ms, memory +${measured.memoryMiB.toFixed(1)} MiB, ${bases} bases, ` +
+        `${((100 * tally.acknowledgedInTime) / tally.offered).toFixed(1)} % answered in time`,
+    );
+  }
+  return runs;
+}
+
+/** The ratio is the median of the ratios of the pairs. */
+function p99Row(
+  load: ArchivedLoad,
+  { id, what }: (typeof KINDS)[number],
+  ours: readonly Measured[],
+  reference: readonly Measured[],
+): BenchRow {
+  const ratios = ours.map(({ p99Ms }, index) => p99Ms / (reference[index]?.p99Ms ?? NaN)).toSorted((a, b) => a - b);
+  const ratio = median(ratios);
+  const spread = `${ratios[0]?.toFixed(2)} to ${ratios.at(-1)?.toFixed(2)}`;
+  const bases = ours.reduce((sum, each) => sum + each.bases, 0);
+  return {
+    id,
+    what:
+      `p99 ${what} beside p99 without an archive, medians of ${PAIRS} interleaved pairs of ${SECONDS} s, at ${load.text}; ` +
+      `the ratio is the median of the ratios of the pairs, which are ${spread}; ${bases} bases in all`,
+    unit: "ms",
+    ours: median(ours.map(({ p99Ms }) => p99Ms)),
+    reference: median(reference.map(({ p99Ms }) => p99Ms)),
+    ratio,
+    target: RATIO.text,
+    met: RATIO.holds(ratio),
+  };
+}
