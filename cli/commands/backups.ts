@@ -2,7 +2,7 @@
 import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
 import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
-import { formatTime, readCatalog, setsOf } from "../../valkey/archive/catalog";
+import { formatTime, readCatalog, setsOf, wholeMilliseconds } from "../../valkey/archive/catalog";
 import type { Proof } from "../../valkey/archive/keeping/proofs";
 import { readLastProof } from "../../valkey/archive/keeping/proofs";
 import { openPlace } from "../../valkey/archive/bucket/open-place";
@@ -56,17 +56,21 @@ function proofRecord(proof: Proof | undefined): object | null {
 
 const COLUMNS = ["SHARD", "SLOTS", "FROM", "TO", "KEYS OF BASE", "SIZE", "SERVER"];
 
-function formatPeriod({ period, shards, spans }: CatalogPeriod): string[] {
+function formatPeriod({ period, shards, ...common }: CatalogPeriod): string[] {
+  const spans = common.spans.map(wholeMilliseconds);
   const rows = shards.flatMap(({ name, slots = "-", sets }) =>
-    sets.map(({ set, spans: own, bytes }) => [
-      name,
-      slots,
-      own.length === 0 ? "no instant yet" : formatTime(Math.min(...own.map(({ from }) => from))),
-      formatTime(own.length === 0 ? set.base.startedAt : Math.max(...own.map(({ to }) => to))),
-      formatCount(set.base.keys),
-      formatBytes(bytes),
-      set.base.serverVersion,
-    ]),
+    sets.map(({ set, bytes, ...ofSet }) => {
+      const own = ofSet.spans.map(wholeMilliseconds);
+      return [
+        name,
+        slots,
+        own.length === 0 ? "no instant yet" : formatTime(Math.min(...own.map(({ from }) => from))),
+        formatTime(own.length === 0 ? set.base.startedAt : Math.max(...own.map(({ to }) => to))),
+        formatCount(set.base.keys),
+        formatBytes(bytes),
+        set.base.serverVersion,
+      ];
+    }),
   );
   const end = period.endedAt === undefined ? "" : `, until slots moved at ${formatTime(period.endedAt)}`;
   return [
@@ -79,7 +83,10 @@ function formatPeriod({ period, shards, spans }: CatalogPeriod): string[] {
 }
 
 function recordOf({ owner, periods, damaged }: Catalog): object {
-  const times = ({ from, to }: Span): object => ({ from: formatTime(from), to: formatTime(to) });
+  const times = (span: Span): object => {
+    const { from, to } = wholeMilliseconds(span);
+    return { from: formatTime(from), to: formatTime(to) };
+  };
   return {
     owner,
     periods: periods.map(({ period, shards, spans }) => ({

@@ -8,7 +8,10 @@ import type { ArchiveOwner, Period } from "./periods";
 import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
 
-/** Span of time as of which data can be restored: its first and its last time, milliseconds since the epoch. */
+/**
+ * Span of time as of which data can be restored: its first and its last time, milliseconds since the epoch with
+ * fractions.
+ */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -144,13 +147,23 @@ function catalogSet({ increments, ...set }: ArchiveSet, endedAt = Infinity): Cat
 
 /**
  * Spans of time as of which data can be restored. A span ends if the next instant has a different offset and is more
- * than 5 s later, because the archive did not follow the server in between. The ends are rounded to milliseconds within
- * the span. Pure.
+ * than 5 s later, because the archive did not follow the server in between. The ends are not rounded, because the data
+ * of the last instant would be lost without its last fraction of a millisecond. Pure.
  */
 export function spansOf(instants: IncrementManifest["instants"]): Span[] {
-  return followedInstants(instants)
-    .map((each) => ({ from: Math.ceil(each[0]?.[0] ?? Infinity), to: Math.floor(each.at(-1)?.[0] ?? -Infinity) }))
-    .filter(({ from, to }) => from <= to);
+  return followedInstants(instants).map((each) => ({
+    from: each[0]?.[0] ?? Infinity,
+    to: each.at(-1)?.[0] ?? -Infinity,
+  }));
+}
+
+/**
+ * The first and the last whole millisecond of a span, so that users can name these times. For a span without a whole
+ * millisecond, the last one before it. Pure.
+ */
+export function wholeMilliseconds({ from, to }: Span): Span {
+  const last = Math.floor(to);
+  return { from: Math.min(Math.ceil(from), last), to: last };
 }
 
 /** Spans of time that are covered in every one of the lists. Pure. */
@@ -214,8 +227,9 @@ export function newerDamage({ damaged }: Pick<Catalog, "damaged">, { shards }: P
 }
 
 function outside(spans: readonly Span[], at: number): string {
-  const before = spans.map(({ to }) => to).filter((to) => to < at);
-  const after = spans.map(({ from }) => from).filter((from) => from > at);
+  const named = spans.map(wholeMilliseconds);
+  const before = named.map(({ to }) => to).filter((to) => to < at);
+  const after = named.map(({ from }) => from).filter((from) => from > at);
   const nearest = [
     ...(before.length === 0 ? [] : [`${formatTime(Math.max(...before))} before it`]),
     ...(after.length === 0 ? [] : [`${formatTime(Math.min(...after))} after it`]),

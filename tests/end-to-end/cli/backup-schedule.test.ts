@@ -74,7 +74,7 @@ it("begins a set before the old one ends, deletes old sets, and keeps a proven o
   expect(typeof chooseRestore(catalog, end)).toBe("object");
 
   const [oldest] = sets;
-  const at = new Date(oldest?.spans[0]?.from ?? 0).toISOString();
+  const at = new Date(Math.ceil(oldest?.spans[0]?.from ?? 0)).toISOString();
   const proven = await place.run(["restore", folder, "--into", "local", "--at", at, "--check"]);
   expect(proven.status, proven.output).toBe(0);
   const list = await place.call(["backups", folder]);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Catalog, CatalogPeriod, CatalogSet, Span } from "../../../valkey/archive/catalog";
-import { chooseRestore, commonSpans, spansOf } from "../../../valkey/archive/catalog";
+import { chooseRestore, commonSpans, spansOf, wholeMilliseconds } from "../../../valkey/archive/catalog";
 import { loadProblem } from "../../../valkey/restoring/loadable";
 import type { ArchiveOwner } from "../../../valkey/archive/periods";
 import type { RestorePoint } from "../../../valkey/archive/materialize";
@@ -59,9 +59,28 @@ it("has no time between instants with different data that are far apart", () => 
       [104_999.7, 8],
     ]),
   ).toEqual([
-    { from: 1001, to: 90_000 },
-    { from: 100_000, to: 104_999 },
+    { from: 1000.4, to: 90_000 },
+    { from: 100_000, to: 104_999.7 },
   ]);
+});
+
+it("shows the whole milliseconds of a time, and restores the last fraction of a millisecond", () => {
+  expect(wholeMilliseconds({ from: 1000.4, to: 104_999.7 })).toEqual({ from: 1001, to: 104_999 });
+  expect(wholeMilliseconds({ from: 1000.4, to: 1000.7 })).toEqual({ from: 1000, to: 1000 });
+  const one = catalog(period("p", [set("a", 1000.2, 1100.7)]));
+  const last = chooseRestore(one, undefined);
+  expect(pointAt(instantsAt([1000.2, 1100.7]), typeof last === "string" ? 0 : last.at)).toEqual({
+    at: 1100.7,
+    offset: 1,
+  });
+  expect(chooseRestore(one, 1000)).toContain(
+    "the nearest times that can be restored are 1970-01-01T00:00:01.001Z after",
+  );
+  expect(chooseRestore(one, 1101)).toContain(
+    "the nearest times that can be restored are 1970-01-01T00:00:01.100Z before",
+  );
+  const single = chooseRestore(catalog(period("p", [set("a", 1000.5)])), undefined);
+  expect(single).toMatchObject({ at: 1000.5 });
 });
 
 it("has the times before and after a clock was set back", () => {
