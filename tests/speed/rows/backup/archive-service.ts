@@ -11,6 +11,8 @@ import type { Place } from "../../../support/command";
 const RESTART_MS = 500;
 /** Longest wait until the archive has what was written, milliseconds. */
 const CURRENT_MS = 180_000;
+/** An RPO with which the archive has caught up, although the machine is busy, seconds. */
+const SMALL_RPO = 5;
 
 export class ArchiveService {
   #command: Command | undefined;
@@ -72,15 +74,21 @@ export class ArchiveService {
   }
 
   /**
-   * Waits until the present command has a base of each shard, and has then said its RPO.
+   * Waits until the present command has a base of each shard, and has then said after this call that its RPO is small.
    * @param periods number of periods that must have begun
    */
   async isCurrent(periods: number, signal: AbortSignal): Promise<void> {
-    const isCurrent = (): Promise<boolean> => Promise.resolve(this.periods >= periods && !Number.isNaN(this.rpo));
-    await awaitCondition("every shard has a base, and the command has said its RPO", isCurrent, {
+    const said = this.#saidRpos;
+    const isCurrent = (): Promise<boolean> =>
+      Promise.resolve(this.periods >= periods && this.#saidRpos > said && this.rpo <= SMALL_RPO);
+    await awaitCondition("every shard has a base, and the RPO is small", isCurrent, {
       timeoutMs: CURRENT_MS,
       signal,
     });
+  }
+
+  get #saidRpos(): number {
+    return this.output.match(/ RPO \d/g)?.length ?? 0;
   }
 
   /** The RPO that the present command has said last, seconds. NaN before it has a base of each shard. */
