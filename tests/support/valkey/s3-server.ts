@@ -9,6 +9,7 @@ import { ROOT } from "../../../lib/system/package";
 
 interface ServerStore {
   existsObject(bucket: string, key: string): Promise<boolean>;
+  deleteObject(bucket: string, key: string): Promise<unknown>;
   getMetadata(bucket: string, key: string): Promise<{ readonly etag?: string; readonly md5?: string }>;
 }
 interface Serving {
@@ -101,6 +102,7 @@ export class S3Server {
     this.requests.push(`${request.method ?? ""} ${request.url ?? ""}`);
     const code = this.refusal ?? ((await this.#isConditionMet(request)) ? undefined : "PreconditionFailed");
     if (code === undefined) {
+      await this.#removePartial(request, response);
       handle(request, response);
       return;
     }
@@ -109,13 +111,31 @@ export class S3Server {
     response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code} of the test</Message></Error>`);
   }
 
+  /**
+   * Removes a new object if the connection ends before all of it has arrived. S3 has an object as a whole or not at
+   * all, and the server of the package keeps a part.
+   */
+  async #removePartial({ method, url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { bucket, key, isPart } = objectOf(url);
+    if (method !== "PUT" || isPart || key === "" || (await this.s3.store.existsObject(bucket, key))) return;
+    response.once("close", () => {
+      if (!response.writableFinished) void this.s3.store.deleteObject(bucket, key).catch(() => undefined);
+    });
+  }
+
   async #isConditionMet({ method, url = "", headers }: IncomingMessage): Promise<boolean> {
     const [none, match] = [headers["if-none-match"], headers["if-match"]];
     if (!this.hasConditions || method !== "PUT" || (none === undefined && match === undefined)) return true;
-    const [, bucket = "", ...rest] = decodeURIComponent(new URL(url, "http://localhost").pathname).split("/");
-    const key = rest.join("/");
+    const { bucket, key } = objectOf(url);
     const exists = await this.s3.store.existsObject(bucket, key);
     if (match === undefined) return !exists;
     return exists && (await this.s3.store.getMetadata(bucket, key)).etag === match;
   }
+}
+
+/** The object of a URL with the bucket in its path, and whether the request is about a part of an upload. */
+function objectOf(url: string): { readonly bucket: string; readonly key: string; readonly isPart: boolean } {
+  const { pathname, searchParams } = new URL(url, "http://localhost");
+  const [, bucket = "", ...rest] = decodeURIComponent(pathname).split("/");
+  return { bucket, key: rest.join("/"), isPart: searchParams.has("uploadId") };
 }
