@@ -69,7 +69,7 @@ interface Case {
 }
 
 /** Pairs of shapes in turn: all 16 pairs occur, and each version has each pair once before one has a pair twice. */
-function cases(): Case[] {
+export function cases(): Case[] {
   const pairs = SHARDS.flatMap((from) => SHARDS.map((to) => ({ from, to })));
   return Array.from({ length: DATA_SETS }, (_, index) => {
     const version = ARCHIVED_VERSIONS[(index + Math.floor(index / pairs.length)) % ARCHIVED_VERSIONS.length];
