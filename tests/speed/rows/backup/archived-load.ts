@@ -43,8 +43,8 @@ export const PLACES =
 
 export interface MeasuredLoad {
   readonly tally: Tally;
-  /** Highest used_memory of the followed server during the load, less the one before it, bytes. */
-  readonly memoryGrowth: number;
+  /** Highest used_memory of the followed server during the load, bytes. */
+  readonly memoryBytes: number;
 }
 
 export class ArchivedLoad {
@@ -127,7 +127,7 @@ export class ArchivedLoad {
     try {
       await pin(generator.pid, CPUS?.served);
       const tally = Tally.merge(await generator.run());
-      return { tally, memoryGrowth: memory.growth };
+      return { tally, memoryBytes: memory.highest };
     } finally {
       memory.stop();
       signal.removeEventListener("abort", stop);
@@ -175,7 +175,6 @@ async function pin(pid: number | undefined, cpus: string | undefined): Promise<v
 
 /** Highest used_memory of the followed server, which contains the buffers of replicas. */
 class MemorySampler {
-  #first = NaN;
   #highest = 0;
   readonly #timer: NodeJS.Timeout;
 
@@ -187,12 +186,12 @@ class MemorySampler {
     const followed = nodes.at(-1);
     if (followed === undefined) throw new Error("there is no node");
     const sampler = new MemorySampler(await connect(followed));
-    sampler.#first = await sampler.#sample();
+    await sampler.#sample();
     return sampler;
   }
 
-  get growth(): number {
-    return this.#highest - this.#first;
+  get highest(): number {
+    return this.#highest;
   }
 
   stop(): void {
@@ -200,9 +199,8 @@ class MemorySampler {
     this.connection.disconnect();
   }
 
-  async #sample(): Promise<number> {
-    const bytes = infoNumber(parseInfo(await this.connection.info("memory")), "used_memory") ?? NaN;
+  async #sample(): Promise<void> {
+    const bytes = infoNumber(parseInfo(await this.connection.info("memory")), "used_memory") ?? 0;
     this.#highest = Math.max(this.#highest, bytes);
-    return bytes;
   }
 }

@@ -37,7 +37,7 @@ export const backupP99: Benchmark = {
         if (context.wanted.has(kind.id)) context.emit(p99Row(load, kind, ours, reference));
       }
       const what =
-        `growth of used_memory of the followed server with an archive beyond that without, highest of stream and base, ` +
+        `highest used_memory of the followed server with an archive less the highest without, stream or base, ` +
         `at ${load.text}`;
       const growth = Math.max(0, ...growths);
       if (context.wanted.has(MEMORY))
@@ -55,13 +55,13 @@ async function measurePairs(
   const runs = { ours: [] as Measured[], reference: [] as Measured[] };
   for (const side of alternatingSides(PAIRS)) {
     const command = side === "ours" ? await load.archive(...options) : undefined;
-    const { tally, memoryGrowth } = await load.run(SECONDS);
+    const { tally, memoryBytes } = await load.run(SECONDS);
     if (command !== undefined) await stopArchive(command);
     const bases = command?.output.match(/base with/g)?.length ?? 0;
-    const measured = { p99Ms: tally.latencies().percentileMs(0.99), memoryMiB: memoryGrowth / 2 ** 20, bases };
+    const measured = { p99Ms: tally.latencies().percentileMs(0.99), memoryMiB: memoryBytes / 2 ** 20, bases };
     runs[side].push(measured);
     report(
-      `${id} ${side}: p99 ${measured.p99Ms.toFixed(2)} ms, memory +${measured.memoryMiB.toFixed(1)} MiB, ${bases} bases, ` +
+      `${id} ${side}: p99 ${measured.p99Ms.toFixed(2)} ms, used_memory ${measured.memoryMiB.toFixed(1)} MiB, ${bases} bases, ` +
         `${((100 * tally.acknowledgedInTime) / tally.offered).toFixed(1)} % answered in time`,
     );
   }
