@@ -1,6 +1,8 @@
 /** Random data sets that are archived while they are written, and restored into different shapes. */
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import calculateSlot from "cluster-key-slot";
+import { epochMs } from "../../../../lib/clock";
 import { Failure, messageOf } from "../../../../lib/errors";
 import { copySets } from "../../../../valkey/archive/bucket/local-sets";
 import type { Connection } from "../../../../valkey/connection";
@@ -26,6 +28,7 @@ const SHARDS = [1, 3, 4, 6] as const;
 const ARCHIVED_VERSIONS = ["Valkey 8.1", "Valkey 9.1"] as const;
 /** Keys of a data set: before the archive begins, and while it takes the bases and follows. */
 const KEYS = 150;
+const COMMON_MS = 2_000;
 /** Longest wait until a cluster serves, milliseconds. */
 const SETTLING_MS = 60_000;
 /** Databases in which data sets have keys. */
@@ -107,6 +110,7 @@ async function restoreOne(
     const place = await bucket.open(`set-${index}`, signal);
     const write = await Writer.open(source, index);
     let archive: RunningArchive | undefined;
+    let writtenAt = Infinity;
     try {
       await write.dataSet(1000 + index, KEYS, !hasDatabases);
       archive = await RunningArchive.start(place, source, join(host.run.path, "spool"), signal);
@@ -115,6 +119,10 @@ async function restoreOne(
       await archive.caughtUp(signal);
       await write.dataSet(3000 + index, KEYS, !hasDatabases);
       await write.changes();
+      writtenAt = epochMs();
+      await archive.caughtUp(signal);
+      // All shards have instants during this time, so that they have a time in common.
+      await sleep(COMMON_MS);
       await archive.caughtUp(signal);
     } finally {
       write.close();
@@ -124,6 +132,8 @@ async function restoreOne(
     return workbench.withServers([], async (target) => {
       const options = { signal: target.signal, report: () => undefined };
       const remote = await restoreOf(place);
+      const early = writtenAt - Math.min(...remote.shards.map(({ point }) => point.at));
+      if (early > 0) throw new Failure(`the last time that can be restored is ${early} ms before the last write`);
       const restore = await copySets(remote, join(target.host.run.path, "sets"), options);
       const restored = await restoreInto(target.host, restore, shapeOf(restore, to), target.signal);
       const compared = await restored.compare();
