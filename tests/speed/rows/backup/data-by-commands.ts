@@ -1,6 +1,6 @@
 /**
- * What servers hold, as their commands say it: a second opinion beside the comparison of RDB files. It uses no code that
- * reads RDB files.
+ * The data of servers, as their commands say it: a second opinion beside the comparison of RDB files. It uses no code
+ * that reads RDB files.
  */
 import type { Connection } from "../../../../valkey/connection";
 import type { Deployment } from "../../../../valkey/deployment";

@@ -29,7 +29,7 @@ export async function writeChangedKeys(connection: Connection): Promise<void> {
 
 export interface Change {
   readonly what: string;
-  /** What the comparison must name: keys with the kind of difference, and first lines of libraries. */
+  /** Names that the comparison must give: keys with the kind of difference, and first lines of libraries. */
   readonly named: readonly string[];
   readonly apply: (servers: ChangedServers) => Promise<unknown>;
 }

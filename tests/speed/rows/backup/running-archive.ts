@@ -65,7 +65,7 @@ export class RunningArchive {
   }
 }
 
-/** What is restored from an archive for a time. @param at milliseconds since the epoch. @default the last time */
+/** Reads the sets that an archive restores for a time. @param at milliseconds since the epoch. @default the last time */
 export async function restoreOf(store: ArchiveStore, at?: number): Promise<Restore> {
   const choice = chooseRestore(await readCatalog(store, "the archive"), at);
   if (typeof choice === "string") throw new Failure(choice);
