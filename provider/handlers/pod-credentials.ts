@@ -11,7 +11,7 @@ export interface PodCredentialsInputs {
   readonly context?: string | undefined;
   readonly namespace: string;
   readonly serviceAccount: string;
-  /** What the credentials are for. A change waits again, because EKS may have a new association for it. */
+  /** Purpose of the credentials, for messages. A change waits again, because EKS may have a new association for it. */
   readonly purpose: string;
   /** Time limit for the credentials, seconds. */
   readonly timeoutSeconds: number;

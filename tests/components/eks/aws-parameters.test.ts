@@ -145,8 +145,8 @@ describe("AWS' models find", () => {
   });
 
   it("a type without rules", () => {
-    expect(parameterProblems({ type: "aws:s3/bucket:Bucket", name: "a", inputs: {} })).toEqual([
-      "aws:s3/bucket:Bucket a: the type has no rules in pulumi-inputs.ts",
+    expect(parameterProblems({ type: "aws:s3/bucketObjectv2:BucketObjectv2", name: "a", inputs: {} })).toEqual([
+      "aws:s3/bucketObjectv2:BucketObjectv2 a: the type has no rules in pulumi-inputs.ts",
     ]);
   });
 });

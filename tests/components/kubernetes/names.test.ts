@@ -24,6 +24,8 @@ describe("names", () => {
       "shop",
       "shop-controller",
       "shop-archive",
+      "shop-restore",
+      "shop-drill",
       "shop",
     ]);
   });

@@ -70,7 +70,8 @@ describe("a deployment with a bucket of its own", () => {
   it("uses this bucket, and gets no access from the platform", () => {
     expect(settingsOf("carts")).toMatchObject({ place: { bucket: "theirs", region: "eu-central-1" } });
     const associations = program.ofType("aws:eks/podIdentityAssociation:PodIdentityAssociation");
-    expect(associations.map(({ inputs }) => inputs["serviceAccount"]).sort()).toEqual(["karpenter", "orders-archive"]);
+    const accounts = associations.map(({ inputs }) => inputs["serviceAccount"]);
+    expect(accounts.sort()).toEqual(["karpenter", "orders-archive", "orders-restore"]);
   });
 });
 
