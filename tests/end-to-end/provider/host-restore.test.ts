@@ -9,10 +9,13 @@ import { runsDirectory } from "../../../lib/system/paths";
 import { resourceType } from "../../../provider/kinds";
 import { RESTORE_RUN } from "../../../provider/handlers/host-restore";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
+import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
+import { parseBucket } from "../../../valkey/archive/bucket/location";
 import type { Deployment } from "../../../valkey/deployment";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { ProviderProcess } from "../../support/pulumi/provider-process";
-import { archiveOnce } from "../../support/valkey/archived-deployment";
+import { archiveInto, archiveOnce } from "../../support/valkey/archived-deployment";
+import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 
@@ -147,6 +150,30 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     }
     expect(await keysInPrimaries()).toBe(keys);
     expect(restoreRuns()).toEqual([]);
+  });
+
+  it("is filled from a bucket, and refused if the bucket refuses", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "bucket-"));
+    const s3 = await S3Server.start(directory);
+    Object.assign(process.env, CREDENTIALS);
+    try {
+      await withNode(shop, 0, (primary) => primary.set("new", "1"));
+      const options = { endpoint: s3.endpoint };
+      const location = parseBucket(`s3://${BUCKET}/shop`, options, []);
+      await archiveInto(await BucketStore.open(location, OPTIONS.signal), shop, join(directory, "spool"));
+      const inputs = await newCluster({ from: `s3://${BUCKET}/shop`, ...options });
+      expect(await refusals(inputs)).toEqual([]);
+      s3.refusal = "AccessDenied";
+      expect(await refusals(inputs)).toEqual([expect.stringMatching(/access is denied/)]);
+      s3.refusal = undefined;
+      expect(await restore(inputs)).toMatchObject({ keys: 1 });
+      expect(await keysInPrimaries()).toBe(1);
+      expect(restoreRuns()).toEqual([]);
+    } finally {
+      for (const name of Object.keys(CREDENTIALS)) Reflect.deleteProperty(process.env, name);
+      await s3.close();
+      rmSync(directory, { recursive: true });
+    }
   });
 
   it("is refused before a key is written if it has data, or if the archive lacks the data", async () => {
