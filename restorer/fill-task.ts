@@ -12,6 +12,9 @@ import type { RestoreOptions } from "../valkey/restoring/loading";
 import type { StagingServers } from "../valkey/restoring/staging";
 import type { FillTask } from "./pod-settings";
 
+/** Time after which an archive has all that its servers have sent, milliseconds. */
+const SETTLED_MS = 5_000;
+
 /** @returns the result as a termination message. @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
 export async function runFill(
   { at, keys, ttl, ...task }: FillTask,
@@ -22,10 +25,12 @@ export async function runFill(
   const target = new FollowedServers(task);
   await target.refresh();
   const { version } = places.staging;
-  const chosen = await chooseSets(place, { at, option: "restoreFrom.at", version });
-  const restored = await copySets(chosen, join(places.directory, "sets"), options);
   // The provider has seen an empty deployment before the restore began, so this program always continues.
   const continues = Number(process.env[BEGAN_VARIABLE] ?? Date.now());
+  // If the archive is still being written, a later pod that continues must choose the same time.
+  const wanted = { at, notAfter: continues - SETTLED_MS, option: "restoreFrom.at", version };
+  const chosen = await chooseSets(place, wanted);
+  const restored = await copySets(chosen, join(places.directory, "sets"), options);
   const order = { restored, keys: new KeySelection(keys), ttl, continues, onBegin: () => undefined };
   const filled = await fillDeployment(target, order, places, options);
   const { keys: count, expired } = filled;

@@ -7,7 +7,7 @@ import { packagesDirectory } from "../../lib/system/paths";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
-import { chooseRestore, readCatalog, readRestore } from "../../valkey/archive/catalog";
+import { chooseRestore, formatTime, newerShards, readCatalog, readRestore } from "../../valkey/archive/catalog";
 import type { TtlRule } from "../../valkey/restoring/key-selection";
 import { KeySelection, TTL_RULES } from "../../valkey/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../valkey/restoring/chosen-sets";
@@ -106,6 +106,11 @@ async function readInput(
   if (problems.length > 0 || !place || !catalog || !chosen || typeof shape !== "object")
     throw new BadInput("restore", problems);
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
+  const newer = instant === undefined && typeof choice === "object" ? newerShards(catalog, choice) : [];
+  if (newer.length > 0)
+    print(
+      `${newer.join("; ")}; the last time that all shards have is ${formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)))}`,
+    );
   if (instant === undefined) refuseDamage(catalog, chosen, "--at");
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const unfit =

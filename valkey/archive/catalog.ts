@@ -3,7 +3,7 @@ import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { listSets, readSet } from "./sets";
 import type { RestorePoint } from "./materialize";
-import { followedInstants, restorePoint } from "./materialize";
+import { followedInstants, MAX_GAP_MS, restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";
 import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
@@ -186,12 +186,19 @@ export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
 /**
  * Chooses the sets from which all shards can be restored as of a time.
  * @param at time to restore, milliseconds since the epoch. Undefined for the latest time that can be restored
+ * @param notAfter limit of the latest time, milliseconds since the epoch. @default no limit
  * @returns a text with the nearest times if the archive cannot restore this time. Pure
  */
-export function chooseRestore({ owner, periods }: Catalog, at: number | undefined): Choice | string {
+export function chooseRestore(
+  { owner, periods }: Catalog,
+  at: number | undefined,
+  notAfter = Infinity,
+): Choice | string {
   const spans = periods.flatMap((each) => each.spans);
-  const latest = Math.max(...spans.map(({ to }) => to));
+  const reached = spans.filter(({ from }) => from <= notAfter);
+  const latest = Math.max(...reached.map(({ to }) => Math.min(to, notAfter)));
   if (spans.length === 0) return "no set can be restored yet: no time has an instant of every shard";
+  if (reached.length === 0) return outside(spans, notAfter);
   const wanted = at ?? latest;
   const chosen = periods.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
   if (chosen === undefined) return outside(spans, wanted);
@@ -218,6 +225,18 @@ export async function readRestore({ at, shards, ...choice }: Choice): Promise<Re
     read.push({ ...shard, set, point: restorePoint(set, at) });
   }
   return { ...choice, shards: read };
+}
+
+/**
+ * Shards with archived data that are newer than a chosen time by more than 5 s, as text. Such data cannot be restored
+ * together with the other shards, because no later time has an instant of every shard. Pure.
+ */
+export function newerShards({ periods }: Pick<Catalog, "periods">, { period, at }: Choice): string[] {
+  const { shards = [] } = periods.find((each) => each.period.name === period.name) ?? {};
+  return shards.flatMap(({ name, sets }) => {
+    const last = Math.max(...sets.flatMap(({ spans }) => spans.map(({ to }) => to)));
+    return last > at + MAX_GAP_MS ? [`${name} has data until ${formatTime(last)}`] : [];
+  });
 }
 
 /** Damaged parts of an archive that may contain data newer than the state that a restore chooses. Pure. */

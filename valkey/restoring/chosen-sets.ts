@@ -5,20 +5,26 @@ import { chooseRestore, formatTime, newerDamage, readCatalog, readRestore } from
 import type { Place } from "../archive/store";
 import { loadProblem } from "./loadable";
 
+/** The time and the servers of a restore. */
+export interface WantedSets {
+  /** Time to restore, milliseconds since the epoch. Undefined for the last time of the archive. */
+  readonly at: number | undefined;
+  /** Limit of the last time of the archive, milliseconds since the epoch. @default no limit */
+  readonly notAfter?: number | undefined;
+  /** Name of the option or argument with the time, for messages. */
+  readonly option: string;
+  /** Version of the servers that load the sets, such as `9.1.2`. */
+  readonly version: string;
+}
+
 /**
  * Chooses the sets for a time, and reads which commands of them are restored.
- * @param wanted.at time to restore, milliseconds since the epoch. Undefined for the last time of the archive
- * @param wanted.option name of the option or argument with the time, for messages
- * @param wanted.version version of the servers that load the sets, such as `9.1.2`
  * @throws BadInput if there is no archive, if the time is not in it (the message has the nearest times), and if servers
  *   of the version cannot load the sets. Failure if `at` is undefined and newer data of the archive are damaged
  */
-export async function chooseSets(
-  place: Place,
-  { at, option, version }: { readonly at: number | undefined; readonly option: string; readonly version: string },
-): Promise<Restore> {
+export async function chooseSets(place: Place, { at, notAfter, option, version }: WantedSets): Promise<Restore> {
   const catalog = await readCatalog(place, place.label);
-  const choice = chooseRestore(catalog, at);
+  const choice = chooseRestore(catalog, at, notAfter);
   if (typeof choice === "string")
     throw new BadInput(place.label, [choice, ...catalog.damaged.map(({ text }) => `damaged: ${text}`)]);
   const chosen = await readRestore(choice);

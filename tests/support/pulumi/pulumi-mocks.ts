@@ -60,6 +60,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Settings",
   "valkey:index:Password",
   "valkey:index:Maxmemory",
+  "valkey:index:Restore",
   "valkey:index:Rollout",
   "valkey:index:ExternalAddresses",
   "valkey:index:Formation",
@@ -109,6 +110,7 @@ const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> =
     verifiedAt: "2026-07-20T10:00:00.000Z",
     drift: [],
   },
+  "valkey:index:Restore": { restored: { restoredAt: "", shards: [], keys: 0, expired: 0 } },
   "valkey:index:Measurement": { results: { capacities: [] }, comparison: [], summary: "", report: "report.html" },
   "kubernetes:core/v1:Secret": { data: { "ca.crt": Buffer.from("authority").toString("base64") } },
 };

@@ -83,6 +83,16 @@ it("shows the whole milliseconds of a time, and restores the last fraction of a 
   expect(single).toMatchObject({ at: 1000.5 });
 });
 
+it("takes a last time that is not after a limit, as a restore that continues does", () => {
+  const two = catalog(period("p", [set("a", 1000, 1100), set("b", 8000, 9000)]));
+  const at = (notAfter: number): unknown => {
+    const choice = chooseRestore(two, undefined, notAfter);
+    return typeof choice === "string" ? choice : choice.at;
+  };
+  expect([at(20_000), at(8500), at(5000), at(1050)]).toEqual([9000, 8500, 1100, 1050]);
+  expect(at(999)).toContain("cannot be restored; the nearest times");
+});
+
 it("has the times before and after a clock was set back", () => {
   const instants: [number, number][] = [
     [10_000, 1],
