@@ -2,10 +2,15 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import calculateSlot from "cluster-key-slot";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stagingProcesses } from "../../../platforms/host/restoring/staging-processes";
 import type { Restore } from "../../../valkey/archive/catalog";
 import type { Deployment } from "../../../valkey/deployment";
+import { encodeDump } from "../../../valkey/rdb/dump";
+import { TYPE } from "../../../valkey/rdb/rdb-format";
+import { BulkWriter } from "../../../valkey/restoring/bulk-writer";
+import type { CopiedKey } from "../../../valkey/restoring/key-reader";
 import type { Filled, FillOrder } from "../../../valkey/restoring/fill-deployment";
 import { fillDeployment } from "../../../valkey/restoring/fill-deployment";
 import { KeySelection } from "../../../valkey/restoring/key-selection";
@@ -206,6 +211,40 @@ it(
   },
   SLOW_MS,
 );
+
+it(
+  "writes every key once more whose reply was lost, while connections are killed",
+  async () => {
+    const cluster = await newCluster(await newSandbox(), 0);
+    const keys = Array.from({ length: 30_000 }, (_, index): CopiedKey => {
+      const [key, archived] = [Buffer.from(`key:${index}`), encodeString(randomBytes(1000))];
+      const dump = encodeDump(TYPE.string, archived);
+      return { database: 0, key, slot: calculateSlot(key), type: 0, archived, shiftMs: 0, expiresAt: undefined, dump };
+    });
+    const writer = new BulkWriter(cluster, never);
+    const everywhere = async (...args: readonly string[]): Promise<void> => {
+      for (const index of [0, 1, 2]) await withNode(cluster, index, (node) => node.call("CLIENT", [...args]));
+    };
+    for (let from = 0; from < keys.length; from += 1000) {
+      const isLost = from % 10_000 === 5000;
+      // The servers answer no write, so these thousand keys are in flight when the connections end.
+      if (isLost) await everywhere("PAUSE", "10000", "WRITE");
+      await writer.write(keys.slice(from, from + 1000));
+      if (isLost) await everywhere("KILL", "TYPE", "normal");
+      if (isLost) await everywhere("UNPAUSE");
+    }
+    await writer.finish();
+    writer.close();
+    expect(writer.isDisturbed).toBe(true);
+    expect(writer.written + writer.kept).toBe(keys.length);
+    expect(await keysIn(cluster)).toBe(keys.length);
+  },
+  SLOW_MS,
+);
+
+/** A string as in an RDB file: its length in 14 bits, and its bytes. */
+const encodeString = (bytes: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([0x40 | (bytes.length >> 8), bytes.length & 255]), bytes]);
 
 it(
   "names a key that was not the archive's, and never replaces it",
