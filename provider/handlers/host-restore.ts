@@ -175,7 +175,8 @@ async function fillFrom(
     const { copySets } = await import("../../valkey/archive/bucket/local-sets.js");
     local = await copySets(restored, join(host.run.path, "sets"), { signal, report });
   }
-  const at = Math.ceil(Math.max(...restored.shards.map(({ point }) => point.at)));
+  // Not rounded: a restore that continues finds the same instants again, also while the archive is still being written.
+  const at = Math.max(...restored.shards.map(({ point }) => point.at));
   const order = canonicalJson(restoreFrom);
   let record: RestoreRecord | undefined;
   const filled = await fillDeployment(
