@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Catalog, CatalogPeriod, CatalogSet, Span } from "../../../valkey/archive/catalog";
-import { chooseRestore, commonSpans, spansOf, wholeMilliseconds } from "../../../valkey/archive/catalog";
+import { chooseRestore, commonSpans, newerShards, spansOf, wholeMilliseconds } from "../../../valkey/archive/catalog";
 import { loadProblem } from "../../../valkey/restoring/loadable";
 import type { ArchiveOwner } from "../../../valkey/archive/periods";
 import type { RestorePoint } from "../../../valkey/archive/materialize";
@@ -91,6 +91,18 @@ it("takes a last time that is not after a limit, as a restore that continues doe
   };
   expect([at(20_000), at(8500), at(5000), at(1050)]).toEqual([9000, 8500, 1100, 1050]);
   expect(at(999)).toContain("cannot be restored; the nearest times");
+});
+
+it("names shards with data that are newer than the last time of all shards", () => {
+  const stalled = catalog(period("p", [set("a", 1000, 1100), set("b", 7000)], [set("a", 1000, 1100), set("b", 7500)]));
+  const choice = chooseRestore(stalled, undefined);
+  if (typeof choice === "string") throw new Error(choice);
+  expect(choice.at).toBe(1100);
+  expect(newerShards(stalled, choice)).toEqual([
+    "shard-0 has data until 1970-01-01T00:00:07.000Z",
+    "shard-1 has data until 1970-01-01T00:00:07.500Z",
+  ]);
+  expect(newerShards(catalog(period("p", [set("a", 1000, 5000)], [set("a", 1000, 1100)])), choice)).toEqual([]);
 });
 
 it("has the times before and after a clock was set back", () => {
