@@ -164,7 +164,10 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
  * Restore of archived data into a new deployment on Kubernetes. The resource is complete when every key of every server
  * equals the archive. A deployment that has data is refused. A later change of the inputs restores nothing.
  */
-export const Restore = resource<RestoreInputs, RestoreOutputs>("Restore", { restored: undefined });
+export const Restore = resource<RestoreInputs, RestoreOutputs>("Restore", {
+  restored: undefined,
+  owner: undefined,
+});
 
 /**
  * Data of a new deployment on this machine, from an archive. The resource is complete when every server has been

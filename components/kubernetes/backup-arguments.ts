@@ -19,7 +19,7 @@ export interface BucketArgs {
   readonly credentials?: BackupCredentials | undefined;
   /**
    * ARN of an IAM role that the pod takes (IAM roles for service accounts, IRSA). Its trust policy must allow the service
-   * account `NAME-archive`.
+   * account of the pod: `NAME-archive`, or `NAME-restore` for `restoreFrom`.
    * @default none: the pod uses `credentials`, or EKS Pod Identity
    */
   readonly role?: pulumi.Input<string> | undefined;

@@ -8,10 +8,13 @@ import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import type { Plain } from "../../platforms/kubernetes/api/plain";
 import { removeFormerRuns, runPodToCompletion } from "../../platforms/kubernetes/pods/pod-run";
+import type { RestoreRecord } from "../../platforms/kubernetes/pods/restore-record";
 import {
+  beginRestoreRecord,
+  completeRestoreRecord,
   deleteRestoreRecord,
   readRestoreRecord,
-  writeRestoreRecord,
+  restoreOwner,
 } from "../../platforms/kubernetes/pods/restore-record";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import type { RestoreResult } from "../../valkey/restoring/fill-result";
@@ -42,39 +45,72 @@ export interface RestoreInputs {
 export interface RestoreOutputs {
   /** Result of the restore. It never changes. */
   readonly restored: RestoreResult;
+  /** UID of the service account of the restore's pod. A deployment in a different namespace has a different one. */
+  readonly owner: string;
 }
 
+/** Age of an interrupted restore from which on it is not continued, because clients may use the deployment by now. */
+const CONTINUED_MS = 7 * 24 * 3_600_000;
+
 /** Fills the deployment. A second call continues what an earlier call began, or returns its result. */
-async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<RestoreResult> {
+async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<RestoreOutputs> {
   const { target, pod, labels, source } = inputs;
   const { name } = target;
   const kubernetes = await openKubernetesClient(target);
-  const record = await readRestoreRecord(kubernetes, target);
-  if (record?.result !== undefined) return parseResult(record.result);
-  if (record === undefined) {
-    const problem = await existingData(inputs, context);
-    if (problem !== undefined) throw new Failure(problem);
-  } else context.report(`${name}: continuing the restore that began at ${new Date(record.began).toISOString()}`);
-  const began = record?.began ?? Date.now();
-  const run = { namespace: target.namespace, name: `${name}-restore`, labels, spec: withBegan(pod, began) };
+  const owner = await restoreOwner(kubernetes, target);
+  const former = await readRestoreRecord(kubernetes, target, owner);
+  if (former?.result !== undefined) return { restored: parseResult(former.result), owner: owner.uid };
+  const run = { namespace: target.namespace, name: `${name}-restore`, labels, owner };
   // A pod of an update that was killed may still be writing.
   await removeFormerRuns(kubernetes, run, waitOptions(name, inputs.timeoutSeconds, context));
-  await writeRestoreRecord(kubernetes, target, { began, result: undefined });
+  const found = await existingData(inputs, context);
+  if (found !== undefined) refuseOtherData(inputs, found, former);
+  const continues = found === undefined ? undefined : former;
+  if (continues !== undefined)
+    context.report(`${name}: continuing the restore that began at ${new Date(continues.began).toISOString()}`);
+  const { began } = continues ?? (await beginRestoreRecord(kubernetes, target, owner, source));
   context.report(`${name}: restoring ${source}`);
   const options = waitOptions(name, inputs.restoreSeconds, context);
-  const said = await runPodToCompletion(kubernetes, run, options).catch((error: unknown) => {
+  try {
+    const result = await runPodToCompletion(kubernetes, { ...run, spec: withBegan(pod, began) }, options);
+    const restored = parseResult(result);
+    await completeRestoreRecord(kubernetes, target, owner, { source, result });
+    return { restored, owner: owner.uid };
+  } catch (error) {
     context.signal.throwIfAborted();
     throw new Failure(`${name}: the restore failed, and the next update tries again: ${messageOf(error)}`);
-  });
-  const result = parseResult(said);
-  await writeRestoreRecord(kubernetes, target, { began, result: said });
-  return result;
+  }
+}
+
+/** @throws Failure unless the data of the deployment are from an interrupted restore of the same source */
+function refuseOtherData({ target: { name }, source }: RestoreInputs, found: string, former?: RestoreRecord): void {
+  if (former === undefined) throw new Failure(found);
+  const advice = "undo the change of restoreFrom, or empty the deployment";
+  if (former.source !== source)
+    throw new Failure(`${name}: an interrupted restore of ${former.source} has written a part of the keys; ${advice}`);
+  if (Date.now() - former.began > CONTINUED_MS)
+    throw new Failure(
+      `${name}: a restore was interrupted at ${new Date(former.began).toISOString()}, which is too long ago to continue; ` +
+        "remove restoreFrom to keep the data, or empty the deployment",
+    );
 }
 
 /** The reason why the deployment is not new; undefined if it has no data. */
 async function existingData(inputs: RestoreInputs, context: HandlerContext): Promise<string | undefined> {
   const { deployment } = await openForUpdate(inputs, context);
   return filledProblem(deployment.name, await readServers(deployment));
+}
+
+/** Fills servers that replace the former servers, for example in a different namespace. */
+async function refill(
+  olds: RestoreInputs & RestoreOutputs,
+  news: RestoreInputs,
+  context: HandlerContext,
+): Promise<RestoreOutputs> {
+  const { restored, owner } = olds;
+  const { uid } = await restoreOwner(await openKubernetesClient(news.target), news.target);
+  if (uid === owner || (await existingData(news, context)) !== undefined) return { restored, owner };
+  return fill(news, context);
 }
 
 /** Tells the pod when the restore began, so that TTLs count from the same time after an interruption. */
@@ -93,7 +129,6 @@ async function problemsBefore(
     const kubernetes = await openKubernetesClient(target);
     // A new deployment has no servers yet.
     if ((await findStatefulSet(kubernetes, target)) === undefined) return undefined;
-    if ((await readRestoreRecord(kubernetes, target)) !== undefined) return undefined;
     const deployment = await openToLook({ target, password }, { signal, kubernetes });
     return filledProblem(target.name, await readServers(deployment));
   });
@@ -111,11 +146,8 @@ export const handler: ResourceHandler<RestoreInputs, RestoreOutputs> = {
     after === undefined || after === before
       ? []
       : ["restoreFrom changes, but the deployment has been filled already, so nothing is restored"],
-  create: async (inputs, context) => ({
-    id: inputs.target.name,
-    outputs: { restored: await fill(inputs, context) },
-  }),
-  update: (_id, { restored }) => Promise.resolve({ restored }),
+  create: async (inputs, context) => ({ id: inputs.target.name, outputs: await fill(inputs, context) }),
+  update: (_id, olds, news, context) => refill(olds, news, context),
   delete: async (_id, { target }) => {
     await deleteRestoreRecord(await openKubernetesClient(target), target);
   },

@@ -3,10 +3,13 @@ import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { listSets, readSet } from "./sets";
 import type { RestorePoint } from "./materialize";
-import { followedInstants, MAX_GAP_MS, restorePoint } from "./materialize";
+import { followedInstants, restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";
 import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
+
+/** Time by which data of one shard may be newer than the last time of all shards without a word, milliseconds. */
+const COMMON_MS = 60_000;
 
 /**
  * Span of time as of which data can be restored: its first and its last time, milliseconds since the epoch with
@@ -198,7 +201,7 @@ export function chooseRestore(
   const reached = spans.filter(({ from }) => from <= notAfter);
   const latest = Math.max(...reached.map(({ to }) => Math.min(to, notAfter)));
   if (spans.length === 0) return "no set can be restored yet: no time has an instant of every shard";
-  if (reached.length === 0) return outside(spans, notAfter);
+  if (at === undefined && reached.length === 0) return outside(spans, notAfter);
   const wanted = at ?? latest;
   const chosen = periods.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
   if (chosen === undefined) return outside(spans, wanted);
@@ -228,15 +231,22 @@ export async function readRestore({ at, shards, ...choice }: Choice): Promise<Re
 }
 
 /**
- * Shards with archived data that are newer than a chosen time by more than 5 s, as text. Such data cannot be restored
- * together with the other shards, because no later time has an instant of every shard. Pure.
+ * Shards with archived data that are newer than the last time of all shards by more than a minute, as text. Such data
+ * cannot be restored together with the other shards, because no later time has an instant of every shard. Pure.
+ * @param notAfter limit of the last time, milliseconds since the epoch. @default no limit
  */
-export function newerShards({ periods }: Pick<Catalog, "periods">, { period, at }: Choice): string[] {
-  const { shards = [] } = periods.find((each) => each.period.name === period.name) ?? {};
-  return shards.flatMap(({ name, sets }) => {
-    const last = Math.max(...sets.flatMap(({ spans }) => spans.map(({ to }) => to)));
-    return last > at + MAX_GAP_MS ? [`${name} has data until ${formatTime(last)}`] : [];
-  });
+export function newerShards(
+  { periods }: Pick<Catalog, "periods">,
+  { at }: Pick<Choice, "at">,
+  notAfter = Infinity,
+): string[] {
+  const last = new Map<string, number>();
+  for (const { name, sets } of periods.flatMap(({ shards }) => shards))
+    for (const { from, to } of sets.flatMap(({ spans }) => spans))
+      if (from <= notAfter) last.set(name, Math.max(last.get(name) ?? -Infinity, Math.min(to, notAfter)));
+  return [...last].flatMap(([name, time]) =>
+    time > at + COMMON_MS ? [`${name} has data until ${formatTime(time)}`] : [],
+  );
 }
 
 /** Damaged parts of an archive that may contain data newer than the state that a restore chooses. Pure. */

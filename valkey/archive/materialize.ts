@@ -29,7 +29,7 @@ export interface RestorePoint {
 type Instants = IncrementManifest["instants"];
 
 /** Longest time between two instants of an archive that follows a server whose data change, milliseconds. */
-export const MAX_GAP_MS = 5_000;
+const MAX_GAP_MS = 5_000;
 
 /**
  * Divides instants where the archive did not follow the server (between two that have different offsets and are far

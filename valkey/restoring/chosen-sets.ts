@@ -1,7 +1,7 @@
 /** Chooses the sets of an archive that a program restores without a person who watches, and refuses damaged archives. */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Catalog, Restore } from "../archive/catalog";
-import { chooseRestore, formatTime, newerDamage, readCatalog, readRestore } from "../archive/catalog";
+import { chooseRestore, formatTime, newerDamage, newerShards, readCatalog, readRestore } from "../archive/catalog";
 import type { Place } from "../archive/store";
 import { loadProblem } from "./loadable";
 
@@ -20,13 +20,20 @@ export interface WantedSets {
 /**
  * Chooses the sets for a time, and reads which commands of them are restored.
  * @throws BadInput if there is no archive, if the time is not in it (the message has the nearest times), and if servers
- *   of the version cannot load the sets. Failure if `at` is undefined and newer data of the archive are damaged
+ *   of the version cannot load the sets. Failure if `at` is undefined, and newer data of
+ *   the archive are damaged or are not those of all shards
  */
 export async function chooseSets(place: Place, { at, notAfter, option, version }: WantedSets): Promise<Restore> {
   const catalog = await readCatalog(place, place.label);
   const choice = chooseRestore(catalog, at, notAfter);
   if (typeof choice === "string")
     throw new BadInput(place.label, [choice, ...catalog.damaged.map(({ text }) => `damaged: ${text}`)]);
+  const newer = at === undefined ? newerShards(catalog, choice, notAfter) : [];
+  if (newer.length > 0)
+    throw new Failure(
+      `${newer.join("; ")}, but the last time that all shards have is ${formatTime(choice.at)}; ` +
+        `to restore it, name it with ${option}`,
+    );
   const chosen = await readRestore(choice);
   if (at === undefined) refuseDamage(catalog, chosen, option);
   const problems = unloadable(chosen, version);

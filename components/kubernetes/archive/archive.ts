@@ -11,13 +11,14 @@ import type { BackupArgs } from "../backup-arguments";
 import type { DeploymentContext } from "../deployment-context";
 import type { DeploymentKind } from "../deployment-kind";
 import { SECRET_DIRECTORY } from "../layout";
-import { archiveLabels } from "../names";
+import { archiveLabels, objectNames } from "../names";
 import { createArchivePolicy } from "../network-policy";
 import { hostInPod } from "../pods/server-pod";
 import { archiveResources } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import { backupProblems } from "./backup-problems";
+import type { ArgumentProblem } from "./bucket-problems";
 import type { BucketAccess } from "./bucket-access";
 import { bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
 
@@ -30,15 +31,24 @@ const SPOOL_SIZE = "4Gi";
 const SPOOL_PART = 0.75;
 /** Time that a stopping pod has to write the received data to the bucket, seconds. */
 const GRACE_SECONDS = 60;
+/** Highest number of characters in the name of a CronJob. */
+const MOST_CRON_JOB = 52;
 
 /** @throws BadInput with every problem of the backup's arguments */
 export function checkBackup(deployment: string, args: BackupArgs | undefined): void {
-  const problems = args === undefined ? [] : backupProblems(args);
+  const problems = args === undefined ? [] : [...backupProblems(args), ...nameProblems(deployment, args)];
   if (problems.length === 0) return;
   throw new BadInput(
     deployment,
     problems.map(({ field, reason }) => `backup.${field}: ${reason}`),
   );
+}
+
+/** Problem if Kubernetes does not accept the name of the CronJob. */
+function nameProblems(deployment: string, { drill }: BackupArgs): ArgumentProblem[] {
+  const { drill: name } = objectNames(deployment);
+  if (drill === undefined || name.length <= MOST_CRON_JOB) return [];
+  return [{ field: "drill", reason: `the CronJob ${name} needs a name of at most ${MOST_CRON_JOB} characters` }];
 }
 
 /**

@@ -41,10 +41,10 @@ export function archiveResources(shards: number): Resources {
   };
 }
 
-/** Resources of the program that restores an archive. Its memory does not grow with the size of the data set. */
+/** Resources of the program that restores an archive. Its memory grows with the number of increments, not of keys. */
 export const RESTORER_RESOURCES = {
   requests: { cpu: "500m", memory: "256Mi" },
-  limits: { cpu: "2", memory: "1Gi" },
+  limits: { cpu: "2", memory: "2Gi" },
 } as const satisfies Resources;
 
 /** Number of proxies in front of a primary with Sentinels. */

@@ -1,5 +1,5 @@
 /** Runs a pod until it ends, and removes it. */
-import type { V1Job, V1Pod, V1PodSpec } from "@kubernetes/client-node";
+import type { V1Job, V1OwnerReference, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import { awaitCondition, pause } from "../../../lib/polling";
 import type { WaitOptions } from "../../../lib/progress";
@@ -16,6 +16,8 @@ export interface PodRun {
   readonly name: string;
   readonly labels: Labels;
   readonly spec: Plain<V1PodSpec>;
+  /** Object with which Kubernetes removes the Job. @default none */
+  readonly owner?: V1OwnerReference;
 }
 
 const POLL_MS = 250;
@@ -26,10 +28,12 @@ const EXPLAIN_MS = 2_000;
  * once.
  */
 const PATIENCE_MS = 10_000;
+/** Time for which requests to the API server may fail during a run, milliseconds. */
+const UNREACHABLE_MS = 120_000;
 /**
  * Seconds that Kubernetes keeps a finished Job. Usually this program deletes the Job earlier, unless it is interrupted.
  */
-const SECONDS_KEPT = 30;
+const SECONDS_KEPT = 3600;
 
 /**
  * Runs a pod until it ends. The pod belongs to a Job, so that Kubernetes ends and removes the pod even if this program
@@ -91,11 +95,15 @@ export async function removeFormerRuns(
   });
 }
 
-function jobOf({ name, labels, spec }: PodRun, timeoutMs: number): Plain<V1Job> {
+function jobOf({ name, labels, spec, owner }: PodRun, timeoutMs: number): Plain<V1Job> {
   return {
     apiVersion: "batch/v1",
     kind: "Job",
-    metadata: { generateName: `${name}-`, labels: { ...labels } },
+    metadata: {
+      generateName: `${name}-`,
+      labels: { ...labels },
+      ...(owner === undefined ? {} : { ownerReferences: [owner] }),
+    },
     spec: {
       backoffLimit: 0,
       activeDeadlineSeconds: Math.ceil(timeoutMs / 1000),
@@ -114,7 +122,7 @@ async function awaitEnd(
   let explainAt = began + EXPLAIN_MS;
   let stuckSince: number | undefined;
   for (;;) {
-    const pods = await listAllPods(kubernetes, namespace, formatLabelSelector(labels));
+    const pods = await listPatiently(kubernetes, namespace, labels, signal);
     const result = pods.map(resultOf)[0];
     if (result !== undefined) return result;
     const now = Date.now();
@@ -129,6 +137,24 @@ async function awaitEnd(
       report(why, true);
     }
     await pause(POLL_MS, signal);
+  }
+}
+
+/** Lists the pods. Repeats requests that fail, because a run may take hours and an API server may restart meanwhile. */
+async function listPatiently(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  labels: Labels,
+  signal: AbortSignal | undefined,
+): Promise<V1Pod[]> {
+  const until = Date.now() + UNREACHABLE_MS;
+  for (;;) {
+    try {
+      return await listAllPods(kubernetes, namespace, formatLabelSelector(labels));
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await pause(EXPLAIN_MS, signal);
+    }
   }
 }
 

@@ -1,12 +1,15 @@
 /**
  * The record of a restore into a new deployment, in a ConfigMap. It is written before the first key, so that an update
- * that was interrupted can be told from a deployment that has other data.
+ * that was interrupted can be told from a deployment that has other data. Its owner is the service account of the
+ * restore's pod: if `restoreFrom` or the deployment is removed, Kubernetes removes the record too.
  */
+import type { V1ConfigMap, V1OwnerReference } from "@kubernetes/client-node";
+import { Failure } from "../../../lib/errors";
 import type { KubernetesClient } from "../api/client";
 
 /** Field manager of the ConfigMap. */
 const OURS = "valkey-measured";
-const [BEGAN, RESULT] = ["began", "result.json"];
+const [SOURCE, RESULT] = ["source", "result.json"];
 
 /** Namespace and name of the deployment. */
 export interface RestoredDeployment {
@@ -15,43 +18,67 @@ export interface RestoredDeployment {
 }
 
 export interface RestoreRecord {
-  /** Time at which the restore began, milliseconds since the epoch. */
+  /** Time at which the restore began, by the clock of the API server, milliseconds since the epoch. */
   readonly began: number;
+  /** The archive, the time and the keys to restore, as text. */
+  readonly source: string;
   /** Text of the result. Undefined while the restore is not complete. */
   readonly result: string | undefined;
 }
 
 const recordName = (deployment: string): string => `${deployment}-restored`;
 
-/** Reads the record. @returns undefined if no restore has begun */
+/**
+ * The owner of a restore's objects: the service account of its pod.
+ * @throws Failure if the service account does not exist
+ */
+export async function restoreOwner(
+  kubernetes: KubernetesClient,
+  { namespace, name }: RestoredDeployment,
+): Promise<V1OwnerReference> {
+  const account = `${name}-restore`;
+  const found = await kubernetes.find(
+    `reading ServiceAccount ${account} of namespace ${namespace}`,
+    kubernetes.core.readNamespacedServiceAccount({ namespace, name: account }),
+  );
+  const uid = found?.metadata?.uid;
+  if (uid === undefined) throw new Failure(`there is no ServiceAccount ${account} in namespace ${namespace}`);
+  return { apiVersion: "v1", kind: "ServiceAccount", name: account, uid };
+}
+
+/** Reads the record. @returns undefined if no restore of this owner has begun */
 export async function readRestoreRecord(
   kubernetes: KubernetesClient,
   { namespace, name }: RestoredDeployment,
+  owner: V1OwnerReference,
 ): Promise<RestoreRecord | undefined> {
   const found = await kubernetes.find(
     `reading ConfigMap ${recordName(name)} of namespace ${namespace}`,
     kubernetes.core.readNamespacedConfigMap({ namespace, name: recordName(name) }),
   );
-  const began = found?.data?.[BEGAN];
-  return began === undefined ? undefined : { began: Number(began), result: found?.data?.[RESULT] };
+  const isOwn = found?.metadata?.ownerReferences?.some(({ uid }) => uid === owner.uid) === true;
+  return found !== undefined && isOwn ? recordOf(found) : undefined;
 }
 
-/** Writes the record. */
-export async function writeRestoreRecord(
+/** Writes a new record in place of a former one. */
+export async function beginRestoreRecord(
   kubernetes: KubernetesClient,
-  { namespace, name }: RestoredDeployment,
-  { began, result }: RestoreRecord,
+  deployment: RestoredDeployment,
+  owner: V1OwnerReference,
+  source: string,
+): Promise<RestoreRecord> {
+  await deleteRestoreRecord(kubernetes, deployment);
+  return write(kubernetes, deployment, owner, { [SOURCE]: source });
+}
+
+/** Adds the result to the record. */
+export async function completeRestoreRecord(
+  kubernetes: KubernetesClient,
+  deployment: RestoredDeployment,
+  owner: V1OwnerReference,
+  { source, result }: { readonly source: string; readonly result: string },
 ): Promise<void> {
-  const labels = { "app.kubernetes.io/name": "valkey-restore", "app.kubernetes.io/instance": name };
-  const data = { [BEGAN]: String(began), ...(result === undefined ? {} : { [RESULT]: result }) };
-  const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: recordName(name), namespace, labels }, data };
-  await kubernetes.call(
-    `writing ConfigMap ${recordName(name)} of namespace ${namespace}`,
-    kubernetes.core.patchNamespacedConfigMap(
-      { namespace, name: recordName(name), body, fieldManager: OURS, force: true },
-      kubernetes.serverSideApply,
-    ),
-  );
+  await write(kubernetes, deployment, owner, { [SOURCE]: source, [RESULT]: result });
 }
 
 /** Deletes the record. Does nothing if there is none. */
@@ -63,4 +90,30 @@ export async function deleteRestoreRecord(
     `deleting ConfigMap ${recordName(name)} of namespace ${namespace}`,
     kubernetes.core.deleteNamespacedConfigMap({ namespace, name: recordName(name) }),
   );
+}
+
+async function write(
+  kubernetes: KubernetesClient,
+  { namespace, name }: RestoredDeployment,
+  owner: V1OwnerReference,
+  data: Readonly<Record<string, string>>,
+): Promise<RestoreRecord> {
+  const labels = { "app.kubernetes.io/name": "valkey-restore", "app.kubernetes.io/instance": name };
+  const metadata = { name: recordName(name), namespace, labels, ownerReferences: [owner] };
+  const written = await kubernetes.call(
+    `writing ConfigMap ${recordName(name)} of namespace ${namespace}`,
+    kubernetes.core.patchNamespacedConfigMap(
+      {
+        ...{ namespace, name: recordName(name), fieldManager: OURS, force: true },
+        body: { apiVersion: "v1", kind: "ConfigMap", metadata, data },
+      },
+      kubernetes.serverSideApply,
+    ),
+  );
+  return recordOf(written);
+}
+
+function recordOf({ metadata, data }: V1ConfigMap): RestoreRecord {
+  const began = new Date(metadata?.creationTimestamp ?? 0).getTime();
+  return { began, source: data?.[SOURCE] ?? "", result: data?.[RESULT] };
 }

@@ -94,15 +94,18 @@ it("takes a last time that is not after a limit, as a restore that continues doe
 });
 
 it("names shards with data that are newer than the last time of all shards", () => {
-  const stalled = catalog(period("p", [set("a", 1000, 1100), set("b", 7000)], [set("a", 1000, 1100), set("b", 7500)]));
+  const stalled = catalog(
+    period("p", [set("a", 1000, 1100), set("b", 70_000)], [set("a", 1000, 1100), set("b", 75_000)]),
+  );
   const choice = chooseRestore(stalled, undefined);
   if (typeof choice === "string") throw new Error(choice);
   expect(choice.at).toBe(1100);
   expect(newerShards(stalled, choice)).toEqual([
-    "shard-0 has data until 1970-01-01T00:00:07.000Z",
-    "shard-1 has data until 1970-01-01T00:00:07.500Z",
+    "shard-0 has data until 1970-01-01T00:01:10.000Z",
+    "shard-1 has data until 1970-01-01T00:01:15.000Z",
   ]);
   expect(newerShards(catalog(period("p", [set("a", 1000, 5000)], [set("a", 1000, 1100)])), choice)).toEqual([]);
+  expect(newerShards(stalled, choice, 60_000)).toEqual([]);
 });
 
 it("has the times before and after a clock was set back", () => {
