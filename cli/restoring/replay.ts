@@ -10,9 +10,9 @@ import { stagingProcesses } from "../../platforms/host/restoring/staging-process
 import { unmatchedProblems } from "../../valkey/restoring/key-selection";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { PodWaitOptions } from "../../platforms/kubernetes/pods/running-pods";
-import type { Copies } from "../../valkey/restoring/key-writer";
+import type { Copies } from "../../valkey/restoring/copying/key-writer";
 import type { ReplaySource } from "../../valkey/restoring/key-reader";
-import { missingDatabases, replayKeys } from "../../valkey/restoring/replay-keys";
+import { missingDatabases, replayKeys } from "../../valkey/restoring/copying/replay-keys";
 import { scanWanted } from "../../valkey/restoring/wanted-keys";
 import { readLayout } from "../../valkey/archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";

@@ -2,7 +2,7 @@
 import { compact } from "../../lib/compact";
 import type { Problem } from "./pools/problem";
 
-/** Fate of the bucket when it is no longer in the program: it stays with its data, or it is deleted with all data. */
+/** Decision about the bucket when the program no longer declares it: it stays, or it is deleted with all its data. */
 export const BUCKET_FATES = ["keep", "delete"] as const;
 export type BucketFate = (typeof BUCKET_FATES)[number];
 

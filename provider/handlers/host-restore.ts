@@ -16,9 +16,9 @@ import { formatTime } from "../../valkey/archive/catalog";
 import type { Restore } from "../../valkey/archive/catalog";
 import type { Deployment } from "../../valkey/deployment";
 import { chooseSets } from "../../valkey/restoring/chosen-sets";
-import type { RestoreResult } from "../../valkey/restoring/fill-result";
-import { fillDeployment } from "../../valkey/restoring/fill-deployment";
-import { filledProblem, readServers } from "../../valkey/restoring/fill-problems";
+import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
+import { fillDeployment } from "../../valkey/restoring/filling/fill-deployment";
+import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
 import type { RestoreFrom } from "../../valkey/restoring/restore-from";
 import {
   describeRestoreFrom,

@@ -17,9 +17,9 @@ import {
   restoreOwner,
 } from "../../platforms/kubernetes/pods/restore-record";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
-import type { RestoreResult } from "../../valkey/restoring/fill-result";
-import { BEGAN_VARIABLE, parseResult } from "../../valkey/restoring/fill-result";
-import { filledProblem, readServers } from "../../valkey/restoring/fill-problems";
+import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
+import { BEGAN_VARIABLE, parseResult } from "../../valkey/restoring/filling/fill-result";
+import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";

@@ -3,8 +3,8 @@
  * contain no secrets. Latency distributions are only in results.json, because Pulumi prints every output at every
  * update.
  */
-import type { RestoreResult } from "../../valkey/restoring/fill-result";
-import { restoreResultSchema } from "../../valkey/restoring/fill-result";
+import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
+import { restoreResultSchema } from "../../valkey/restoring/filling/fill-result";
 import { z } from "zod";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { comparisonSchema } from "../../benchmarks/results/comparison";

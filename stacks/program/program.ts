@@ -8,7 +8,7 @@ import type { BenchmarkJobArgs } from "../../components/benchmark-job";
 import { BenchmarkJob } from "../../components/benchmark-job";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { EndpointOutput } from "./outputs";
-import type { RestoreResult } from "../../valkey/restoring/fill-result";
+import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
 import { stackOutputs } from "./outputs";
 import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { replaceFile } from "../../../lib/system/replace-file";
-import { restoreResultSchema } from "../../../valkey/restoring/fill-result";
+import { restoreResultSchema } from "../../../valkey/restoring/filling/fill-result";
 
 const recordSchema = z.object({
   /** Description of the restore: the archive, the keys and the rule for TTLs, as canonical JSON. */

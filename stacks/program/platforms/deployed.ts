@@ -2,7 +2,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
-import type { RestoreResult } from "../../../valkey/restoring/fill-result";
+import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
 import type { PlatformConfig } from "../../config/schema/platform";
 
 /** Deployments on a platform. */

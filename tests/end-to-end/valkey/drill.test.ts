@@ -72,7 +72,7 @@ interface Drill {
   readonly signal: AbortSignal;
 }
 
-/** Staging servers of which each restored one is changed before it is compared. */
+/** Staging servers. The data of each restored server is changed before the comparison. */
 const changing =
   (use: (server: Deployment) => Promise<unknown>) =>
   (staging: StagingServers): StagingServers => ({

@@ -6,7 +6,7 @@ import { createRestorePod } from "../../../components/kubernetes/restoring/resto
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { handler } from "../../../provider/handlers/restore";
 import type { HandlerContext } from "../../../provider/protocol/resource-handler";
-import type { RestoreResult } from "../../../valkey/restoring/fill-result";
+import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";
 import type { DeployedPods } from "./deployed-pods";
 import { renderObjects } from "./kubernetes-objects";

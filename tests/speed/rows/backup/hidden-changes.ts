@@ -1,4 +1,4 @@
-/** Changes of restored data, each of which a comparison must find and name. */
+/** Changes of restored data. A comparison must find and name each of them. */
 import calculateSlot from "cluster-key-slot";
 import type { Connection } from "../../../../valkey/connection";
 import type { Deployment } from "../../../../valkey/deployment";

@@ -1,4 +1,4 @@
-/** Disturbances of servers, archive and bucket under writes, after each of which the last instant is restored. */
+/** Disturbances of servers, archive and bucket under writes. After each one, the last instant is restored. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KeyWrite, WriteAccounting } from "../../../../faults/writes/accounting";

@@ -1,10 +1,10 @@
 /** A connection that writes many keys to a server with RESTORE, without waiting for the reply to each command. */
 import type { Duplex } from "node:stream";
-import { Failure, messageOf } from "../../lib/errors";
-import { openStream } from "../byte-stream";
-import type { DeploymentNode, NodeAccess } from "../node";
-import { formatEndpoint } from "../node";
-import type { CopiedKey } from "./key-reader";
+import { Failure, messageOf } from "../../../lib/errors";
+import { openStream } from "../../byte-stream";
+import type { DeploymentNode, NodeAccess } from "../../node";
+import { formatEndpoint } from "../../node";
+import type { CopiedKey } from "../key-reader";
 
 /** Limit of the bytes that are sent and not yet acknowledged. A larger value is sent when less is in flight. */
 const IN_FLIGHT_BYTES = 8 * 1024 ** 2;

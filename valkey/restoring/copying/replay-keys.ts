@@ -1,12 +1,12 @@
 /** Copies keys from RDB files into a running deployment, and compares each copy with the original. */
-import type { Deployment } from "../deployment";
-import type { RdbKey } from "../rdb/rdb-key";
-import { walkRdb } from "../rdb/walk";
-import type { CopiedKey, ReplaySource } from "./key-reader";
-import { KeyReader } from "./key-reader";
+import type { Deployment } from "../../deployment";
+import type { RdbKey } from "../../rdb/rdb-key";
+import { walkRdb } from "../../rdb/walk";
+import type { CopiedKey, ReplaySource } from "../key-reader";
+import { KeyReader } from "../key-reader";
 import type { Copies } from "./key-writer";
 import { KeyWriter } from "./key-writer";
-import { readDatabases } from "../archive/shard-layout";
+import { readDatabases } from "../../archive/shard-layout";
 
 export interface ReplayOptions {
   readonly sources: readonly ReplaySource[];

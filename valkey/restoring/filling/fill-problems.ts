@@ -1,24 +1,24 @@
 /** Reasons why a deployment cannot be filled from an archive. They are found before any key is written. */
-import { Failure } from "../../lib/errors";
-import { counted, formatBytes, formatCount } from "../../lib/units";
-import type { Layout } from "../archive/shard-layout";
-import { readLayout } from "../archive/shard-layout";
-import type { Connection } from "../connection";
-import { withConnections } from "../connections";
-import { readKeyCount } from "../databases";
-import type { Deployment } from "../deployment";
-import { FunctionLibraries } from "../rdb/splitting/function-libraries";
-import { cannotReadDataOf } from "../settings/version";
-import { infoNumber, parseFlatReply, parseInfo } from "../topology/replies";
-import type { SlotRange } from "../topology/slots";
-import type { Restore } from "../archive/catalog";
-import { keyName } from "./key-refusal";
-import type { KeySelection } from "./key-selection";
-import { unmatchedProblems } from "./key-selection";
-import { missingDatabases } from "./replay-keys";
-import { slotsOf } from "./restore-shape";
-import type { StagedShard } from "./staging";
-import type { WantedKeys } from "./wanted-keys";
+import { Failure } from "../../../lib/errors";
+import { counted, formatBytes, formatCount } from "../../../lib/units";
+import type { Layout } from "../../archive/shard-layout";
+import { readLayout } from "../../archive/shard-layout";
+import type { Connection } from "../../connection";
+import { withConnections } from "../../connections";
+import { readKeyCount } from "../../databases";
+import type { Deployment } from "../../deployment";
+import { FunctionLibraries } from "../../rdb/splitting/function-libraries";
+import { cannotReadDataOf } from "../../settings/version";
+import { infoNumber, parseFlatReply, parseInfo } from "../../topology/replies";
+import type { SlotRange } from "../../topology/slots";
+import type { Restore } from "../../archive/catalog";
+import { keyName } from "../key-refusal";
+import type { KeySelection } from "../key-selection";
+import { unmatchedProblems } from "../key-selection";
+import { missingDatabases } from "../copying/replay-keys";
+import { slotsOf } from "../restore-shape";
+import type { StagedShard } from "../staging";
+import type { WantedKeys } from "../wanted-keys";
 
 /** Longest value that a server with default settings accepts in a command, bytes. */
 const LONGEST_VALUE = 512 * 1024 ** 2;

@@ -1,20 +1,20 @@
 /**
  * Writes archived keys to the primaries of a running deployment, and compares each written key with the archived key.
  */
-import { epochMs } from "../../lib/clock";
-import { Failure, messageOf } from "../../lib/errors";
-import { pause } from "../../lib/polling";
-import type { Connection } from "../connection";
-import type { Deployment } from "../deployment";
-import { unexpiredPart } from "../rdb/comparing/walk-values";
-import { hashValue } from "../rdb/comparing/value-hash";
-import { decodeValue } from "../rdb/decode";
-import { decodeDump } from "../rdb/dump";
-import type { Value } from "../rdb/value";
-import type { CopiedKey, NamedKey } from "./key-reader";
-import { keyRefusal } from "./key-refusal";
-import type { Owner } from "./slot-owners";
-import { ownersOf } from "./slot-owners";
+import { epochMs } from "../../../lib/clock";
+import { Failure, messageOf } from "../../../lib/errors";
+import { pause } from "../../../lib/polling";
+import type { Connection } from "../../connection";
+import type { Deployment } from "../../deployment";
+import { unexpiredPart } from "../../rdb/comparing/walk-values";
+import { hashValue } from "../../rdb/comparing/value-hash";
+import { decodeValue } from "../../rdb/decode";
+import { decodeDump } from "../../rdb/dump";
+import type { Value } from "../../rdb/value";
+import type { CopiedKey, NamedKey } from "../key-reader";
+import { keyRefusal } from "../key-refusal";
+import type { Owner } from "../slot-owners";
+import { ownersOf } from "../slot-owners";
 
 export interface Copies {
   /** Number of keys that were copied. */

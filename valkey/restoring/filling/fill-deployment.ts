@@ -2,31 +2,31 @@
  * Fills a new deployment of any shape with archived data: staging servers load the data, every key is written to the
  * deployment's primaries, and then all servers are compared with the archive.
  */
-import { epochMs } from "../../lib/clock";
-import { BadInput, Failure } from "../../lib/errors";
-import { awaitCondition } from "../../lib/polling";
-import { counted } from "../../lib/units";
-import type { Restore } from "../archive/catalog";
-import { readLayout } from "../archive/shard-layout";
-import type { Deployment } from "../deployment";
-import { FunctionLibraries } from "../rdb/splitting/function-libraries";
-import type { RdbKey } from "../rdb/rdb-key";
-import { readFileInPieces, walkRdb } from "../rdb/walk";
-import { infoNumber, parseInfo } from "../topology/replies";
+import { epochMs } from "../../../lib/clock";
+import { BadInput, Failure } from "../../../lib/errors";
+import { awaitCondition } from "../../../lib/polling";
+import { counted } from "../../../lib/units";
+import type { Restore } from "../../archive/catalog";
+import { readLayout } from "../../archive/shard-layout";
+import type { Deployment } from "../../deployment";
+import { FunctionLibraries } from "../../rdb/splitting/function-libraries";
+import type { RdbKey } from "../../rdb/rdb-key";
+import { readFileInPieces, walkRdb } from "../../rdb/walk";
+import { infoNumber, parseInfo } from "../../topology/replies";
 import { BulkWriter } from "./bulk-writer";
-import type { ServerComparison } from "./compare-servers";
-import { compareServers } from "./compare-servers";
-import { differencesOf } from "./differences";
+import type { ServerComparison } from "../compare-servers";
+import { compareServers } from "../compare-servers";
+import { differencesOf } from "../differences";
 import { dataProblems, filledProblem, formatProgress, readServers, versionProblems } from "./fill-problems";
-import type { ReplaySource } from "./key-reader";
-import { KeyReader } from "./key-reader";
-import type { KeySelection, TtlRule } from "./key-selection";
-import { ttlShift } from "./key-selection";
-import type { RestoreOptions } from "./loading";
-import type { StagingServers } from "./staging";
-import { stageSets } from "./staging";
-import type { WantedKeys } from "./wanted-keys";
-import { scanWanted } from "./wanted-keys";
+import type { ReplaySource } from "../key-reader";
+import { KeyReader } from "../key-reader";
+import type { KeySelection, TtlRule } from "../key-selection";
+import { ttlShift } from "../key-selection";
+import type { RestoreOptions } from "../loading";
+import type { StagingServers } from "../staging";
+import { stageSets } from "../staging";
+import type { WantedKeys } from "../wanted-keys";
+import { scanWanted } from "../wanted-keys";
 
 /** Data with which a deployment is filled. */
 export interface FillOrder {

@@ -1,7 +1,7 @@
 /** Reasons why a deployment cannot be filled. */
 import { expect, it } from "vitest";
-import { filledProblem, memoryProblems, versionProblems } from "../../../valkey/restoring/fill-problems";
-import { SLOT_COUNT } from "../../../valkey/topology/slots";
+import { filledProblem, memoryProblems, versionProblems } from "../../../../valkey/restoring/filling/fill-problems";
+import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 
 const EMPTY = { keys: 0, libraries: 0 };
 

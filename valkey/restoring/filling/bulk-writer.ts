@@ -1,13 +1,13 @@
 /** Writes many archived keys to the primaries of a running deployment, fast and without reading them back. */
-import { epochMs } from "../../lib/clock";
-import { Failure, messageOf } from "../../lib/errors";
-import { pause } from "../../lib/polling";
-import type { Deployment } from "../deployment";
-import type { CopiedKey, NamedKey } from "./key-reader";
-import { keyRefusal } from "./key-refusal";
+import { epochMs } from "../../../lib/clock";
+import { Failure, messageOf } from "../../../lib/errors";
+import { pause } from "../../../lib/polling";
+import type { Deployment } from "../../deployment";
+import type { CopiedKey, NamedKey } from "../key-reader";
+import { keyRefusal } from "../key-refusal";
 import { RestorePipe } from "./restore-pipe";
-import type { Owner } from "./slot-owners";
-import { ownersOf } from "./slot-owners";
+import type { Owner } from "../slot-owners";
+import { ownersOf } from "../slot-owners";
 
 /** Time for which writes are tried again without any success, for example while a slot has no primary, milliseconds. */
 const PATIENCE_MS = 60_000;
