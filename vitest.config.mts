@@ -48,7 +48,7 @@ const LONGEST = [
   ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
   ...[
     "kubernetes/controller",
-    "kubernetes/replication",
+    "kubernetes/sentinels",
     "kubernetes/archive",
     "valkey-cluster",
     "sentinels-switched",

@@ -1,423 +1,52 @@
-/** Servers in replication mode in pods: all start at once, a crash of the primary loses nothing that a replica had, and Sentinels fail over. */
-import { setTimeout as sleep } from "node:timers/promises";
+/** Servers in replication mode in pods: all start at once, and a crash of the primary loses nothing that a replica had. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accessFiles, PASSWORD_FILE } from "../../../components/kubernetes/server-config";
-import { compact } from "../../../lib/compact";
-import { openDeployment } from "../../../platforms/deployment-reference";
-import { handler as rollout } from "../../../provider/handlers/rollout";
-import type { Credentials } from "../../../valkey/access/users";
-import { addAccess, retireOtherPasswords } from "../../../valkey/access/apply-access";
-import { formSentinels } from "../../../valkey/sentinel/form-sentinels";
-import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { CertificateAuthority } from "../../support/kubernetes/certificates";
-import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import { ObserverPod } from "../../support/kubernetes/observer-pod";
-import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
-import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
-import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-
-const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
-const SETTINGS = { save: "", "repl-diskless-sync-delay": 0 } as const;
-const KEYS = 300;
-const PROXY_LABELS = { "app.kubernetes.io/name": "valkey-proxy" };
-const SENTINEL_LABELS = { "app.kubernetes.io/name": "valkey-sentinel" };
-
-/** Commands to the pods of one deployment. */
-class Subject {
-  #keys = 0;
-
-  constructor(
-    readonly deployed: DeployedPods,
-    readonly name: string,
-  ) {}
-
-  get pods(): string[] {
-    return [0, 1, 2].map((index) => `${this.name}-${index}`);
-  }
-
-  run(pod: string, script: string): Promise<string> {
-    return this.deployed.here.run(pod, "valkey", `. /valkey/scripts/node.sh; ${script}`);
-  }
-
-  tell(pod: string, command: string): Promise<string> {
-    return this.run(pod, `echo '${command}' | tell localhost 5`);
-  }
-
-  tellSentinel(index: number, command: string): Promise<string> {
-    return this.run(`${this.name}-0`, `echo "${command}" | tell ${this.name}-sentinel-${index}$SENTINELS 5 26379`);
-  }
-
-  /** Pods that say that they are the primary. */
-  async primaries(): Promise<string[]> {
-    const roles = await Promise.all(
-      this.pods.map(async (pod) =>
-        (await this.tell(pod, "ROLE").catch(String)).startsWith("master") ? pod : undefined,
-      ),
-    );
-    return compact(roles);
-  }
-
-  /** Writes further keys at a Service. */
-  async write(service: string): Promise<void> {
-    const [pod = ""] = this.pods;
-    const first = this.#keys + 1;
-    this.#keys += KEYS;
-    const keys = `seq -f 'SET key:%g kept' ${first} ${this.#keys}`;
-    const replies = await this.run(pod, `${keys} | tell ${service}.${this.deployed.here.namespace} 20`);
-    expect(replies.match(/^OK$/gm)).toHaveLength(KEYS);
-  }
-
-  /** Writes at a Service, and waits until every pod has each key. */
-  async fill(service: string): Promise<void> {
-    await this.write(service);
-    await this.deployed.here.until(30, async () => this.#missing());
-  }
-
-  async #missing(): Promise<string | undefined> {
-    const sizes = await Promise.all(this.pods.map((pod) => this.tell(pod, "DBSIZE").catch(String)));
-    return sizes.every((size) => Number(size) === this.#keys) ? undefined : `keys: ${sizes.join(", ")}`;
-  }
-
-  /** Counts the keys that other clients have written. */
-  async includeKeysOfOthers(): Promise<void> {
-    const [primary = ""] = await this.primaries();
-    this.#keys = Number(await this.tell(primary, "DBSIZE"));
-  }
-
-  /** Ends the server's process without saving, as one that is killed. Its container starts again. */
-  async crash(pod: string): Promise<void> {
-    const before = await this.restarts(pod);
-    await this.tell(pod, "SHUTDOWN NOSAVE NOW FORCE").catch(() => undefined);
-    await this.deployed.here.until(30, async () =>
-      (await this.restarts(pod)) > before ? undefined : `${pod} has not restarted`,
-    );
-  }
-
-  async restarts(pod: string): Promise<number> {
-    const { namespace, core } = this.deployed.here;
-    const { status } = await core.readNamespacedPod({ namespace, name: pod });
-    return status?.containerStatuses?.[0]?.restartCount ?? 0;
-  }
-
-  async delete(graceSeconds: number | undefined, ...pods: readonly string[]): Promise<void> {
-    const { namespace, core } = this.deployed.here;
-    for (const name of pods)
-      await core.deleteNamespacedPod({
-        namespace,
-        name,
-        ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
-      });
-  }
-
-  /** Assertions that fail at this moment, and what was found. */
-  async failing(): Promise<readonly (readonly [id: string, found: string])[]> {
-    const { target, password } = this.deployed;
-    const { verdict } = await verify(await openDeployment(target, password));
-    return verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [[id, found] as const]));
-  }
-
-  /** All pods are ready, verification passes, and every pod has each key. */
-  async isWhole(): Promise<void> {
-    const { here, target, password } = this.deployed;
-    await here.untilReady(podLabels(this.name), this.pods.length, 120);
-    await here.until(30, async () => this.#missing());
-    const { verdict } = await verifyUntilPass(await openDeployment(target, password), { settlingMs: 60_000 });
-    expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
-  }
-}
+import { ReplicatedPods } from "../../support/kubernetes/replicated-pods";
+import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
 describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeout: 300_000 }, () => {
-  describe("without Sentinels", () => {
-    let plain: Subject;
-    beforeAll(async () => {
-      const kind = { mode: "replication", shape: SHAPE } as const;
-      plain = new Subject(await DeployedPods.open("plain", kind, { settings: SETTINGS }), "plain");
-    }, 200_000);
-    afterAll(() => plain.deployed.close(), 200_000);
+  let plain: ReplicatedPods;
+  beforeAll(async () => {
+    plain = await ReplicatedPods.open("plain");
+  }, 200_000);
+  afterAll(() => plain.deployed.close(), 200_000);
 
-    it("has pod 0 as its primary again after a crash, with every key that a replica had", async () => {
-      await plain.fill("plain");
-      await plain.crash("plain-0");
-      await plain.isWhole();
-      expect(await plain.primaries()).toEqual(["plain-0"]);
-    });
-
-    it("does not pass verification while its Service leads to a replica, or nowhere", async () => {
-      const { here } = plain.deployed;
-      const lead = (pod: string): Promise<unknown> =>
-        here.core.patchNamespacedService({
-          ...{ namespace: here.namespace, name: "plain" },
-          body: [{ op: "replace", path: "/spec/selector/statefulset.kubernetes.io~1pod-name", value: pod }],
-        });
-      const found = async (text: string): Promise<void> =>
-        here.until(20, async () => {
-          const failing = JSON.stringify(await plain.failing());
-          return failing === JSON.stringify([["clients-led", text]]) ? undefined : failing;
-        });
-      try {
-        await lead("plain-1");
-        await found(
-          "plain-1: Service plain routes clients to this server, which is not the primary; plain-0: Service plain does not route clients to this server",
-        );
-        await lead("plain-9");
-        await found("Service plain has no endpoint");
-      } finally {
-        await lead("plain-0");
-      }
-      await plain.isWhole();
-    });
-
-    it("keeps what the primary saved when all pods go in order, and what a replica had when the primary's pod is deleted", async () => {
-      await plain.delete(undefined, ...plain.pods);
-      await plain.isWhole();
-      await plain.delete(0, "plain-0");
-      await plain.isWhole();
-      expect(await plain.primaries()).toEqual(["plain-0"]);
-    });
+  it("has pod 0 as its primary again after a crash, with every key that a replica had", async () => {
+    await plain.fill("plain");
+    await plain.crash("plain-0");
+    await plain.isWhole();
+    expect(await plain.primaries()).toEqual(["plain-0"]);
   });
 
-  describe("with Sentinels and TLS", () => {
-    const authority = new CertificateAuthority();
-    let watched: Subject;
-    /** Another certificate, of the authority that stays in the Secret or of another one. */
-    let renew: (issuer?: CertificateAuthority) => Promise<void>;
-    beforeAll(async () => {
-      const here = await ThrowAway.open();
-      const suffix = `${here.namespace}.svc.cluster.local`;
-      const hosts = [`watched.${suffix}`, `*.watched-headless.${suffix}`, `*.watched-sentinel.${suffix}`];
-      renew = (issuer = authority) => {
-        const head = { apiVersion: "v1", kind: "Secret", metadata: { name: "certificate", namespace: here.namespace } };
-        return here.apply([
-          { ...head, data: { ...issuer.issue(hosts), "ca.crt": authority.certificate } } as KubernetesObject,
-        ]);
-      };
-      await renew();
-      const sentinel = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-      const kind = { mode: "replication", shape: SHAPE, sentinel } as const;
-      const options = { settings: SETTINGS, tls: { secretName: "certificate" } };
-      watched = new Subject(await DeployedPods.open("watched", kind, options, here), "watched");
-    }, 200_000);
-    afterAll(() => watched.deployed.close(), 200_000);
-
-    it("promotes no replica that has less than another one", async () => {
-      await watched.fill("watched");
-      const [primary = ""] = await watched.primaries();
-      const [lesser = ""] = watched.pods.filter((pod) => pod !== primary);
-      // Sentinels prefer it once they know. A Sentinel that has just started knows no replica yet.
-      await watched.tell(lesser, "CONFIG SET replica-priority 10");
-      await watched.deployed.here.until(60, async () => {
-        for (const index of [0, 1, 2])
-          if (!(await watched.tellSentinel(index, "SENTINEL REPLICAS watched")).includes("slave-priority\n10\n"))
-            return `Sentinel ${index} does not know the priority`;
-        return undefined;
+  it("does not pass verification while its Service leads to a replica, or nowhere", async () => {
+    const { here } = plain.deployed;
+    const lead = (pod: string): Promise<unknown> =>
+      here.core.patchNamespacedService({
+        ...{ namespace: here.namespace, name: "plain" },
+        body: [{ op: "replace", path: "/spec/selector/statefulset.kubernetes.io~1pod-name", value: pod }],
       });
-      await watched.tell(lesser, "REPLICAOF 127.0.0.1 1");
-      await watched.write("watched");
-      await watched.crash(primary);
-      await watched.isWhole();
-      await watched.tell(lesser, "CONFIG SET replica-priority 100");
-    });
-
-    it("loses no key that a replica had when the primary's process dies, twice", async () => {
-      for (let time = 0; time < 2; time++) {
-        const [primary = ""] = await watched.primaries();
-        await watched.crash(primary);
-        await watched.isWhole();
-      }
-    });
-
-    it("leaves no second primary that Sentinels do not know", async () => {
-      const [primary = ""] = await watched.primaries();
-      const [second = ""] = watched.pods.filter((pod) => pod !== primary);
-      await watched.tell(second, "CONFIG SET replica-announced no");
-      for (const index of [0, 1, 2]) await watched.tellSentinel(index, "SENTINEL RESET watched");
-      await watched.tell(second, "REPLICAOF NO ONE");
-      expect(await watched.primaries()).toHaveLength(2);
-      await watched.deployed.here.until(60, async () => {
-        const found = await watched.primaries();
-        return found.join(", ") === primary ? undefined : `primaries: ${found.join(", ")}`;
+    const found = async (text: string): Promise<void> =>
+      here.until(20, async () => {
+        const failing = JSON.stringify(await plain.failing());
+        return failing === JSON.stringify([["clients-led", text]]) ? undefined : failing;
       });
-      await watched.tell(second, "CONFIG SET replica-announced yes");
-      await watched.isWhole();
-    });
-
-    it("has Sentinels that load another certificate when the Secret changes, but none that clients would refuse", async () => {
-      const { here } = watched.deployed;
-      const { namespace } = here;
-      const names = ["watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2"];
-      /** Until every Sentinel has other files, or has loaded those that it has. The change of a pod makes its kubelet look. */
-      const until = async (state: "loaded" | "other", label: string): Promise<void> => {
-        const body = [{ op: "add", path: "/metadata/labels/look", value: label }];
-        for (const name of names) await here.core.patchNamespacedPod({ namespace, name, body });
-        const script =
-          '. "/valkey/scripts/sentinels.sh"; [ "$(certificate)" = "$(cat /data/certificate)" ] && echo loaded || echo other';
-        await here.until(120, async () => {
-          for (const name of names)
-            if (!(await here.run(name, "sentinel", script).catch(String)).startsWith(state))
-              return `${name} is not ${state}`;
-          return undefined;
-        });
-      };
-      const restarts = async (): Promise<string> =>
-        (await here.pods(SENTINEL_LABELS)).map(({ status }) => status?.containerStatuses?.[0]?.restartCount).join();
-      await renew(new CertificateAuthority());
-      await until("other", "foreign");
-      // For two probes of each.
-      await sleep(25_000);
-      expect(await restarts()).toBe("0,0,0");
-      await renew();
-      await here.until(120, async () => ((await restarts()) === "1,1,1" ? undefined : `restarts: ${await restarts()}`));
-      await until("loaded", "own");
-      await watched.isWhole();
-    });
-
-    it("has no Sentinel for long that watches a replica", async () => {
-      const [primary = ""] = await watched.primaries();
-      const [replica = ""] = watched.pods.filter((pod) => pod !== primary);
-      await watched.tellSentinel(1, "SENTINEL REMOVE watched");
-      await watched.tellSentinel(1, `SENTINEL MONITOR watched ${replica}$SERVERS 6379 2`);
-      await watched.tellSentinel(1, "SENTINEL SET watched auth-pass $(cat $VALKEY_PASSWORD_FILE)");
-      await watched.isWhole();
-    });
-
-    it("has Sentinels that know the primary by its host name when they are told again", async () => {
-      const { target, password } = watched.deployed;
-      const [primary = ""] = await watched.primaries();
-      await watched.tellSentinel(0, "SENTINEL REMOVE watched");
-      const { sentinels, ...deployment } = await openDeployment(target, password);
-      if (sentinels === undefined) throw new Error("there are no Sentinels");
-      await formSentinels(deployment, sentinels);
-      const named = await watched.tellSentinel(0, "SENTINEL GET-MASTER-ADDR-BY-NAME watched");
-      expect(named).toMatch(new RegExp(`^${primary}\\.watched-headless\\.`));
-    });
-
-    it("finds the primary again when all Sentinels have lost their memory, and hands over when its pod stops", async () => {
-      const [primary = ""] = await watched.primaries();
-      await watched.delete(undefined, "watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2");
-      await watched.deployed.here.untilReady(SENTINEL_LABELS, 3, 60);
-      await watched.isWhole();
-      expect(await watched.primaries()).toEqual([primary]);
-      await watched.delete(undefined, primary);
-      await watched.isWhole();
-      expect(await watched.primaries()).not.toEqual([primary]);
-    });
-
-    it("lets a client that asks the Sentinels go on writing while its primary's pod stops", async () => {
-      const { here } = watched.deployed;
-      const host = `watched-sentinel.${here.namespace}.svc.cluster.local`;
-      const client = await ObserverPod.start(
-        ...([here, "sentinel-client", "ioredis-main.ts"] as const),
-        {
-          at: {
-            sentinels: [0, 1, 2].map((index) => ({ host: `watched-sentinel-${index}.${host}`, port: 26_379 })),
-            name: "watched",
-          },
-          ca: Buffer.from(authority.certificate, "base64").toString(),
-        },
-        { secret: "watched-password", key: "password" },
+    try {
+      await lead("plain-1");
+      await found(
+        "plain-1: Service plain routes clients to this server, which is not the primary; plain-0: Service plain does not route clients to this server",
       );
-      const [primary = ""] = await watched.primaries();
-      const writes = await client.during(() => watched.delete(undefined, primary), 15_000);
-      expect(writes).toMatchObject({ failed: [], lost: 0 });
-      expect(writes.acknowledged).toBeGreaterThan(100);
-      expect(await watched.primaries()).not.toEqual([primary]);
-    });
+      await lead("plain-9");
+      await found("Service plain has no endpoint");
+    } finally {
+      await lead("plain-0");
+    }
+    await plain.isWhole();
+  });
 
-    it("has proxies that follow another password, and cut no connection for it", async () => {
-      const { here, target, password } = watched.deployed;
-      const { namespace } = here;
-      const proxies = async (): Promise<string> =>
-        (await here.pods(PROXY_LABELS))
-          .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
-          .join();
-      /** Until every pod has the password in its file. The change of a pod makes its kubelet look. */
-      const untilRead = async (wanted: string): Promise<void> => {
-        for (const [labels, container, file] of [
-          [PROXY_LABELS, "proxy", "/valkey/secret/password"],
-          [podLabels("watched"), "valkey", "/valkey/secret/password"],
-          [{ observer: "client-of-proxies" }, "observer", "/secret/password"],
-        ] as const) {
-          for (const { metadata } of await here.pods(labels)) {
-            const name = metadata?.name ?? "";
-            const body = [{ op: "add", path: "/metadata/labels/password", value: wanted }];
-            await here.core.patchNamespacedPod({ namespace, name, body });
-            await here.until(120, async () =>
-              (await here.run(name, container, `cat ${file}`)) === wanted
-                ? undefined
-                : `${name} has the former password`,
-            );
-          }
-        }
-      };
-      const rotate = async (from: string, to: string): Promise<void> => {
-        const deployment = await openDeployment(target, from);
-        const credentials = { password: to, users: {} };
-        await addAccess(deployment, credentials, []);
-        const files = Object.entries<(access: Credentials) => string>({ ...accessFiles(), [PASSWORD_FILE]: () => to });
-        const body = files.map(([file, text]) => ({
-          ...{ op: "replace", path: `/data/${file}`, value: Buffer.from(text(credentials)).toString("base64") },
-        }));
-        await here.core.patchNamespacedSecret({ namespace, name: "watched-password", body });
-        await untilRead(to);
-        // The proxies look once a second.
-        await sleep(2000);
-        await retireOtherPasswords(await openDeployment(target, to), credentials);
-      };
-      const client = await ObserverPod.start(
-        ...([here, "client-of-proxies", "observer-main.ts"] as const),
-        {
-          ...{ mode: "replication", endpoints: [{ host: `watched.${namespace}.svc.cluster.local`, port: 6379 }] },
-          ...{ ca: Buffer.from(authority.certificate, "base64").toString(), rate: 200 },
-        },
-        { secret: "watched-password", key: "password" },
-      );
-      const before = await proxies();
-      const writes = await client.during(async () => {
-        await rotate(password, "another-one");
-        await rotate("another-one", password);
-      }, 5000);
-      expect(writes).toMatchObject({ failed: 0, lost: 0, errors: {} });
-      expect(writes.acknowledged).toBeGreaterThan(1000);
-      expect(await proxies()).toBe(before);
-      await watched.includeKeysOfOthers();
-      await watched.isWhole();
-    });
-
-    it("does not pass verification while proxies are missing", async () => {
-      const { here, target, password } = watched.deployed;
-      const scale = (replicas: number): Promise<unknown> =>
-        here.apps.patchNamespacedDeployment({
-          ...{ namespace: here.namespace, name: "watched-proxy" },
-          body: [{ op: "replace", path: "/spec/replicas", value: replicas }],
-        });
-      await scale(1);
-      await here.until(30, async () => {
-        const failing = JSON.stringify(await watched.failing());
-        return failing.includes("Service watched has 1 of 2 proxies") ? undefined : failing;
-      });
-      await scale(2);
-      const { verdict } = await verifyUntilPass(await openDeployment(target, password), { settlingMs: 60_000 });
-      expect(verdict.pass).toBe(true);
-    });
-
-    it("chooses no older copy when the Sentinels and the primary go at once", async () => {
-      const [primary = ""] = await watched.primaries();
-      await watched.delete(0, "watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2", primary);
-      await watched.isWhole();
-    });
-
-    it("has Sentinels that forget a replica which a smaller shape has taken away", async () => {
-      const { here, target, password } = watched.deployed;
-      const smaller = { ...target, shape: { primaries: 1, replicasPerPrimary: 1 } };
-      await here.apps.patchNamespacedStatefulSet({
-        ...{ namespace: here.namespace, name: target.statefulSet },
-        body: [{ op: "replace", path: "/spec/replicas", value: 2 }],
-      });
-      const storage = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" } as const;
-      const inputs = { target, password, revision: "same", storage, timeoutSeconds: 180 };
-      await rollout.update?.("", inputs, { ...inputs, target: smaller }, HANDLER_CONTEXT);
-      const { verdict } = await verifyUntilPass(await openDeployment(smaller, password), { settlingMs: 20_000 });
-      expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
-    });
+  it("keeps what the primary saved when all pods go in order, and what a replica had when the primary's pod is deleted", async () => {
+    await plain.delete(undefined, ...plain.pods);
+    await plain.isWhole();
+    await plain.delete(0, "plain-0");
+    await plain.isWhole();
+    expect(await plain.primaries()).toEqual(["plain-0"]);
   });
 });

@@ -377,6 +377,8 @@ it("follows the machine's clock when it is set forward and back, and says so", a
         await connection.set("key", `${value}-${number}`);
         await sleep(10);
       }
+      // The time of a command is the time at which the archive received it.
+      expect(await connection.wait(1, 10_000)).toBe(1);
     });
     const at = Date.now();
     await sleep(500);

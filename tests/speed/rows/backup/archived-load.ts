@@ -102,14 +102,14 @@ export class ArchivedLoad {
   }
 
   /** Starts the command `archive` with a new prefix, and waits for its base. */
-  async archive(...options: readonly string[]): Promise<Command> {
+  async archive(): Promise<Command> {
     const [location = "", ...bucket] = this.bucket.argumentsFor(`load-${this.#prefixes++}`);
     const nodes = this.deployment.nodes.flatMap(({ endpoint, zone = "a" }) => [
       "--node",
       `${endpoint.host}:${endpoint.port}=${zone}`,
     ]);
     const command = await this.place.start(
-      ["archive", "--mode", "replication", ...nodes, "--into", location, ...bucket, ...options],
+      ["archive", "--mode", "replication", ...nodes, "--into", location, ...bucket],
       { ...CREDENTIALS, VALKEY_PASSWORD: this.deployment.access.password },
     );
     await pin(command.child.pid, CPUS?.archive);
