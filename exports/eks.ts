@@ -2,8 +2,8 @@
  * `valkey-measured/eks`: a platform on EKS, or pools on an existing EKS cluster, for a Pulumi program. It loads the
  * Pulumi SDKs of AWS and EKS.
  */
-export { BackupAccess } from "../components/eks/backup-access";
-export type { BackupAccessArgs } from "../components/eks/backup-access";
+export { BackupAccess, RestoreAccess } from "../components/eks/backup-access";
+export type { BackupAccessArgs, RestoreAccessArgs } from "../components/eks/backup-access";
 export { EksPlatform } from "../components/eks/platform";
 export type { EksPlatformArgs } from "../components/eks/platform-args";
 export { KarpenterPools } from "../components/eks/karpenter/karpenter-pools";

@@ -17,6 +17,7 @@ const COMPONENTS = {
   ValkeyDashboard: async () => (await import("../components/valkey-dashboard.js")).ValkeyDashboard,
   EksPlatform: async () => (await import("../components/eks/platform.js")).EksPlatform,
   BackupAccess: async () => (await import("../components/eks/backup-access.js")).BackupAccess,
+  RestoreAccess: async () => (await import("../components/eks/backup-access.js")).RestoreAccess,
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 

@@ -1,13 +1,17 @@
 /** Policies of the bucket for backups and of the roles that use it. Pure. */
 import type { PolicyDocument } from "./karpenter/karpenter-policies";
 
-/** Objects in a bucket that one deployment may use. */
-export interface BackupPlace {
+/** Objects in a bucket whose names have the same beginning. */
+export interface BucketPart {
   readonly partition: string;
-  readonly region: string;
   readonly bucket: string;
-  /** Beginning of the names of the deployment's objects, without a slash at the end. */
+  /** Beginning of the names of the objects, without a slash at the end. Empty: the whole bucket. */
   readonly prefix: string;
+}
+
+/** Objects in a bucket that the archive of one deployment may use. */
+export interface BackupPlace extends BucketPart {
+  readonly region: string;
   /** ARN of the user's own KMS key; undefined if the bucket does not use one. */
   readonly keyArn: string | undefined;
 }
@@ -15,22 +19,15 @@ export interface BackupPlace {
 const VERSION = "2012-10-17";
 
 /**
- * Rights of a deployment on its objects: those of its archive, and those of a restore, which reads only. Other
- * deployments have different prefixes, so no deployment reads or writes the backups of a different one.
+ * Rights of a deployment's archive on its objects. Other deployments have different prefixes, so no archive reads or
+ * writes the backups of a different deployment.
  */
-export function backupRights({ partition, region, bucket, prefix, keyArn }: BackupPlace): PolicyDocument {
-  const bucketArn = `arn:${partition}:s3:::${bucket}`;
-  const own = escaped(prefix);
+export function backupRights({ region, keyArn, ...part }: BackupPlace): PolicyDocument {
+  const { bucketArn, objectsArn } = arnsOf(part);
   return {
     Version: VERSION,
     Statement: [
-      {
-        Sid: "AllowListingOwnObjects",
-        Effect: "Allow",
-        Action: "s3:ListBucket",
-        Resource: bucketArn,
-        Condition: { StringLike: { "s3:prefix": `${own}/*` } },
-      },
+      listing(part),
       {
         // S3 has no condition on the prefix for this action. It shows names of unfinished uploads, and no data.
         Sid: "AllowListingUploads",
@@ -42,7 +39,7 @@ export function backupRights({ partition, region, bucket, prefix, keyArn }: Back
         Sid: "AllowOwnObjects",
         Effect: "Allow",
         Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
-        Resource: `${bucketArn}/${own}/*`,
+        Resource: objectsArn,
       },
       ...(keyArn === undefined
         ? []
@@ -58,6 +55,54 @@ export function backupRights({ partition, region, bucket, prefix, keyArn }: Back
     ],
   };
 }
+
+/**
+ * Rights of a restore on the objects that it restores: it reads them, and changes nothing. KMS decrypts only what
+ * encrypts these objects, so the policy does not have to name the key.
+ */
+export function restoreRights(part: BucketPart): PolicyDocument {
+  const { bucketArn, objectsArn } = arnsOf(part);
+  return {
+    Version: VERSION,
+    Statement: [
+      listing(part),
+      { Sid: "AllowReadingObjects", Effect: "Allow", Action: "s3:GetObject", Resource: objectsArn },
+      {
+        Sid: "AllowKeyOfTheObjects",
+        Effect: "Allow",
+        Action: "kms:Decrypt",
+        Resource: "*",
+        Condition: {
+          StringLike: {
+            "kms:ViaService": "s3.*.amazonaws.com",
+            // S3 names the bucket if the bucket has a key of its own, and otherwise the object.
+            "kms:EncryptionContext:aws:s3:arn": [bucketArn, objectsArn],
+          },
+        },
+      },
+    ],
+  };
+}
+
+function listing(part: BucketPart): PolicyDocument["Statement"][number] {
+  return {
+    Sid: "AllowListingObjects",
+    Effect: "Allow",
+    Action: "s3:ListBucket",
+    Resource: arnsOf(part).bucketArn,
+    Condition: { StringLike: { "s3:prefix": `${beginning(part.prefix)}*` } },
+  };
+}
+
+function arnsOf({ partition, bucket, prefix }: BucketPart): {
+  readonly bucketArn: string;
+  readonly objectsArn: string;
+} {
+  const bucketArn = `arn:${partition}:s3:::${bucket}`;
+  return { bucketArn, objectsArn: `${bucketArn}/${beginning(prefix)}*` };
+}
+
+const beginning = (prefix: string): string => (prefix === "" ? "" : `${escaped(prefix)}/`);
 
 /** Policy of the bucket: it refuses connections without TLS. */
 export function tlsOnly(bucketArn: string): PolicyDocument {

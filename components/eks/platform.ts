@@ -6,8 +6,9 @@ import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../lib/errors";
 import type { BackupArgs } from "../kubernetes/backup-arguments";
+import type { RestoreFromArgs } from "../kubernetes/restore-arguments";
 import { hasViewers, ViewerRole } from "./access";
-import { BackupAccess } from "./backup-access";
+import { BackupAccess, RestoreAccess } from "./backup-access";
 import { BackupBucket } from "./backup-bucket";
 import { EksCluster } from "./cluster";
 import { ImageCache } from "./image-cache";
@@ -29,8 +30,9 @@ import { EKS_VERSIONS } from "./aws/versions";
 
 /**
  * A platform on EKS: a network, a cluster, storage classes, and Karpenter with its pools. With `backups`, it also has a
- * bucket for the backups of its deployments. In TypeScript, `backupFor` gives one deployment access to it; in other
- * languages, the component `BackupAccess` does. Resources that run on the cluster must have `ready` in `dependsOn`.
+ * bucket for the backups of its deployments. In TypeScript, `backupFor` gives one deployment access to it, and
+ * `restoreFor` lets a new deployment read an archive; in other languages, the components `BackupAccess` and
+ * `RestoreAccess` do. Resources that run on the cluster must have `ready` in `dependsOn`.
  *
  * @example
  * const platform = new EksPlatform("production", {
@@ -158,6 +160,33 @@ export class EksPlatform extends pulumi.ComponentResource {
       { parent: this, dependsOn: [this.cluster.controlPlane] },
     );
     return { bucket: access.bucket, region: this.plan.region, prefix };
+  }
+
+  /**
+   * Lets the pod that fills a new deployment read an archive.
+   * @param deployment name of the new deployment
+   * @param archive prefix of the archive's objects; and the bucket, which must be in the account of the platform. @default
+   *   the bucket of the platform, which needs `backups`
+   * @param namespace namespace of the new deployment. @default "default", as for a deployment
+   * @returns the bucket, its region if it is the bucket of the platform, and the prefix, for the argument `restoreFrom`
+   * @throws BadInput without a bucket
+   */
+  restoreFor(
+    deployment: string,
+    { prefix, bucket = this.#backups?.bucket }: { readonly prefix: string; readonly bucket?: pulumi.Input<string> },
+    namespace = "default",
+  ): Pick<RestoreFromArgs, "bucket" | "region" | "prefix"> {
+    if (bucket === undefined)
+      throw new BadInput(`EksPlatform ${this.#name}`, [
+        `backups: it is missing, but the restore of ${deployment} needs a bucket; set backups: {}, or name a bucket`,
+      ]);
+    const access = new RestoreAccess(
+      `${this.#name}-${namespace}-${deployment}`,
+      { clusterName: this.cluster.clusterName, bucket, deployment, namespace, prefix },
+      { parent: this, dependsOn: [this.cluster.controlPlane] },
+    );
+    const region = bucket === this.#backups?.bucket ? this.plan.region : undefined;
+    return { bucket: access.bucket, ...(region === undefined ? {} : { region }), prefix };
   }
 
   #bucketOf({ name, existing, ...settings }: BackupBucketPlan): pulumi.Output<string> {

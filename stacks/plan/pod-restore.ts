@@ -3,11 +3,14 @@ import type { RestoreFromArgs } from "../../components/kubernetes/restore-argume
 import type { RestoreFromConfig } from "../config/schema/restore-from";
 import type { PodPlatform } from "./pod-settings";
 
+/** Arguments of the component, with the place of the archive. */
+export type PodRestore = RestoreFromArgs & { readonly bucket: string; readonly prefix: string };
+
 /** Arguments of the component. On EKS, the region of the bucket is by default that of the platform. */
 export function podRestore(
   { from, region, ...restoreFrom }: Omit<RestoreFromConfig, "pathStyle">,
   platform: PodPlatform,
-): RestoreFromArgs & { readonly bucket: string } {
+): PodRestore {
   const [bucket = "", ...prefix] = from.replace(/^s3:\/\//, "").split("/");
   const usual = platform.type === "eks" && restoreFrom.endpoint === undefined ? platform.region : undefined;
   const { endpoint, credentials, role, memory, timeoutSeconds, at, keys, ttl } = restoreFrom;

@@ -1,19 +1,19 @@
 /** Trust policies of roles. Pure. */
 
-/** Service accounts of one namespace. */
-export interface ServiceAccounts {
+/** A service account of a namespace. */
+export interface ServiceAccount {
   readonly namespace: string;
-  readonly names: readonly string[];
+  readonly name: string;
 }
 
 /**
  * Trust policy of a role that pods of one EKS cluster assume through EKS Pod Identity.
- * @param accounts service accounts whose pods may assume the role. @default every service account with an association
+ * @param account service account whose pods may assume the role. @default every service account with an association
  */
-export function podIdentityTrust(clusterArn: string, accounts?: ServiceAccounts): object {
-  const owners = accounts && {
-    "aws:RequestTag/kubernetes-namespace": accounts.namespace,
-    "aws:RequestTag/kubernetes-service-account": accounts.names,
+export function podIdentityTrust(clusterArn: string, account?: ServiceAccount): object {
+  const owner = account && {
+    "aws:RequestTag/kubernetes-namespace": account.namespace,
+    "aws:RequestTag/kubernetes-service-account": account.name,
   };
   return {
     Version: "2012-10-17",
@@ -22,7 +22,7 @@ export function podIdentityTrust(clusterArn: string, accounts?: ServiceAccounts)
         Effect: "Allow",
         Principal: { Service: "pods.eks.amazonaws.com" },
         Action: ["sts:AssumeRole", "sts:TagSession"],
-        Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": clusterArn, ...owners } },
+        Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": clusterArn, ...owner } },
       },
     ],
   };

@@ -79,6 +79,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     policyBlock: plan.policies.cidr ?? undefined,
     nodeSelectors: nodeSelectorsOfMachineSets(plan.sets),
     backupFor: (deployment, prefix) => eks.backupFor(deployment, platform.namespace, prefix),
+    restoreFor: (deployment, archive) => eks.restoreFor(deployment, archive, platform.namespace),
   });
   const backupBucket = plan.backups === null ? undefined : eks.backupBucket;
   return { deployments, platform: pulled.platform, backupBucket };

@@ -6,6 +6,7 @@ import type { DeploymentArgs } from "../../../components/kubernetes/deployment/d
 import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import type { BackupArgs } from "../../../components/kubernetes/backup-arguments";
+import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { Password } from "../../../provider/resources";
@@ -15,6 +16,7 @@ import { ValkeyAlerts } from "../../../components/valkey-alerts";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";
 import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
+import type { PodRestore } from "../../plan/pod-restore";
 import { podRestore } from "../../plan/pod-restore";
 import type { PodPlatform, PodSettings } from "../../plan/pod-settings";
 import { podSettings, expectedServerTuning } from "../../plan/pod-settings";
@@ -58,10 +60,15 @@ export interface PodDestination {
    * @param prefix beginning of the names of the deployment's objects; undefined for the default
    */
   readonly backupFor?: ((deployment: string, prefix: string | undefined) => BackupPlace) | undefined;
+  /** Lets a new deployment read an archive; undefined if the platform has no roles. @default undefined */
+  readonly restoreFor?:
+    ((deployment: string, archive: { readonly bucket: string; readonly prefix: string }) => ArchivePlace) | undefined;
 }
 
 /** Place of a deployment's backup in a bucket of the platform. */
 type BackupPlace = Pick<BackupArgs, "bucket" | "region" | "prefix">;
+/** Place of an archive that a new deployment may read. */
+type ArchivePlace = Pick<RestoreFromArgs, "bucket" | "region" | "prefix">;
 
 /**
  * Declares every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics.
@@ -118,7 +125,7 @@ function deployPods(
     external: deployment.external,
     controller: deployment.controller ?? false,
     backup: deployment.backup && backupArgs(name, deployment.backup, place),
-    restoreFrom: deployment.restoreFrom && podRestore(deployment.restoreFrom, platform),
+    restoreFrom: deployment.restoreFrom && restoreArgs(name, podRestore(deployment.restoreFrom, platform), place),
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.name,
@@ -139,6 +146,14 @@ function backupArgs(name: string, { bucket, ...config }: BackupConfig, { backupF
   if (bucket !== undefined) return { ...config, bucket };
   if (backupFor === undefined) throw new Error(`the backup of ${name} has no bucket`);
   return { ...config, ...backupFor(name, config.prefix) };
+}
+
+/** Arguments of a deployment's restore. Without keys and without a role, the platform gives it access to a bucket of AWS. */
+function restoreArgs(name: string, args: PodRestore, { restoreFor }: PodDestination): RestoreFromArgs {
+  const { bucket, prefix, endpoint, credentials, role } = args;
+  if (restoreFor === undefined || endpoint !== undefined || credentials !== undefined || role !== undefined)
+    return args;
+  return { ...args, ...restoreFor(name, { bucket, prefix }) };
 }
 
 /**

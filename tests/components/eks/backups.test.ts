@@ -62,6 +62,9 @@ describe("the bucket for backups", () => {
     const refused = platform(undefined, (made) => made.backupFor("orders"));
     await expect(refused).rejects.toThrow(BadInput);
     await expect(refused).rejects.toThrow("the backup of orders needs a bucket; set backups: {}");
+    await expect(platform(undefined, (made) => made.restoreFor("carts", { prefix: "shop/orders" }))).rejects.toThrow(
+      "the restore of carts needs a bucket; set backups: {}, or name a bucket",
+    );
   }, 60_000);
 
   it("is private, encrypted, without access control lists, and has a generated name of an allowed length", () => {
@@ -167,6 +170,8 @@ describe("the access of a deployment", () => {
     program = await platform({ encryption: `aws:kms:${KEY}` }, (made) => {
       made.backupFor("orders", "shop");
       made.backupFor("orders-2", "shop");
+      made.restoreFor("copy", { prefix: "shop/orders" }, "trial");
+      made.restoreFor("whole", { bucket: "theirs", prefix: "" });
       return made.backupFor("odd", "shop", "a*b").bucket;
     });
   }, 120_000);
@@ -176,8 +181,8 @@ describe("the access of a deployment", () => {
     action: string,
     object: string,
     context: Readonly<Record<string, string>> = {},
+    name = `valkey-shop-${deployment}-backup`,
   ): Promise<boolean> => {
-    const name = `valkey-shop-${deployment}-backup`;
     const role = program.one("aws:iam/role:Role", name);
     const policy = document(program.one("aws:iam/rolePolicy:RolePolicy", name));
     return isAllowed(
@@ -226,6 +231,53 @@ describe("the access of a deployment", () => {
   it("reads a prefix with a wildcard of IAM as plain text", async () => {
     expect(await may("odd", "s3:GetObject", "/a*b/archive.json")).toBe(true);
     expect(await may("odd", "s3:GetObject", "/a-b/archive.json")).toBe(false);
+  });
+
+  /** Requests of the program in `restorer/`. */
+  it.each<[boolean, string, string, Record<string, string>?]>([
+    [true, "s3:ListBucket", "", { "s3:prefix": "shop/orders/" }],
+    [true, "s3:GetObject", "/shop/orders/1/shard-0/base.rdb"],
+    [false, "s3:ListBucket", "", { "s3:prefix": "trial/copy/" }],
+    [false, "s3:GetObject", "/shop/orders-2/archive.json"],
+    [false, "s3:PutObject", "/shop/orders/archive.json"],
+    [false, "s3:DeleteObject", "/shop/orders/1/shard-0/base.rdb"],
+  ])("answers %s to a restore that asks for %s on %j with %j", async (expected, action, object, context) => {
+    expect(await may("copy", action, object, context, "valkey-trial-copy-restore")).toBe(expected);
+  });
+
+  // The simulation does not know condition keys of the encryption context.
+  it("lets a restore decrypt what encrypts the objects of its archive, with any key, and nothing else", () => {
+    const { Statement } = document(program.one("aws:iam/rolePolicy:RolePolicy", "valkey-trial-copy-restore"));
+    expect(Statement.filter(({ Action }) => String(Action).includes("kms"))).toEqual([
+      {
+        ...{ Sid: "AllowKeyOfTheObjects", Effect: "Allow", Action: "kms:Decrypt", Resource: "*" },
+        Condition: {
+          StringLike: {
+            "kms:ViaService": "s3.*.amazonaws.com",
+            "kms:EncryptionContext:aws:s3:arn": ["arn:aws:s3:::generated", "arn:aws:s3:::generated/shop/orders/*"],
+          },
+        },
+      },
+    ]);
+  });
+
+  it("lets a restore from a bucket without a prefix read all of this bucket, and no other bucket", async () => {
+    const reads = (object: string, context?: Record<string, string>): Promise<boolean> =>
+      may("whole", context ? "s3:ListBucket" : "s3:GetObject", object, context, "valkey-default-whole-restore");
+    expect(await reads("arn:aws:s3:::theirs/archive.json")).toBe(true);
+    expect(await reads("arn:aws:s3:::theirs", { "s3:prefix": "" })).toBe(true);
+    expect(await reads("arn:aws:s3:::generated/archive.json")).toBe(false);
+  });
+
+  it("is a role of the restore's own pod, whose rights exist before the name of its bucket is known", () => {
+    const association = program.one(ASSOCIATION, "valkey-trial-copy-copy-restore");
+    expect(association.inputs).toMatchObject({ namespace: "trial", serviceAccount: "copy-restore" });
+    const role = program.one("aws:iam/role:Role", "valkey-trial-copy-restore");
+    expect(String(association.inputs["roleArn"])).toContain(`role/${String(role.inputs["name"])}`);
+    const accounts = program.ofType(ASSOCIATION).map(({ inputs }) => inputs["serviceAccount"]);
+    expect(accounts).not.toContain("orders-restore");
+    const rights = program.one("aws:iam/rolePolicy:RolePolicy", "valkey-trial-copy-restore");
+    expect(program.isDeletedBefore(association, rights)).toBe(true);
   });
 
   it("is a role that only the pod of the archive in its namespace can take", async () => {
@@ -279,7 +331,7 @@ describe("the access of a deployment", () => {
   });
 
   it("consists of requests that AWS' models accept", () => {
-    const made = program.resources.filter(({ type, name }) => isOfAws(type) && /backup|archive/.test(name));
+    const made = program.resources.filter(({ type, name }) => isOfAws(type) && /backup|archive|restore/.test(name));
     expect(made.length).toBeGreaterThan(14);
     expect(made.flatMap(parameterProblems)).toEqual([]);
   });

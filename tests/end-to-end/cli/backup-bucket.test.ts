@@ -3,14 +3,18 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { restoreRights } from "../../../components/eks/backup-policies";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import { form } from "../../../valkey/formation/form";
 import type { Deployment } from "../../../valkey/deployment";
+import { isAllowed } from "../../support/aws/policy-simulation";
+import { requestToS3 } from "../../support/aws/requests-to-s3";
 import type { Command } from "../../support/command";
 import { Place } from "../../support/command";
+import { ACCOUNT_ID } from "../../support/pulumi/eks";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
-import { CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
+import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
 
 let sandbox: Sandbox;
 let place: Place;
@@ -36,6 +40,17 @@ const environment = (): NodeJS.ProcessEnv => ({ ...CREDENTIALS, VALKEY_PASSWORD:
 const at = (): string[] => ["--endpoint", server.endpoint];
 const archive = (): Promise<Command> =>
   place.start(["archive", ...servers(), "--into", "s3://backups/shop", ...at()], environment());
+/** A role that can only read the archive would be allowed every request. */
+async function onlyReads(requests: readonly string[], prefix: string): Promise<void> {
+  const policies = [{ name: "restore", policy: restoreRights({ partition: "aws", bucket: BUCKET, prefix }) }];
+  const actions = new Set<string>();
+  for (const line of requests) {
+    const request = requestToS3(line);
+    expect(await isAllowed(request, `arn:aws:iam::${ACCOUNT_ID}:role/restore`, policies), line).toBe(true);
+    actions.add(request.action);
+  }
+  expect([...actions].sort()).toEqual(["s3:GetObject", "s3:ListBucket"]);
+}
 const increments = (): number => server.requests.filter((each) => /^PUT .*\/i\d{16}\./.test(each)).length;
 
 it("loses nothing when it is killed and when the bucket is away, and restores with a PASS", async () => {
@@ -81,6 +96,7 @@ it("loses nothing when it is killed and when the bucket is away, and restores wi
   expect(list.output).toMatch(/Archive of replication.*Can be restored: any time from \S+Z to \S+Z/s);
   // One gap at most: from the kill until the second call.
   expect(list.output.match(/Can be restored/g)?.length).toBeLessThanOrEqual(2);
+  const before = server.requests.length;
   const restored = await place.run(
     ["restore", "s3://backups/shop", ...at(), "--into", "local", "--check"],
     environment(),
@@ -91,6 +107,11 @@ it("loses nothing when it is killed and when the bucket is away, and restores wi
   );
   const rows = /restored-0 +([\d,]+) /.exec(restored.output)?.[1]?.replaceAll(",", "");
   expect(Number(rows)).toBeGreaterThanOrEqual(keys);
+  // The command adds the proof, which the pod of a restore does not do.
+  await onlyReads(
+    server.requests.slice(before).filter((each) => !each.startsWith("PUT /backups/shop/proofs/")),
+    "shop",
+  );
 });
 
 it("ends with one message when the bucket refuses, and says everything that is wrong before it starts", async () => {

@@ -1,4 +1,4 @@
-/** A stack on EKS whose deployments write their backups to the bucket of the platform. */
+/** A stack on EKS whose deployments write their backups to the bucket of the platform, or begin with an archive. */
 import * as pulumi from "@pulumi/pulumi";
 import { beforeAll, describe, expect, it } from "vitest";
 import { RULES } from "../../../policies/all-rules";
@@ -9,6 +9,7 @@ import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { outputValue, runProgram } from "../../support/pulumi/pulumi-mocks";
 
+const ROLE = "arn:aws:iam::123456789012:role/restores";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const CONFIG = parseConfig(
   "stack shop",
@@ -17,6 +18,8 @@ const CONFIG = parseConfig(
     deployments: {
       orders: { mode: "cluster", primaries: 3, backup: { keepSeconds: 864_000 } },
       carts: { mode: "cluster", primaries: 3, backup: { bucket: "theirs", region: "eu-central-1" } },
+      copy: { mode: "cluster", primaries: 3, restoreFrom: { from: "s3://our-backups/data/orders" } },
+      own: { mode: "cluster", primaries: 3, restoreFrom: { from: "s3://theirs/a", role: ROLE } },
     },
   },
   MACHINE,
@@ -71,7 +74,24 @@ describe("a deployment with a bucket of its own", () => {
     expect(settingsOf("carts")).toMatchObject({ place: { bucket: "theirs", region: "eu-central-1" } });
     const associations = program.ofType("aws:eks/podIdentityAssociation:PodIdentityAssociation");
     const accounts = associations.map(({ inputs }) => inputs["serviceAccount"]);
-    expect(accounts.sort()).toEqual(["karpenter", "orders-archive", "orders-restore"]);
+    expect(accounts.sort()).toEqual(["copy-restore", "karpenter", "orders-archive"]);
+  });
+});
+
+describe("a deployment that begins with an archive of a different deployment", () => {
+  it("has a role that can read this archive, and the pod waits until EKS gives its account credentials", () => {
+    const { policy } = program.one("aws:iam/rolePolicy:RolePolicy", "shop-data-copy-restore").inputs;
+    expect(String(policy)).toContain(":s3:::our-backups/data/orders/*");
+    const trial = program.one("valkey:index:PodCredentials", "copy-restore");
+    expect(trial.inputs).toMatchObject({ serviceAccount: "copy-restore", purpose: "access to our-backups" });
+    const restore = program.one("valkey:index:Restore", "copy");
+    expect(program.isDeletedBefore(restore, trial)).toBe(true);
+  });
+
+  it("uses the role of the user if there is one", () => {
+    expect(program.ofType("valkey:index:PodCredentials").map(({ name }) => name)).not.toContain("own-restore");
+    const account = program.one("kubernetes:core/v1:ServiceAccount", "own-restore");
+    expect(account.inputs["metadata"]).toMatchObject({ annotations: { "eks.amazonaws.com/role-arn": ROLE } });
   });
 });
 
