@@ -33,6 +33,7 @@ const TRIAL_SECONDS = 5;
 const TRIALS = 2;
 const SAMPLE_MS = 200;
 /** Machines of the servers of clients, and of the archive. Each has a core here, if there are two. */
+const EVERYWHERE = `0-${availableCores() - 1}`;
 const CPUS = availableCores() < 2 ? undefined : { served: "0", archive: "1" };
 
 /** Where the processes run, for the texts of rows. */
@@ -83,6 +84,8 @@ export class ArchivedLoad {
       const bucket = await BucketProcess.start(join(host.run.path, "s3"));
       try {
         await pin(bucket.pid, CPUS?.archive);
+        // Processes that this one starts begin where it runs, which must not be the core of the primary.
+        await pin(process.pid, CPUS?.archive);
         const size = { keySpace: KEY_SPACE, dataSize: VALUE_BYTES, stock: 0 };
         await session.prepareKeys({ prefill: { kind: "strings", family: "key" } }, size, signal);
         const load = new ArchivedLoad(servers, deployment, session, bucket, place);
@@ -92,6 +95,7 @@ export class ArchivedLoad {
         await bucket.close();
         await place.close();
         await session.close();
+        await pin(process.pid, EVERYWHERE);
       }
     });
   }
