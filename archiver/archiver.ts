@@ -9,6 +9,7 @@ import { pause } from "../lib/polling";
 import { counted, formatBytes } from "../lib/units";
 import { archiveDeployment } from "../valkey/archive/archive-deployment";
 import type { ArchiveEvent } from "../valkey/archive/archive-shard";
+import { readLastFailedDrill } from "../valkey/archive/keeping/proofs";
 import { deleteObsoleteSets } from "../valkey/archive/keeping/retention";
 import type { Place } from "../valkey/archive/store";
 import { SpoolFailed, SpoolFull } from "../valkey/replication-stream/spool";
@@ -161,8 +162,8 @@ export class Archiver {
   }
 
   /**
-   * Deletes sets that are too old to be needed for a restore. Then updates three metrics: the number of remaining sets,
-   * the time of the last verified restore, and the time at which the archive began. Never throws.
+   * Deletes sets that are too old to be needed for a restore. Then updates four metrics: the number of remaining sets, the
+   * times of the last verified restore and of the last failed drill, and the time at which the archive began. Never throws.
    */
   async #tidy({ place, countSets }: OpenArchive, signal: AbortSignal): Promise<void> {
     const isOver = (): boolean => signal.aborted;
@@ -176,6 +177,8 @@ export class Archiver {
       );
       for (const { period, shard, set } of deleted) this.options.log(`deleted set ${period}/${shard}/${set}`);
       if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
+      const failedDrill = await readLastFailedDrill(place);
+      if (failedDrill !== undefined) this.metrics.recordFailedDrill(failedDrill.failedAt);
       if (startedAt !== undefined) this.metrics.recordStart(startedAt);
       this.metrics.recordSets(await countSets());
     } catch (error) {

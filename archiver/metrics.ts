@@ -19,6 +19,7 @@ export class ArchiveMetrics {
   readonly #base: Gauge<"deployment" | "shard">;
   readonly #sets: Gauge<"deployment">;
   readonly #proof: Gauge<"deployment">;
+  readonly #failedDrill: Gauge<"deployment">;
   readonly #started: Gauge<"deployment">;
   readonly #drills: Gauge<"deployment">;
   readonly #errors: Counter<"deployment" | "kind">;
@@ -68,6 +69,12 @@ export class ArchiveMetrics {
     this.#proof = new Gauge({
       name: "valkey_archive_proven_timestamp_seconds",
       help: "Time of the last restore whose comparison passed",
+      labelNames: ["deployment"],
+      registers,
+    });
+    this.#failedDrill = new Gauge({
+      name: "valkey_archive_drill_failed_timestamp_seconds",
+      help: "Time at which a drill failed last",
       labelNames: ["deployment"],
       registers,
     });
@@ -126,6 +133,11 @@ export class ArchiveMetrics {
   /** Records the time of the last verified restore. @param at milliseconds since the epoch */
   recordProof(at: number): void {
     this.#proof.set({ deployment: this.deployment }, at / 1000);
+  }
+
+  /** Records the time at which a drill (a restore for a test) failed last. @param at milliseconds since the epoch */
+  recordFailedDrill(at: number): void {
+    this.#failedDrill.set({ deployment: this.deployment }, at / 1000);
   }
 
   /** Records the time at which the archive began. @param at milliseconds since the epoch */

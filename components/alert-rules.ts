@@ -142,6 +142,15 @@ export function alertRules(namespace: string): AlertRule[] {
       "The newest data of a shard in the bucket are more than a minute old, or the pod NAME-archive is not ready. The servers go on. Look at the log of the pod. A first base of much data is also late. Without kube-state-metrics this alert does not see that the pod is missing.",
     ),
     rule(
+      "ValkeyDrillFailed",
+      "warning",
+      "0m",
+      `${here("valkey_archive_drill_failed_timestamp_seconds")} > ${here("valkey_archive_proven_timestamp_seconds")} or ` +
+        `(${here("valkey_archive_drill_failed_timestamp_seconds")} unless ${here("valkey_archive_proven_timestamp_seconds")})`,
+      "{{ $labels.deployment }}: the last drill of the backup failed",
+      "The last archived data could not be restored for a test, or differed from the archive after the restore. `npm start -- backups s3://BUCKET/PREFIX` prints the reason. To start a drill again, call `kubectl create job --from=cronjob/NAME-drill NAME-drill-now`; the alert ends up to an hour after a drill has passed.",
+    ),
+    rule(
       "ValkeyBackupNotProven",
       "warning",
       "5m",

@@ -3,8 +3,8 @@ import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
 import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
 import { formatTime, readCatalog, setsOf, wholeMilliseconds } from "../../valkey/archive/catalog";
-import type { Proof } from "../../valkey/archive/keeping/proofs";
-import { readLastProof } from "../../valkey/archive/keeping/proofs";
+import type { FailedDrill, Proof } from "../../valkey/archive/keeping/proofs";
+import { readLastFailedDrill, readLastProof } from "../../valkey/archive/keeping/proofs";
 import { openPlace } from "../../valkey/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
 
@@ -22,8 +22,11 @@ export async function printBackups(
   const place = await openPlace("backups", location, values, signal);
   const catalog = await readCatalog(place, place.label);
   const proof = await readLastProof(place, setsOf(catalog));
-  if (values["json"] === true) print(JSON.stringify({ ...recordOf(catalog), lastProof: proofRecord(proof) }, null, 1));
-  else print(...formatCatalog(catalog), formatProof(proof));
+  const failed = await readLastFailedDrill(place);
+  if (values["json"] === true) {
+    const results = { lastProof: proofRecord(proof), lastFailedDrill: failedRecord(failed) };
+    print(JSON.stringify({ ...recordOf(catalog), ...results }, null, 1));
+  } else print(...formatCatalog(catalog), formatProof(proof), ...formatFailedDrill(failed, proof));
   const hasTime = catalog.periods.some(({ spans }) => spans.length > 0);
   return hasTime && catalog.damaged.length === 0 ? 0 : 1;
 }
@@ -45,6 +48,16 @@ function formatProof(proof: Proof | undefined): string {
     `Last restored with proof at ${formatTime(proof.provenAt)}: ` +
     `${formatCount(proof.keys)} keys as of ${formatTime(instant)}`
   );
+}
+
+/** Empty if a later restore passed. */
+function formatFailedDrill(failed: FailedDrill | undefined, proof: Proof | undefined): string[] {
+  if (failed === undefined || failed.failedAt < (proof?.provenAt ?? 0)) return [];
+  return [`The last drill failed at ${formatTime(failed.failedAt)}: ${failed.reason}`];
+}
+
+function failedRecord(failed: FailedDrill | undefined): object | null {
+  return failed === undefined ? null : { at: formatTime(failed.failedAt), reason: failed.reason };
 }
 
 function proofRecord(proof: Proof | undefined): object | null {

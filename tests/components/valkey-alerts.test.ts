@@ -49,6 +49,7 @@ const SERIES: Readonly<Record<string, Series[]>> = {
       ...{ fires: "1x40", holds: "0x40" },
     },
   ],
+  ValkeyDrillFailed: [{ metric: "valkey_archive_drill_failed_timestamp_seconds", fires: "60x40", holds: "_x40" }],
   ValkeyBackupNotProven: [
     { metric: "valkey_archive_proven_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
     { metric: "valkey_archive_started_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
@@ -66,7 +67,14 @@ function judge(
     namespace = "shop",
     limit = 100,
     of = "orders-controller",
-  }: { readonly namespace?: string; readonly limit?: number; readonly of?: string | undefined } = {},
+    beside = {},
+  }: {
+    readonly namespace?: string;
+    readonly limit?: number;
+    readonly of?: string | undefined;
+    /** Values of further metrics. */
+    readonly beside?: Readonly<Record<string, string>>;
+  } = {},
 ): string {
   const directory = mkdtempSync(join(tmpdir(), "promtool-"));
   onTestFinished(() => {
@@ -79,6 +87,7 @@ function judge(
     { series: `${metric}${labels}`, values },
     { series: `redis_memory_max_bytes${labels}`, values: `${limit}x40` },
     { series: `valkey_archive_drill_interval_seconds${labels}`, values: "300x40" },
+    ...Object.entries(beside).map(([other, its]) => ({ series: `${other}${labels}`, values: its })),
   ];
   // Descriptions hold figures, which are not what this is about.
   const asked = `count(ALERTS{alertname="${alert}",alertstate="firing",severity="${rule?.labels.severity ?? ""}"}) or vector(0)`;
@@ -116,6 +125,13 @@ describe.skipIf(!HAS_PROMTOOL)(`alerts, as promtool judges them${SKIPPED}`, () =
 
   it("are not judged to hold where they do not", () => {
     expect(judge("ValkeyNodeDown", "redis_up", "1x40", true)).toContain("FAILED");
+  });
+
+  it("say that a drill failed until a later one has passed", () => {
+    const failed = "valkey_archive_drill_failed_timestamp_seconds";
+    const proven = (at: string): object => ({ beside: { valkey_archive_proven_timestamp_seconds: at } });
+    expect(judge("ValkeyDrillFailed", failed, "60x40", true, proven("59x40"))).toBe("");
+    expect(judge("ValkeyDrillFailed", failed, "60x40", false, proven("61x40"))).toBe("");
   });
 
   it("leave memory alone that has no limit", () => {

@@ -64,8 +64,13 @@ export function createDrill(
         jobTemplate: {
           metadata: { labels },
           spec: {
-            // A drill starts once more if its pod is lost, for example with its machine.
+            // A drill starts once more if its pod is lost, for example with its machine. A drill that fails does not.
             backoffLimit: 1,
+            podFailurePolicy: {
+              rules: [
+                { action: "FailJob", onExitCodes: { containerName: program.component, operator: "In", values: [1] } },
+              ],
+            },
             activeDeadlineSeconds: DEADLINE_SECONDS,
             ttlSecondsAfterFinished: KEPT_SECONDS,
             template: { metadata: { labels }, spec: restorerPodSpec(context, program, files, sizes) },

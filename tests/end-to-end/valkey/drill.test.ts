@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { stagingProcesses } from "../../../platforms/host/restoring/staging-processes";
 import { runDrill } from "../../../restorer/drill-task";
 import type { Proof } from "../../../valkey/archive/keeping/proofs";
-import { readLastProof } from "../../../valkey/archive/keeping/proofs";
+import { readLastFailedDrill, readLastProof } from "../../../valkey/archive/keeping/proofs";
 import { readCatalog, setsOf } from "../../../valkey/archive/catalog";
 import { BASE_FILE } from "../../../valkey/archive/manifests";
 import { DirectoryStore } from "../../../valkey/archive/store";
@@ -99,6 +99,7 @@ it("finds a changed value, a missing key and an additional library, names them, 
     /1 difference .*missing: database 0, key "changed"/,
   );
   expect(await lastProof(place)).toBeUndefined();
+  expect((await readLastFailedDrill(place))?.reason).toMatch(/^FAIL — shard-0: 1 difference .*missing/);
 });
 
 it("leaves no proof when it is interrupted, and the next drill passes and records what it proved", async () => {
@@ -107,8 +108,10 @@ it("leaves no proof when it is interrupted, and the next drill passes and record
     stop.abort(new Error("stopped by the test"));
     return Promise.resolve();
   });
+  const failed = await readLastFailedDrill(place);
   await expect(drilled(place, { change, signal: stop.signal })).rejects.toThrow("stopped by the test");
   expect(await lastProof(place)).toBeUndefined();
+  expect(await readLastFailedDrill(place)).toEqual(failed);
   const before = Date.now();
   expect(await drilled(place)).toMatch(/^PASS — \d+ keys of 1 shard as of 20\S+Z: all equal to the archive$/);
   const proof = await lastProof(place);

@@ -1,6 +1,6 @@
 /**
- * Records of test restores that prove that an archive can be restored. A restore is recorded if the comparison of all
- * its keys with the archive passed.
+ * Records of test restores in an archive. A restore proves that the archive can be restored if the comparison of all its
+ * keys with the archive passed. A drill that failed is recorded, too, so that nobody has to look at its pod.
  */
 import { z } from "zod";
 import { BadInput } from "../../../lib/errors";
@@ -20,13 +20,36 @@ const proofSchema = z.object({
 
 export type Proof = Omit<z.infer<typeof proofSchema>, "version">;
 
-const FOLDER = "proofs";
+const failedDrillSchema = z.object({
+  version: z.literal(MANIFEST_VERSION),
+  /** Time at which the drill failed, milliseconds since the epoch. */
+  failedAt: z.number(),
+  reason: z.string(),
+});
+
+export type FailedDrill = Omit<z.infer<typeof failedDrillSchema>, "version">;
+
+const PROOFS = "proofs";
+const FAILED_DRILLS = "failed-drills";
 const NAME = /^\d{8}T\d{9}Z\.json$/;
 
 /** Writes the record of a restore whose comparison passed to the archive. */
 export async function recordProof(store: ArchiveStore, proof: Proof): Promise<void> {
-  const name = new Date(proof.provenAt).toISOString().replaceAll(/[-:.]/g, "");
-  await writeManifest(store, `${FOLDER}/${name}.json`, { version: MANIFEST_VERSION, ...proof });
+  await writeManifest(store, nameIn(PROOFS, proof.provenAt), { version: MANIFEST_VERSION, ...proof });
+}
+
+/** Writes the record of a drill that failed to the archive. */
+export async function recordFailedDrill(store: ArchiveStore, failed: FailedDrill): Promise<void> {
+  await writeManifest(store, nameIn(FAILED_DRILLS, failed.failedAt), { version: MANIFEST_VERSION, ...failed });
+}
+
+/** The last drill that failed. Undefined if none failed. */
+export async function readLastFailedDrill(store: ArchiveStore): Promise<FailedDrill | undefined> {
+  for (const name of (await store.list(FAILED_DRILLS)).toReversed()) {
+    const failed = NAME.test(name) ? await readRecord(store, `${FAILED_DRILLS}/${name}`, failedDrillSchema) : undefined;
+    if (failed !== undefined) return failed;
+  }
+  return undefined;
 }
 
 /**
@@ -34,17 +57,23 @@ export async function recordProof(store: ArchiveStore, proof: Proof): Promise<vo
  * @param sets the sets of the archive, as PERIOD/SHARD/SET
  */
 export async function readLastProof(store: ArchiveStore, sets: ReadonlySet<string>): Promise<Proof | undefined> {
-  for (const name of (await store.list(FOLDER)).toReversed()) {
+  for (const name of (await store.list(PROOFS)).toReversed()) {
     if (!NAME.test(name)) continue;
-    const proof = await readProof(store, name);
+    const proof = await readRecord(store, `${PROOFS}/${name}`, proofSchema);
     if (proof?.shards.every(({ shard, set }) => sets.has(`${proof.period}/${shard}/${set}`)) === true) return proof;
   }
   return undefined;
 }
 
-async function readProof(store: ArchiveStore, name: string): Promise<Proof | undefined> {
+/** Name of a record, which begins with its time so that the last record has the last name. */
+function nameIn(folder: string, at: number): string {
+  return `${folder}/${new Date(at).toISOString().replaceAll(/[-:.]/g, "")}.json`;
+}
+
+/** Undefined if the record is damaged. */
+async function readRecord<T>(store: ArchiveStore, name: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
-    return await readManifest(store, `${FOLDER}/${name}`, proofSchema);
+    return await readManifest(store, name, schema);
   } catch (error) {
     if (error instanceof BadInput) return undefined;
     throw error;

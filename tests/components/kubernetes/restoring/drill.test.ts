@@ -62,7 +62,15 @@ it("never runs twice at a time, and has a server of the deployment's image and m
   expect(cronJob.spec).toMatchObject({
     ...{ schedule: drillSchedule("orders", "weekly"), concurrencyPolicy: "Forbid", startingDeadlineSeconds: 3600 },
     ...{ successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 1 },
-    jobTemplate: { spec: { backoffLimit: 1, activeDeadlineSeconds: 86_400, ttlSecondsAfterFinished: 604_800 } },
+    jobTemplate: {
+      spec: {
+        ...{ backoffLimit: 1, activeDeadlineSeconds: 86_400, ttlSecondsAfterFinished: 604_800 },
+        // The program of a drill that fails ends with status 1.
+        podFailurePolicy: {
+          rules: [{ action: "FailJob", onExitCodes: { containerName: "drill", operator: "In", values: [1] } }],
+        },
+      },
+    },
   });
   const { template } = cronJob.spec.jobTemplate.spec;
   expect(template.spec).toMatchObject({
