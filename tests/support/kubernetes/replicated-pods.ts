@@ -11,7 +11,7 @@ import type { ThrowAway } from "./throw-away";
 /** Written at a time. */
 const KEYS = 300;
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
-const SETTINGS = { save: "", "repl-diskless-sync-delay": 0 } as const;
+const SETTINGS = { save: "", "repl-diskless-sync-delay": 0, "enable-debug-command": "local" } as const;
 
 export class ReplicatedPods {
   #keys = 0;
