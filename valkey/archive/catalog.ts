@@ -1,6 +1,6 @@
 /** Catalog of an archive: the files of each shard, and the times as of which all shards can be restored together. */
 import { BadInput, messageOf } from "../../lib/errors";
-import type { ArchiveSet, IncrementManifest } from "./manifests";
+import type { ArchiveSet, IncrementManifest, StoredIncrement } from "./manifests";
 import { listSets, readSet } from "./sets";
 import type { RestorePoint } from "./materialize";
 import { followedInstants, restorePoint } from "./materialize";
@@ -225,9 +225,18 @@ export async function readRestore({ at, shards, ...choice }: Choice): Promise<Re
   const read: Restore["shards"][number][] = [];
   for (const { set: chosen, ...shard } of shards) {
     const set = await readSet(shard.store, chosen.name);
-    read.push({ ...shard, set, point: restorePoint(set, at) });
+    const point = restorePoint(set, at);
+    read.push({ ...shard, set: { ...set, increments: neededIncrements(set, point) }, point });
   }
   return { ...choice, shards: read };
+}
+
+/**
+ * The increments that a restore loads, without their instants. A set has many increments for each minute, and the sets of
+ * all shards are in memory during a restore.
+ */
+function neededIncrements({ increments }: ArchiveSet, { offset }: RestorePoint): StoredIncrement[] {
+  return increments.flatMap((each) => (each.from < offset ? [{ ...each, instants: [] }] : []));
 }
 
 /**
