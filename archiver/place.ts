@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInput } from "../lib/errors";
+import { logLine } from "../lib/pod/run-program";
 import { BucketStore } from "../valkey/archive/bucket/bucket-store";
 import { parseBucket } from "../valkey/archive/bucket/location";
 import { claimArchive, listPeriods, readOwner, shardStore } from "../valkey/archive/periods";
@@ -19,7 +20,7 @@ import type { ArchiverSettings } from "./pod-settings";
 const FIRST_NAMES = 20;
 
 /**
- * Opens the bucket of the settings.
+ * Opens the bucket of the settings. The log has the reason when requests fail for a longer time.
  * @throws BadInput if the bucket does not exist, refuses the request or does not answer
  */
 export async function openBucket(
@@ -33,7 +34,7 @@ export async function openBucket(
   const problems: string[] = [];
   const location = parseBucket(`s3://${bucket}/${prefix}`, options, problems);
   if (problems.length > 0) throw new BadInput("backup", problems);
-  return BucketStore.open(location, signal);
+  return BucketStore.open(location, signal, { report: logLine });
 }
 
 /**

@@ -81,9 +81,13 @@ export async function archive(
   const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
   const schedule = { baseEveryMs: milliseconds(baseEverySeconds), keepMs: milliseconds(keepSeconds) };
   const run = async (stop: AbortSignal): Promise<number> =>
-    archiveInto(await openPlace(stop), deployment, spoolFolder, schedule, stop);
+    archiveInto(await openPlace(stop, printWithTime), deployment, spoolFolder, schedule, stop);
   return seconds === undefined ? run(interruption) : withTimeLimit(interruption, seconds * 1000, run);
 }
+
+const printWithTime = (sentence: string): void => {
+  print(`${formatTime(Date.now())} ${sentence}`);
+};
 
 interface Schedule {
   readonly baseEveryMs: number | undefined;
@@ -200,11 +204,10 @@ async function archiveInto(
 async function deleteOld(place: Place, keepMs: number, live: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
   try {
     const { deleted } = await deleteObsoleteSets(place, keepMs, live, signal);
-    for (const { period, shard, set } of deleted)
-      print(`${formatTime(Date.now())} ${shard}: deleted set ${period}/${shard}/${set}`);
+    for (const { period, shard, set } of deleted) printWithTime(`${shard}: deleted set ${period}/${shard}/${set}`);
   } catch (error) {
     if (signal.aborted) return;
-    print(`${formatTime(Date.now())} old sets were not deleted: ${messageOf(error)}`);
+    printWithTime(`old sets were not deleted: ${messageOf(error)}`);
   }
 }
 

@@ -90,6 +90,7 @@ it("loses nothing when it is killed and when the bucket is away, and restores wi
   const stopped = await going.ended;
   expect(stopped.status, stopped.output).toBe(0);
   expect(stopped.output).toMatch(/Highest RPO [\d.]+ s/);
+  expect(stopped.output).toMatch(/s3:\/\/backups\/shop: requests fail and are repeated: .*ECONNREFUSED/);
 
   const list = await place.call(["backups", "s3://backups/shop", ...at()], environment());
   expect(list.status, list.output).toBe(0);

@@ -79,7 +79,7 @@ it("sends a large file in at most 10,000 parts", () => {
 });
 
 it("lists more names than one reply has", async () => {
-  const store = await BucketStore.open(location(), signal, 7);
+  const store = await BucketStore.open(location(), signal, { pageSize: 7 });
   const names = Array.from({ length: 20 }, (_, index) => `file-${10 + index}`);
   await Promise.all(names.map((name) => store.put(`many/${name}`, [])));
   expect(await store.list("many")).toEqual(names);
@@ -136,7 +136,7 @@ it.each([true, false])("gives the lease to one process at a time (conditional wr
   server.hasConditions = hasConditions;
   const times = { ttlMs: 1_500, renewMs: 200, settleMs: 200 };
   const take = (): ReturnType<typeof takeLease> =>
-    takeLease(new LeaseObject(new Requests(location(), signal), "shop/eu/.lease.json"), signal, times);
+    takeLease(new LeaseObject(new Requests(location(), signal, () => undefined), "shop/eu/.lease.json"), signal, times);
   const both = await Promise.all([take(), take()]);
   const [first, none] = both[0] === undefined ? [both[1], both[0]] : both;
   expect(first).toBeDefined();

@@ -24,6 +24,13 @@ const PAGE = 1_000;
 /** Number of objects that are removed at the same time. */
 const REMOVALS = 16;
 
+export interface BucketStoreOptions {
+  /** Receives a sentence with the reason when requests fail for a longer time. @default no reports */
+  readonly report?: ((sentence: string) => void) | undefined;
+  /** Highest number of names in a reply. @default 1000 */
+  readonly pageSize?: number | undefined;
+}
+
 export class BucketStore implements Place {
   readonly hasNamedIncrements = true;
   readonly isRemote = true;
@@ -36,11 +43,15 @@ export class BucketStore implements Place {
   /**
    * Opens the prefix of a bucket as a store, and checks with a first request that the bucket answers.
    * @param signal after this signal, failed requests are repeated for only a short time
-   * @param pageSize highest number of names in a reply
    * @throws BadInput if the bucket does not exist, refuses the request or does not answer
    */
-  static async open(location: BucketLocation, signal: AbortSignal, pageSize = PAGE): Promise<BucketStore> {
-    const store = new BucketStore(new Requests(location, signal), pageSize);
+  static async open(
+    location: BucketLocation,
+    signal: AbortSignal,
+    options: BucketStoreOptions = {},
+  ): Promise<BucketStore> {
+    const { report = () => undefined, pageSize = PAGE } = options;
+    const store = new BucketStore(new Requests(location, signal, report), pageSize);
     try {
       await store.#page("", "", 1, { patienceMs: FIRST_MS });
     } catch (error) {

@@ -15,19 +15,20 @@ type Values = Readonly<Record<string, unknown>>;
  * @param values options that describe a bucket, such as `endpoint`
  * @param problems receives each problem
  * @param names names of the options, for messages. @default the options of the command line
- * @returns a function that opens the folder or the bucket. For a bucket, it sends a first request
+ * @returns a function that opens the folder or the bucket. For a bucket, it sends a first request. `report` receives a
+ * sentence with the reason when requests fail for a longer time
  */
 export function placeAt(
   location: string,
   values: Values,
   problems: string[],
   names: Readonly<Record<BucketOption, string>> = FLAGS,
-): (signal: AbortSignal) => Promise<Place> {
+): (signal: AbortSignal, report?: (sentence: string) => void) => Promise<Place> {
   if (isBucket(location)) {
     const bucket = parseBucket(location, values, problems, names);
-    return async (signal) => {
+    return async (signal, report) => {
       const { BucketStore } = await import("./bucket-store.js");
-      return BucketStore.open(bucket, signal);
+      return BucketStore.open(bucket, signal, { report });
     };
   }
   refuseBucketOptions(values, problems, names);

@@ -15,6 +15,9 @@ import { BucketRefused, isMissing, refusalOf, statusOf } from "./refusals";
 const PATIENCE_MS = 30 * 60_000;
 /** Time for which a failed request is repeated after the user has stopped the command, milliseconds. */
 const STOPPING_MS = 30_000;
+/** Time after which a request that fails again and again is reported, and time between two such reports, milliseconds. */
+const SILENT_MS = 10_000;
+const REPORT_MS = 60_000;
 const RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
 /**
@@ -46,11 +49,16 @@ let hadCredentials = false;
 export class Requests {
   readonly client: S3Client;
   #stoppedAt = Infinity;
+  #reportedAt = -Infinity;
 
-  /** @param signal signal after which failed requests are repeated for at most 30 s */
+  /**
+   * @param signal signal after which failed requests are repeated for at most 30 s
+   * @param report receives a sentence with the reason when requests fail for a longer time
+   */
   constructor(
     readonly location: BucketLocation,
     signal: AbortSignal,
+    private readonly report: (sentence: string) => void,
   ) {
     const { endpoint, region, pathStyle } = location;
     const { AWS_REGION: own, AWS_DEFAULT_REGION: usual } = process.env;
@@ -109,6 +117,7 @@ export class Requests {
         if (refusal !== undefined) throw new BucketRefused(`${this.label}: ${refusal}`, { cause: error });
         const deadline = Math.min(began + patienceMs, Math.max(began, this.#stoppedAt) + STOPPING_MS);
         const now = performance.now();
+        if (now - began >= SILENT_MS) this.#reportTrouble(now, error);
         if (now >= deadline)
           throw new Failure(
             `${this.label} has not answered for ${formatDuration((now - began) / 1000)}: ${reasonOf(error)}`,
@@ -117,6 +126,13 @@ export class Requests {
         await pause(Math.min(RETRY_MS * 2 ** failures, MAX_RETRY_MS, deadline - now));
       }
     }
+  }
+
+  /** Many requests fail at the same time, and one report is enough. */
+  #reportTrouble(now: number, error: unknown): void {
+    if (now - this.#reportedAt < REPORT_MS) return;
+    this.#reportedAt = now;
+    this.report(`${this.label}: requests fail and are repeated: ${reasonOf(error)}`);
   }
 }
 
