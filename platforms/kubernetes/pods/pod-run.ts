@@ -53,7 +53,7 @@ export async function runPodToCompletion(
   );
   const name = resourceName(job);
   try {
-    return await awaitEnd(kubernetes, { ...run, labels: { "batch.kubernetes.io/job-name": name } }, options);
+    return await awaitEnd(kubernetes, { namespace, job: name }, options);
   } finally {
     await kubernetes.batch
       .deleteNamespacedJob({ namespace, name, propagationPolicy: "Background" })
@@ -115,9 +115,10 @@ function jobOf({ name, labels, spec, owner }: PodRun, timeoutMs: number): Plain<
 
 async function awaitEnd(
   kubernetes: KubernetesClient,
-  { namespace, labels }: PodRun,
+  { namespace, job }: { readonly namespace: string; readonly job: string },
   { timeoutMs, signal, report }: WaitOptions,
 ): Promise<string> {
+  const labels = { "batch.kubernetes.io/job-name": job };
   const began = Date.now();
   let explainAt = began + EXPLAIN_MS;
   let stuckSince: number | undefined;
@@ -128,6 +129,7 @@ async function awaitEnd(
     const now = Date.now();
     if (now > explainAt) {
       explainAt = now + EXPLAIN_MS;
+      if (pods.length === 0) await checkJob(kubernetes, namespace, job);
       const troubles = diagnosePods(await collectPodEvidence(kubernetes, { namespace, labels, count: 1 }, pods));
       const [first] = troubles;
       const why = first === undefined ? "it runs" : formatDiagnostic(first);
@@ -138,6 +140,17 @@ async function awaitEnd(
     }
     await pause(POLL_MS, signal);
   }
+}
+
+/** @throws Failure if the Job will not start a pod any more */
+async function checkJob(kubernetes: KubernetesClient, namespace: string, name: string): Promise<void> {
+  const job = await kubernetes.find(
+    `reading Job ${name} of namespace ${namespace}`,
+    kubernetes.batch.readNamespacedJob({ namespace, name }),
+  );
+  if (job === undefined) throw new Failure(`Job ${name} of namespace ${namespace} was deleted before it ended`);
+  if ((job.status?.failed ?? 0) > 0)
+    throw new Failure(`the pod of Job ${name} of namespace ${namespace} was deleted before it ended`);
 }
 
 /** Lists the pods. Repeats requests that fail, because a run may take hours and an API server may restart meanwhile. */

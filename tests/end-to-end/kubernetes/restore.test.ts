@@ -70,6 +70,25 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
     expect(await pods.withNodes((_, all) => all[0]?.dbsize() ?? Promise.resolve(1))).toBe(0);
   });
 
+  it.each(["Job", "pod"] as const)("ends with the reason when somebody deletes its %s", async (object) => {
+    const { here } = pods;
+    const { namespace } = here;
+    const filling = fillPods(await inputs("shop"));
+    const deleted = here.until(60, async () => {
+      const [pod] = await here.pods({ "app.kubernetes.io/name": "valkey-restore" });
+      const name = pod?.metadata?.name;
+      if (name === undefined) return "there is no pod yet";
+      const job = pod?.metadata?.labels?.["batch.kubernetes.io/job-name"] ?? "";
+      if (object === "pod") await here.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 });
+      else await here.batch.deleteNamespacedJob({ namespace, name: job, propagationPolicy: "Background" });
+      return undefined;
+    });
+    await Promise.all([
+      expect(filling).rejects.toThrow(/was (deleted before it ended|stopped before the end)/),
+      deleted,
+    ]);
+  });
+
   it("continues after an interruption, and has every key of one shard in three", async () => {
     const wanted = await inputs("shop");
     const stop = new AbortController();
