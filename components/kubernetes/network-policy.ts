@@ -9,15 +9,7 @@ import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import {
-  archiveLabels,
-  controllerLabels,
-  drillLabels,
-  restoreLabels,
-  selectorLabels,
-  sentinelLabels,
-  proxyLabels,
-} from "./names";
+import { archiveLabels, controllerLabels, restoreLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
@@ -175,52 +167,36 @@ export function createControllerPolicy(context: DeploymentContext, port: number)
   );
 }
 
-/**
- * Creates the network policy of the archive's pod. Prometheus may connect to the pod. The pod may connect to servers.
- * @param bucket rules for its connections to the bucket
- */
-export function createArchivePolicy(
-  context: DeploymentContext,
-  port: number,
-  bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[],
-): void {
-  const { deployment, names, args, options } = context;
-  const name = names.archive;
-  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
-  new k8s.networking.v1.NetworkPolicy(
-    name,
-    {
-      metadata: objectMetadata(context, name),
-      spec: {
-        podSelector: { matchLabels: archiveLabels(deployment) },
-        policyTypes: ["Ingress", "Egress"],
-        ingress: [{ from: [...(args.access?.monitoring ?? [{ namespaceSelector: {} }])], ports: [tcp(port)] }],
-        egress: [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }, ...bucket, DNS],
-      },
-    },
-    options,
-  );
+/** A pod that uses the bucket of a backup. */
+export interface BackupPod {
+  /** Name of the network policy. */
+  readonly name: string;
+  readonly labels: Record<string, string>;
+  /** Rules for its connections to the bucket. */
+  readonly bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[];
+  /** Whether the pod connects to the servers of the deployment. */
+  readonly connectsToServers: boolean;
+  /** Port to which Prometheus may connect. @default the pod accepts no connections */
+  readonly metricsPort?: number;
 }
 
-/**
- * Creates the network policy of the pods that restore the backup for a test. The pods accept no connections.
- * @param bucket rules for their connections to the bucket
- */
-export function createDrillPolicy(
+/** Creates the network policy of a pod that writes, restores or tests a backup. */
+export function createBackupPodPolicy(
   context: DeploymentContext,
-  bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[],
+  { name, labels, bucket, connectsToServers, metricsPort }: BackupPod,
 ): void {
-  const { deployment, names, options } = context;
-  const name = names.drill;
+  const { deployment, args, options } = context;
+  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
+  const prometheus: readonly Peer[] = args.access?.monitoring ?? [{ namespaceSelector: {} }];
   new k8s.networking.v1.NetworkPolicy(
     name,
     {
       metadata: objectMetadata(context, name),
       spec: {
-        podSelector: { matchLabels: drillLabels(deployment) },
+        podSelector: { matchLabels: labels },
         policyTypes: ["Ingress", "Egress"],
-        ingress: [],
-        egress: [...bucket, DNS],
+        ingress: metricsPort === undefined ? [] : [{ from: [...prometheus], ports: [tcp(metricsPort)] }],
+        egress: [...(connectsToServers ? [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }] : []), ...bucket, DNS],
       },
     },
     options,
@@ -230,32 +206,6 @@ export function createDrillPolicy(
 /** The archive's pod, if the deployment has a backup. The pod connects to the servers as a replica does. */
 function archivePeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.backup === undefined ? [] : [{ podSelector: { matchLabels: archiveLabels(deployment) } }];
-}
-
-/**
- * Creates the network policy of the pod that fills a new deployment. It accepts no connections, and may connect to
- * servers.
- * @param bucket rules for its connections to the bucket
- */
-export function createRestorePolicy(
-  context: DeploymentContext,
-  bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[],
-): void {
-  const { deployment, names, args, options } = context;
-  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
-  new k8s.networking.v1.NetworkPolicy(
-    names.restore,
-    {
-      metadata: objectMetadata(context, names.restore),
-      spec: {
-        podSelector: { matchLabels: restoreLabels(deployment) },
-        policyTypes: ["Ingress", "Egress"],
-        ingress: [],
-        egress: [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }, ...bucket, DNS],
-      },
-    },
-    options,
-  );
 }
 
 /** The pod that fills a new deployment, if the deployment has `restoreFrom`. */

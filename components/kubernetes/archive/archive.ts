@@ -12,7 +12,7 @@ import type { DeploymentContext } from "../deployment-context";
 import type { DeploymentKind } from "../deployment-kind";
 import { SECRET_DIRECTORY } from "../layout";
 import { archiveLabels, objectNames } from "../names";
-import { createArchivePolicy } from "../network-policy";
+import { createBackupPodPolicy } from "../network-policy";
 import { hostInPod } from "../pods/server-pod";
 import { archiveResources } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
@@ -65,12 +65,15 @@ export function createArchive(
   const { deployment, names } = context;
   const name = names.archive;
   const { spoolSize = SPOOL_SIZE } = args;
-  createArchivePolicy(context, ARCHIVER_PORT, bucketEgress(args));
+  const labels = archiveLabels(deployment);
+  createBackupPodPolicy(context, {
+    ...{ name, labels, bucket: bucketEgress(args), connectsToServers: true, metricsPort: ARCHIVER_PORT },
+  });
   const access = createBucketAccess(context, target, name, "archive", args);
   createProgramPod(context, {
     component: "archive",
     name,
-    labels: archiveLabels(deployment),
+    labels,
     program: ARCHIVER_BUNDLE,
     nodeOptions: ["--max-semi-space-size=16"],
     settings: settingsOf(context, kind.mode, args, access),

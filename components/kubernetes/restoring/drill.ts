@@ -10,7 +10,7 @@ import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 import { drillLabels } from "../names";
-import { createDrillPolicy } from "../network-policy";
+import { createBackupPodPolicy } from "../network-policy";
 import { createProgramFiles } from "../program-pods/program";
 import { restorerPodSpec, restorerProgram, SCRATCH_DIRECTORY } from "./restorer-pod";
 
@@ -35,7 +35,7 @@ export function createDrill(
   const { deployment, names, options } = context;
   const name = names.drill;
   const labels = drillLabels(deployment);
-  createDrillPolicy(context, bucketEgress(args));
+  createBackupPodPolicy(context, { name, labels, bucket: bucketEgress(args), connectsToServers: false });
   const settings = bucketPlace(context, args).apply((place): RestorerSettings => {
     const { credentialsDirectory } = access;
     return {

@@ -13,7 +13,7 @@ import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { SECRET_DIRECTORY } from "../layout";
 import { restoreLabels } from "../names";
-import { createRestorePolicy } from "../network-policy";
+import { createBackupPodPolicy } from "../network-policy";
 import { createProgramFiles } from "../program-pods/program";
 import type { RestoreFromArgs } from "../restore-arguments";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
@@ -59,7 +59,8 @@ export function createRestorePod(
   const bucket = restoredBucket(args, context.args.backup);
   if (bucket === undefined) throw new Error("restoreFrom was not checked");
   const labels = restoreLabels(deployment);
-  createRestorePolicy(context, bucketEgress(bucket));
+  const egress = bucketEgress(bucket);
+  createBackupPodPolicy(context, { name: names.restore, labels, bucket: egress, connectsToServers: true });
   const access = createBucketAccess(context, target, names.restore, "restore", bucket);
   const settings = settingsOf(context, mode, args, bucket, access.credentialsDirectory);
   const program = restorerProgram(

@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../archiver/pod-settings";
 import { wholeNumber } from "../../../lib/schema/fields";
-import { objectName, quantity } from "./pod-options";
+import { credentialsSchema, endpointSchema, roleSchema } from "./bucket";
+import { quantity } from "./pod-options";
 
 /** Schema of a deployment's backup. `components/kubernetes/archive/backup-problems.ts` checks the texts further. */
 export const backupSchema = z.strictObject({
@@ -20,31 +21,14 @@ export const backupSchema = z.strictObject({
     description: "Beginning of the names of all objects. Each deployment needs its own prefix.",
     fallback: "`NAMESPACE/NAME`",
   }),
-  endpoint: z.string().optional().meta({
-    description: "URL of an S3 server, such as `https://minio.example.com:9000`.",
-    fallback: "AWS",
-  }),
+  endpoint: endpointSchema,
   region: z.string().optional().meta({
     description: "Region of the bucket.",
     fallback:
       "in the bucket of the platform, the region of the platform; with `role`, the region of the EKS cluster; with `endpoint`, `us-east-1`",
   }),
-  credentials: z
-    .strictObject({
-      secretName: objectName.meta({
-        description: "Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`.",
-      }),
-    })
-    .optional()
-    .meta({
-      description: "Keys for the bucket. Cannot be set together with `role`.",
-      fallback: "`role`, or EKS Pod Identity",
-    }),
-  role: z.string().optional().meta({
-    description:
-      "ARN of an IAM role that the pod takes (IRSA). Its trust policy must allow the service account `NAME-archive`.",
-    fallback: "`credentials`, or EKS Pod Identity",
-  }),
+  credentials: credentialsSchema,
+  role: roleSchema("NAME-archive"),
   baseEverySeconds: wholeNumber(BASE_SECONDS.min, BASE_SECONDS.max).default(BASE_SECONDS.default).meta({
     description: "Time between two bases of a shard. A base is a copy of all data.",
     unit: "seconds",

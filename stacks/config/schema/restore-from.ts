@@ -3,18 +3,20 @@ import { z } from "zod";
 import { RESTORE_SECONDS } from "../../../components/kubernetes/restoring/restore-problems";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { TTL_RULES } from "../../../valkey/restoring/key-selection";
-import { objectName, quantity } from "./pod-options";
+import { credentialsSchema, endpointSchema, roleSchema } from "./bucket";
+import { quantity } from "./pod-options";
 
 /** Schema of a restore. `valkey/restoring/restore-from.ts` checks the texts further. */
 export const restoreFromSchema = z.strictObject({
-  from: z.string().min(1).meta({
-    description:
-      "The archive: `s3://BUCKET/PREFIX`, or on the platform `host` the absolute path of a folder on this machine.",
-  }),
-  endpoint: z.string().optional().meta({
-    description: "URL of an S3 server, such as `https://minio.example.com:9000`.",
-    fallback: "AWS",
-  }),
+  from: z
+    .string()
+    .min(1)
+    .meta({
+      description:
+        "The archive: `s3://BUCKET/PREFIX`, or on the platform `host` the absolute path of a folder on this machine. " +
+        "The platform `host` takes the keys for the bucket from the environment.",
+    }),
+  endpoint: endpointSchema,
   region: z.string().optional().meta({
     description: "Region of the bucket.",
     fallback: "the region of the environment (`AWS_REGION`); with `endpoint`, `us-east-1`",
@@ -24,22 +26,8 @@ export const restoreFromSchema = z.strictObject({
       "Whether request URLs contain the name of the bucket in the path instead of the host name (platform `host`).",
     fallback: "`true` with `endpoint`, else `false`",
   }),
-  credentials: z
-    .strictObject({
-      secretName: objectName.meta({
-        description: "Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`.",
-      }),
-    })
-    .optional()
-    .meta({
-      description: "Keys for the bucket (platforms `kubernetes` and `eks`). Cannot be set together with `role`.",
-      fallback: "`role`, or EKS Pod Identity; on the platform `host`, the environment",
-    }),
-  role: z.string().optional().meta({
-    description:
-      "ARN of an IAM role that the pod takes (IRSA). Its trust policy must allow the service account `NAME-restore`.",
-    fallback: "`credentials`, or EKS Pod Identity",
-  }),
+  credentials: credentialsSchema,
+  role: roleSchema("NAME-restore"),
   memory: quantity.optional().meta({
     description: "Memory for the data of one archived shard (platforms `kubernetes` and `eks`).",
     fallback: "the memory limit of the deployment's servers",
