@@ -54,27 +54,31 @@ function incrementsIn(value: unknown, seen = new Set<unknown>()): number {
   return Object.values(value).reduce<number>((sum, each) => sum + incrementsIn(each, seen), own);
 }
 
-it("holds no increment in the catalog, and in a restore those that it loads, without their instants", { timeout: 120_000 }, async () => {
-  const store = await archiveOfManyIncrements();
-  let turns = 0;
-  const timer = setInterval(() => turns++, 1);
-  const catalog = await readCatalog(store, "archive");
-  clearInterval(timer);
-  // Other work has its turn while the names are read.
-  expect(turns).toBeGreaterThan((SHARDS * SETS * INCREMENTS) / 10_000);
-  expect(catalog.damaged).toEqual([]);
-  const sets = catalog.periods[0]?.shards.flatMap((shard) => shard.sets) ?? [];
-  expect(sets.map(({ bytes }) => bytes)).toEqual(Array.from({ length: SHARDS * SETS }, () => INCREMENTS + 9));
-  expect(sets.map(({ end }) => end % SET_MS)).toEqual(sets.map(() => SET_MS - STEP_MS));
-  expect(incrementsIn(catalog)).toBe(0);
-  expect(obsoleteSets(catalog, undefined, 2 * SET_MS)).toHaveLength(SHARDS * 2);
-  const choice = chooseRestore(catalog, 2 * SET_MS + 10 * STEP_MS + 1);
-  if (typeof choice === "string") throw new Error(choice);
-  expect(incrementsIn(choice)).toBe(0);
-  const restore = await readRestore(choice);
-  expect(incrementsIn(restore)).toBe(SHARDS * 11);
-  expect(restore.shards.flatMap(({ set }) => set.increments.flatMap(({ instants }) => instants))).toEqual([]);
-  expect(restore.shards.map(({ point }) => point)).toEqual(
-    restore.shards.map(() => ({ at: 2 * SET_MS + 10 * STEP_MS, offset: 11 })),
-  );
-});
+it(
+  "holds no increment in the catalog, and in a restore those that it loads, without their instants",
+  { timeout: 120_000 },
+  async () => {
+    const store = await archiveOfManyIncrements();
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const catalog = await readCatalog(store, "archive");
+    clearInterval(timer);
+    // Other work has its turn while the names are read.
+    expect(turns).toBeGreaterThan((SHARDS * SETS * INCREMENTS) / 10_000);
+    expect(catalog.damaged).toEqual([]);
+    const sets = catalog.periods[0]?.shards.flatMap((shard) => shard.sets) ?? [];
+    expect(sets.map(({ bytes }) => bytes)).toEqual(Array.from({ length: SHARDS * SETS }, () => INCREMENTS + 9));
+    expect(sets.map(({ end }) => end % SET_MS)).toEqual(sets.map(() => SET_MS - STEP_MS));
+    expect(incrementsIn(catalog)).toBe(0);
+    expect(obsoleteSets(catalog, undefined, 2 * SET_MS)).toHaveLength(SHARDS * 2);
+    const choice = chooseRestore(catalog, 2 * SET_MS + 10 * STEP_MS + 1);
+    if (typeof choice === "string") throw new Error(choice);
+    expect(incrementsIn(choice)).toBe(0);
+    const restore = await readRestore(choice);
+    expect(incrementsIn(restore)).toBe(SHARDS * 11);
+    expect(restore.shards.flatMap(({ set }) => set.increments.flatMap(({ instants }) => instants))).toEqual([]);
+    expect(restore.shards.map(({ point }) => point)).toEqual(
+      restore.shards.map(() => ({ at: 2 * SET_MS + 10 * STEP_MS, offset: 11 })),
+    );
+  },
+);
