@@ -176,10 +176,13 @@ async function listPatiently(
  * @returns text that the container wrote; undefined while the pod runs
  * @throws Failure when the pod failed
  */
-function resultOf({ status }: V1Pod): string | undefined {
+function resultOf({ metadata, status }: V1Pod): string | undefined {
   const ended = status?.containerStatuses?.[0]?.state?.terminated;
   if (ended === undefined) return undefined;
-  const said = (ended.message ?? ended.reason ?? "").trim();
-  if (ended.exitCode !== 0) throw new Failure(said === "" ? `exit code ${ended.exitCode}` : said);
-  return said;
+  const { exitCode, message = "", reason = "" } = ended;
+  const said = message.trim();
+  if (exitCode === 0) return said;
+  if (said !== "") throw new Failure(said);
+  if (metadata?.deletionTimestamp !== undefined) throw new Failure("the pod was deleted before it ended");
+  throw new Failure(`${reason === "" ? "it ended" : reason} with exit code ${exitCode}`);
 }

@@ -73,9 +73,12 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
   it.each(["Job", "pod"] as const)("ends with the reason when somebody deletes its %s", async (object) => {
     const { here } = pods;
     const { namespace } = here;
+    const present = () => here.pods({ "app.kubernetes.io/name": "valkey-restore" });
+    // Kubernetes removes the pods of earlier tests some seconds later.
+    const earlier = new Set((await present()).map(({ metadata }) => metadata?.name));
     const filling = fillPods(await inputs("shop"));
     const deleted = here.until(60, async () => {
-      const [pod] = await here.pods({ "app.kubernetes.io/name": "valkey-restore" });
+      const pod = (await present()).find(({ metadata }) => !earlier.has(metadata?.name));
       const name = pod?.metadata?.name;
       if (name === undefined) return "there is no pod yet";
       const job = pod?.metadata?.labels?.["batch.kubernetes.io/job-name"] ?? "";
