@@ -7,12 +7,12 @@ import { TLS_FILES } from "../server-config";
 const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
 
 /**
- * Configuration of HAProxy. HAProxy asks every server for its role. When a server has answered six times that it is a
+ * Configuration of HAProxy. HAProxy asks every server for its role. When a server has answered eight times that it is a
  * replica, HAProxy closes the clients' connections to this server. The clients connect again and reach the new primary.
  * Reasons for the options:
  *
- * - `inter 250ms`, `fastinter 20ms` and `fall 6`: `inter` also limits the time for a connection with its TLS handshake. So
- *   a primary that does not answer for a second keeps its clients, and six answers of a replica take 0.2 to 0.4 s.
+ * - `inter 250ms`, `fastinter 20ms` and `fall 8`: `inter` also limits the time for a connection with its TLS handshake. So
+ *   a primary that does not answer for a second keeps its clients, and eight answers of a replica take 0.2 to 0.4 s.
  * - `redispatch`: clients get the new primary at once when the former primary refuses their connection.
  * - `tcp-check connect default`: the check uses the options of the server's line, including those for TLS.
  * - `min-recv 64`: the role is in the first 64 bytes of the answer. Without this option the check of a replica lasts
