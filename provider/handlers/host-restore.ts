@@ -9,7 +9,11 @@ import { changeAlone } from "../../platforms/host/change-lock";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import type { RestoreRecord } from "../../platforms/host/restoring/restore-marker";
-import { readRestoreRecord, writeRestoreRecord } from "../../platforms/host/restoring/restore-marker";
+import {
+  readRestoreRecord,
+  removeRestoreRecord,
+  writeRestoreRecord,
+} from "../../platforms/host/restoring/restore-marker";
 import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { formatTime } from "../../valkey/archive/catalog";
@@ -61,6 +65,11 @@ export const handler: ResourceHandler<HostRestoreInputs, HostRestoreOutputs> = {
     return news.directory === olds.directory
       ? Promise.resolve({ restoredAt, shards, keys, expired })
       : restoreOnce(news, context);
+  },
+  // The data stay. Another restoreFrom later must not pass for the one that filled the deployment.
+  delete: (_id, { directory }) => {
+    removeRestoreRecord(directory);
+    return Promise.resolve();
   },
   silentInputs: ["target", "password", "timeoutSeconds"],
   describeChange: ({ target, restoreFrom }, news) => {

@@ -2,7 +2,7 @@
  * The record of the restore that fills a new deployment on this machine: the file `restore.json` in the run directory of
  * the deployment. It exists from the first key on, so that an interrupted restore is continued.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
@@ -42,4 +42,9 @@ export function readRestoreRecord(directory: string): RestoreRecord | undefined 
 
 export function writeRestoreRecord(directory: string, record: RestoreRecord): void {
   replaceFile(fileIn(directory), JSON.stringify(record, null, 2));
+}
+
+/** Removes the record of a deployment, if it has one. */
+export function removeRestoreRecord(directory: string): void {
+  rmSync(fileIn(directory), { force: true });
 }

@@ -107,6 +107,8 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     // The engine was killed before it wrote the state: the servers are not filled again.
     expect(await restore(inputs)).toEqual(state);
     expect(await keysInPrimaries()).toBeLessThan(keys);
+    await provider.delete("new", URN, state);
+    expect(await refusals(inputs)).toEqual([expect.stringContaining("new has data already")]);
   });
 
   it("is continued after an interruption, and refuses a different order until then", async () => {
