@@ -27,7 +27,7 @@ export interface BucketArgs {
 
 /**
  * Backup to an S3 bucket by the pod `NAME-archive` (docs/backup.md). A change of these arguments restarts only this pod.
- * Without the argument there is no such pod. The bucket and its objects are not changed.
+ * If you remove the argument, `up` removes the pod, and the bucket keeps its objects.
  */
 export interface BackupArgs extends BucketArgs {
   /** Seconds between two bases of a shard, 600 to 2592000. A base is a copy of all data. @default 86400, a day */

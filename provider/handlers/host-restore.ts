@@ -66,7 +66,7 @@ export const handler: ResourceHandler<HostRestoreInputs, HostRestoreOutputs> = {
       ? Promise.resolve({ restoredAt, shards, keys, expired })
       : restoreOnce(news, context);
   },
-  // The data stay. Another restoreFrom later must not pass for the one that filled the deployment.
+  // The data stay. A different restoreFrom later must not pass for the one that filled the servers.
   delete: (_id, { directory }) => {
     removeRestoreRecord(directory);
     return Promise.resolve();
