@@ -19,6 +19,8 @@ import { ConnectionPool } from "./connection-pool";
  */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
+/** Time limit for the first search for a primary, milliseconds. The search opens the connections, which takes longest. */
+const FIRST_SEARCH_MS = 10_000;
 /** Number of nodes that are asked in one refresh. More than one node is asked, because a node may have failed. */
 const NODES_PER_REFRESH = 3;
 
@@ -73,7 +75,7 @@ export class RoutingTable {
    */
   async open(): Promise<void> {
     if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
-    else await this.#findPrimary();
+    else await this.#findPrimary(FIRST_SEARCH_MS);
     void this.#keepRefreshing();
   }
 
@@ -95,7 +97,7 @@ export class RoutingTable {
       await pause(SOON_MS, signal);
       await pause(REFRESH_MS - SOON_MS, AbortSignal.any([signal, this.#soon.signal]));
       if (this.mode === "cluster") await this.#askSomeNodes();
-      else await this.#findPrimary();
+      else await this.#findPrimary(REFRESH_MS);
     }
   }
 
@@ -120,12 +122,13 @@ export class RoutingTable {
   /**
    * Finds the primary. If several nodes claim to be the primary, the method chooses the node with the most replicas. If
    * several of these nodes have equally many replicas, it chooses the primary that was known before.
+   * @param limitMs time after which nodes without a reply are ignored
    */
-  async #findPrimary(): Promise<void> {
+  async #findPrimary(limitMs: number): Promise<void> {
     const known = this.owner(0);
     const isKnown = ({ endpoint }: Pick<DeploymentNode, "endpoint">): boolean =>
       known !== undefined && formatEndpoint(endpoint) === formatEndpoint(known);
-    const replies = await Promise.all(this.nodes().map(({ endpoint }) => this.#countReplicasInTime(endpoint)));
+    const replies = await Promise.all(this.nodes().map(({ endpoint }) => this.#countReplicasInTime(endpoint, limitMs)));
     const primaries = compact(replies);
     const rank = (primary: (typeof primaries)[number]): number => primary.replicas * 2 + Number(isKnown(primary));
     const [best] = primaries.sort((a, b) => rank(b) - rank(a));
@@ -138,9 +141,12 @@ export class RoutingTable {
    * Number of replicas that a node reports.
    * @returns undefined when the node is not a primary or does not reply in time
    */
-  async #countReplicasInTime(endpoint: Endpoint): Promise<{ endpoint: Endpoint; replicas: number } | undefined> {
+  async #countReplicasInTime(
+    endpoint: Endpoint,
+    limitMs: number,
+  ): Promise<{ endpoint: Endpoint; replicas: number } | undefined> {
     const counted = this.#countReplicas(endpoint).catch(() => undefined);
-    const replicas = await Promise.race([counted, sleep(REFRESH_MS, undefined)]);
+    const replicas = await Promise.race([counted, sleep(limitMs, undefined, { ref: false })]);
     return replicas === undefined ? undefined : { endpoint, replicas };
   }
 
