@@ -1,4 +1,5 @@
-/** The last lines of `npm test`: slowest files, skipped tests by reason, flaky and failed tests, and the count. */
+/** The last lines of `npm test`: slowest files, skipped tests by reason, flaky and failed tests, and the count. What
+ * failed comes last, so that the end of a log that was cut still has it. */
 import type { Outcome, TestRecord } from "./outcome";
 
 /** More flaky tests than this fail the run. */
@@ -41,11 +42,11 @@ export function closing({ records, times }: Outcome): Closing {
     lines: [
       ...section("Slowest files:", slowest(times)),
       ...section("Skipped on this machine (CONTRIBUTING.md says how each group runs):", skippedGroups(skipped)),
-      ...section("Failed:", failed.flatMap(failureLines)),
       ...section(
         `Flaky, passed at the second try only: ${flaky.length}, at most ${MOST_FLAKY} may be`,
         flaky.map((record) => `flaky: ${nameOf(record)}: ${firstLine(record.message)}`),
       ),
+      ...section("Failed:", failed.flatMap(failureLines)),
       "",
       skipped.length > 0 ? `${count}, ${skipped.length} skipped` : count,
     ],

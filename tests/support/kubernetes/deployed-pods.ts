@@ -6,6 +6,8 @@ import { messageOf } from "../../../lib/errors";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import type { Tls } from "../../../components/kubernetes/arguments";
 import type { DeploymentKind } from "../../../components/kubernetes/deployment-kind";
+import { proxyLabels } from "../../../components/kubernetes/names";
+import { PROXY_COUNT } from "../../../components/kubernetes/pods/sidecar-resources";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import { ReplicationServers } from "../../../components/kubernetes/servers/replication-servers";
@@ -90,6 +92,7 @@ export class DeployedPods {
       });
       await here.apply(change === undefined ? objects : objects.map(change));
       await here.untilReady(podLabels(name), nodeCount(shape), 180);
+      if (sentinel !== undefined) await here.untilReady(proxyLabels(name), PROXY_COUNT, 60);
       const location = { namespace, zones, settings, tls };
       const target = { ...podReference(name, kind, location), kubeconfig: KUBECONFIG };
       const kubernetes = await openKubernetesClient(target);

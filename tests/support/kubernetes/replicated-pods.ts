@@ -68,6 +68,8 @@ export class ReplicatedPods {
     this.#keys += KEYS;
     const keys = `seq -f 'SET key:%g kept' ${first} ${this.#keys}`;
     const replies = await this.run(pod, `${keys} | tell ${service}.${this.deployed.here.namespace} 20`);
+    const others = replies.split("\n").filter((reply) => reply !== "OK" && reply !== "");
+    expect(others, "replies").toEqual([]);
     expect(replies.match(/^OK$/gm)).toHaveLength(KEYS);
   }
 
