@@ -22,7 +22,7 @@ it.each([
 });
 
 it.each([
-  ["AccessDenied", 403, /s3:ListBucket/],
+  ["AccessDenied", 403, /a restore needs s3:ListBucket and s3:GetObject, .*an archive also needs .*s3:PutObject/],
   ["NoSuchBucket", 404, /create it first/],
   ["InvalidArgument", 400, /refuses the request \(InvalidArgument, status 400: no\)/],
   ["ExpiredToken", 400, /have expired/],

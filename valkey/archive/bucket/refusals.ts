@@ -14,8 +14,9 @@ const NO_CREDENTIALS = "CredentialsProviderError";
 const HINTS: Readonly<Record<string, string>> = {
   NoSuchBucket: "the bucket does not exist; create it first",
   AccessDenied:
-    "access is denied; allow s3:ListBucket, s3:ListBucketMultipartUploads, s3:GetObject, s3:PutObject, s3:DeleteObject " +
-    "and s3:AbortMultipartUpload, and with aws:kms also kms:GenerateDataKey and kms:Decrypt",
+    "access is denied; a restore needs s3:ListBucket and s3:GetObject, and with aws:kms kms:Decrypt; an archive also " +
+    "needs s3:ListBucketMultipartUploads, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload, and with aws:kms " +
+    "kms:GenerateDataKey",
   InvalidAccessKeyId: "the server does not know the access key",
   SignatureDoesNotMatch: "the secret key is wrong",
   ExpiredToken: "the credentials have expired; start the command again with new ones",
