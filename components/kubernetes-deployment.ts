@@ -63,7 +63,8 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const steps = new DeploymentSteps(checkArguments({ name, kind, args: given, parent: this }));
     const survives = steps.survival();
     const checks = steps.check();
-    const { scaleIn, volumes } = steps.changeRunning([checks.image, checks.tls]);
+    const archive = steps.checkArchive();
+    const { scaleIn, volumes } = steps.changeRunning(compact([checks.image, checks.tls, archive]));
     const servers = createServers(steps.servers, { parent: this, dependsOn: [volumes] });
     const running = steps.rollOut(servers);
     const memory = steps.raiseMemory(running);

@@ -23,6 +23,7 @@ const HANDLERS = {
   Rollout: () => import("./handlers/rollout.js"),
   ExternalAddresses: () => import("./handlers/external-addresses.js"),
   Formation: () => import("./handlers/formation.js"),
+  ArchiveCheck: () => import("./handlers/checks/archive-check.js"),
   Restore: () => import("./handlers/restore.js"),
   HostRestore: () => import("./handlers/host-restore.js"),
   DeploymentVerification: () => import("./handlers/checks/deployment-verification.js"),

@@ -4,6 +4,7 @@
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { AccessInputs, AccessOutputs } from "./handlers/access";
+import type { ArchiveCheckInputs } from "./handlers/checks/archive-check";
 import type { ClusterCheckInputs } from "./handlers/checks/cluster-check";
 import type { ExternalAddressesInputs, ExternalAddressesOutputs } from "./handlers/external-addresses";
 import type { FormationInputs, FormationOutputs } from "./handlers/formation";
@@ -159,6 +160,13 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
   milliseconds: undefined,
   drift: undefined,
 });
+
+/**
+ * Check that an archive can be restored. Pulumi creates this resource before the servers. A pod reads the archive. If
+ * the bucket refuses it, if the time is not in the archive, or if servers of the image cannot load the data, the update
+ * fails before a server was created. If the servers exist already, this resource does nothing.
+ */
+export const ArchiveCheck = resource<ArchiveCheckInputs>("ArchiveCheck", {});
 
 /**
  * Restore of archived data into a new deployment on Kubernetes. The resource is complete when every key of every server

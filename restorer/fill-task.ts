@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { FollowedServers } from "../archiver/followed-servers";
 import { copySets } from "../valkey/archive/bucket/local-sets";
 import { formatTime } from "../valkey/archive/catalog";
+import { counted } from "../lib/units";
 import type { Place } from "../valkey/archive/store";
+import type { WantedSets } from "../valkey/restoring/chosen-sets";
 import { chooseSets } from "../valkey/restoring/chosen-sets";
 import { fillDeployment } from "../valkey/restoring/filling/fill-deployment";
 import { BEGAN_VARIABLE, formatResult } from "../valkey/restoring/filling/fill-result";
@@ -14,6 +16,17 @@ import type { FillTask } from "./pod-settings";
 
 /** Time after which an archive has all that its servers have sent, milliseconds. */
 const SETTLED_MS = 5_000;
+
+/**
+ * Checks whether the archive can be restored, before a server exists.
+ * @returns the number of shards and their times as text. @throws the errors of `chooseSets`
+ */
+export async function checkFill({ at }: FillTask, place: Place, { version }: StagingServers): Promise<string> {
+  const { shards } = await chooseSets(place, wantedSets(at, Date.now(), version));
+  const times = shards.map(({ point }) => point.at);
+  const [first, last] = [formatTime(Math.min(...times)), formatTime(Math.max(...times))];
+  return `${counted(shards.length, "shard")} as of ${first === last ? last : `${first} to ${last}`}`;
+}
 
 /** @returns the result as a termination message. @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
 export async function runFill(
@@ -27,9 +40,7 @@ export async function runFill(
   const { version } = places.staging;
   // The provider has seen an empty deployment before the restore began, so this program always continues.
   const continues = Number(process.env[BEGAN_VARIABLE] ?? Date.now());
-  // If the archive is still being written, a later pod that continues must choose the same time.
-  const wanted = { at, notAfter: continues - SETTLED_MS, option: "restoreFrom.at", version };
-  const chosen = await chooseSets(place, wanted);
+  const chosen = await chooseSets(place, wantedSets(at, continues, version));
   const restored = await copySets(chosen, join(places.directory, "sets"), options);
   const order = { restored, keys: new KeySelection(keys), ttl, continues, onBegin: () => undefined };
   const filled = await fillDeployment(target, order, places, options);
@@ -37,4 +48,9 @@ export async function runFill(
   const shards = filled.shards.map((shard) => ({ name: shard.name, at: formatTime(shard.at) }));
   for (const shard of shards) options.report(`${shard.name} has the data of ${shard.at}`);
   return formatResult({ restoredAt: new Date().toISOString(), shards, keys: count, expired });
+}
+
+/** If the archive is still being written, a later pod that continues must choose the same time. */
+function wantedSets(at: number | undefined, began: number, version: string): WantedSets {
+  return { at, notAfter: began - SETTLED_MS, option: "restoreFrom.at", version };
 }

@@ -6,8 +6,9 @@ import { writeFileSync } from "node:fs";
 import { Failure, messageOf } from "../lib/errors";
 import { logLine, runProgram } from "../lib/pod/run-program";
 import { openBucket } from "../archiver/place";
+import { CHECK_VARIABLE } from "../valkey/restoring/filling/fill-result";
 import { runDrill } from "./drill-task";
-import { runFill } from "./fill-task";
+import { checkFill, runFill } from "./fill-task";
 import type { RestorerSettings } from "./pod-settings";
 import { readRestorerSettings } from "./pod-settings";
 import { StagingContainer } from "./staging-container";
@@ -37,9 +38,9 @@ async function restore(settings: RestorerSettings, signal: AbortSignal): Promise
   const staging = await StagingContainer.open(directory, signal);
   try {
     const options = { signal, report };
-    return await (task.kind === "fill"
-      ? runFill(task, place, { staging, directory }, options)
-      : runDrill(place, staging, directory, options));
+    if (task.kind === "drill") return await runDrill(place, staging, directory, options);
+    if (process.env[CHECK_VARIABLE] !== undefined) return await checkFill(task, place, staging);
+    return await runFill(task, place, { staging, directory }, options);
   } catch (error) {
     if (signal.aborted) throw new Failure("the pod was stopped before the end", { cause: error });
     const why = await staging.endedBecause();

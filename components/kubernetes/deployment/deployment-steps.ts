@@ -7,6 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
   Access,
+  ArchiveCheck,
   ExternalAddresses,
   Formation,
   ImageCheck,
@@ -39,7 +40,8 @@ import { checkExternal, externalServices } from "../servers/external-services";
 import { checkBackup, createArchive } from "../archive/archive";
 import type { ControlledKind } from "../controller/controller-problems";
 import { checkController, createController } from "../controller/controller";
-import { checkRestoreFrom, createRestorePod } from "../restoring/restore";
+import type { RestorePods } from "../restoring/restore";
+import { checkRestoreFrom, createRestorePods } from "../restoring/restore";
 import { RESTORE_SECONDS } from "../restoring/restore-problems";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
@@ -102,6 +104,7 @@ export class DeploymentSteps {
   readonly password: pulumi.Output<string>;
   readonly #timeoutSeconds: number;
   readonly #overlapSeconds: number;
+  #restorePods: RestorePods | undefined;
 
   /** Declares the passwords and users first. Later steps use them, so all nodes must already accept them. */
   constructor(private readonly request: Request) {
@@ -160,6 +163,27 @@ export class DeploymentSteps {
         timeoutSeconds: this.#timeoutSeconds,
       },
       this.#after(certificate),
+    );
+  }
+
+  /**
+   * Checks whether the archive can be restored, if the arguments have `restoreFrom`. The servers of a new deployment
+   * are created after this check.
+   */
+  checkArchive(): pulumi.Resource | undefined {
+    const { name, kind, parent } = this.request;
+    const { restoreFrom } = this.servers;
+    if (restoreFrom === undefined) return undefined;
+    const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
+    this.#restorePods = createRestorePods(context, this.#planned, kind.mode, restoreFrom);
+    const { check, labels, source, dependsOn } = this.#restorePods;
+    return new ArchiveCheck(
+      name,
+      {
+        ...{ target: this.#planned, source, labels, timeoutSeconds: this.#timeoutSeconds },
+        pod: pulumi.output(check),
+      },
+      this.#after([...dependsOn]),
     );
   }
 
@@ -251,7 +275,7 @@ export class DeploymentSteps {
   }
 
   /**
-   * Fills a new deployment from an archive, if the arguments have `restoreFrom`. Waits for the formation.
+   * Fills a new deployment from an archive, if `checkArchive` has checked one. Waits for the formation.
    * @returns the result of the restore; undefined without `restoreFrom`
    */
   fill(
@@ -259,15 +283,13 @@ export class DeploymentSteps {
     formationMs: pulumi.Output<number | null>,
     after: pulumi.Resource[],
   ): InstanceType<typeof Restore> | undefined {
-    const { name, kind, parent } = this.request;
     const { restoreFrom } = this.servers;
-    if (restoreFrom === undefined) return undefined;
-    const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
-    const { spec, labels, source, dependsOn } = createRestorePod(context, inputs.target, kind.mode, restoreFrom);
+    if (restoreFrom === undefined || this.#restorePods === undefined) return undefined;
+    const { fill, labels, source, dependsOn } = this.#restorePods;
     const { timeoutSeconds: restoreSeconds = RESTORE_SECONDS.default } = restoreFrom;
     return new Restore(
-      name,
-      { ...inputs, source, pod: pulumi.output(spec), labels, restoreSeconds, formationMs },
+      this.request.name,
+      { ...inputs, source, pod: pulumi.output(fill), labels, restoreSeconds, formationMs },
       this.#after([...after, ...dependsOn]),
     );
   }

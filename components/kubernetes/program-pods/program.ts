@@ -39,6 +39,10 @@ export interface Program {
   readonly serviceAccount?: string;
   /** Whether the pod gets a token for the API server. @default true */
   readonly hasToken?: boolean;
+  /** Whether the pod gets the password of the deployment and, with TLS, the certificate. @default true */
+  readonly connectsToServers?: boolean;
+  /** Environment variables by name. @default none */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
   readonly graceSeconds?: number;
   readonly volumes?: readonly k8s.types.input.core.v1.Volume[];
@@ -109,9 +113,9 @@ export function programPodSpec(
   { program }: Pick<ProgramFiles, "program">,
   placement: Placement = programPlacement(context),
 ): k8s.types.input.core.v1.PodSpec & { readonly containers: [k8s.types.input.core.v1.Container] } {
-  const { names, args } = context;
-  const { image = NODE_IMAGE, hasToken = true, graceSeconds, serviceAccount = pod.name } = pod;
-  const { tls } = args;
+  const { args } = context;
+  const { image = NODE_IMAGE, hasToken = true, graceSeconds, serviceAccount = pod.name, environment = {} } = pod;
+  const access = pod.connectsToServers === false ? NO_ACCESS : serverAccess(context);
   const [settingsDirectory, programDirectory] = [directoryOf(pod, "settings"), directoryOf(pod, "program")];
   return {
     ...podBasics(context, {
@@ -134,14 +138,16 @@ export function programPodSpec(
           startText(pod),
           `${settingsDirectory}/${SETTINGS_FILE}`,
         ],
-        env: [{ name: CHECKSUM_VARIABLE, value: pod.settings.apply(checksum) }],
+        env: [
+          { name: CHECKSUM_VARIABLE, value: pod.settings.apply(checksum) },
+          ...Object.entries(environment).map(([variable, value]) => ({ name: variable, value })),
+        ],
         resources: pod.resources,
         securityContext: CONTAINER_SECURITY_CONTEXT,
         volumeMounts: [
           { name: "settings", mountPath: settingsDirectory, readOnly: true },
           { name: "program", mountPath: programDirectory, readOnly: true },
-          { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true },
-          ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }]),
+          ...access.volumeMounts,
           ...(pod.volumeMounts ?? []),
         ],
       },
@@ -149,13 +155,24 @@ export function programPodSpec(
     volumes: [
       { name: "settings", configMap: { name: pod.name } },
       { name: "program", configMap: { name: program.metadata.name } },
-      passwordVolume(names),
-      // The program needs the authority's certificate, but not the servers' private key.
-      ...(tls === undefined
-        ? []
-        : [{ name: "tls", secret: { secretName: tls.secretName, items: [{ key: "ca.crt", path: "ca.crt" }] } }]),
+      ...access.volumes,
       ...(pod.volumes ?? []),
     ],
+  };
+}
+
+type Mounts = Required<Pick<Program, "volumes" | "volumeMounts">>;
+const NO_ACCESS: Mounts = { volumes: [], volumeMounts: [] };
+
+/** The password of the deployment and, with TLS, the certificate of the authority. */
+function serverAccess({ names, args: { tls } }: DeploymentContext): Mounts {
+  const password = { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true };
+  if (tls === undefined) return { volumes: [passwordVolume(names)], volumeMounts: [password] };
+  // The program does not need the servers' private key.
+  const certificate = { secretName: tls.secretName, items: [{ key: "ca.crt", path: "ca.crt" }] };
+  return {
+    volumes: [passwordVolume(names), { name: "tls", secret: certificate }],
+    volumeMounts: [password, { name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }],
   };
 }
 

@@ -47,7 +47,10 @@ export function createDrill(
   });
   const sizes = { memory: args.drillMemory };
   const program = restorerProgram(
-    { component: "drill", name, labels, serviceAccount: names.archive, settings, access, image: args.image },
+    {
+      ...{ component: "drill", name, labels, serviceAccount: names.archive, connectsToServers: false },
+      ...{ settings, access, image: args.image },
+    },
     sizes,
   );
   const files = createProgramFiles(context, program);

@@ -4,6 +4,7 @@ import { BadInput } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { RestorerSettings } from "../../../restorer/pod-settings";
 import { describeRestoreFrom } from "../../../valkey/restoring/restore-from";
+import { CHECK_VARIABLE } from "../../../valkey/restoring/filling/fill-result";
 import { parseInstant } from "../../../valkey/restoring/instant";
 import type { Mode } from "../../../valkey/node";
 import { serversRecord } from "../archive/archive";
@@ -34,27 +35,30 @@ export function checkRestoreFrom(
   );
 }
 
-/** A pod that fills a new deployment. */
-export interface RestorePod {
-  readonly spec: k8s.types.input.core.v1.PodSpec;
+/** The pods that restore an archive into a new deployment. */
+export interface RestorePods {
+  /** Checks before the servers exist whether the archive can be restored. */
+  readonly check: k8s.types.input.core.v1.PodSpec;
+  /** Fills the deployment. */
+  readonly fill: k8s.types.input.core.v1.PodSpec;
   readonly labels: Record<string, string>;
   /** The archive, the time and the keys, as text for messages. */
   readonly source: pulumi.Output<string>;
-  /** Resources that must exist before the pod. */
+  /** Resources that must exist before the pods. */
   readonly dependsOn: readonly pulumi.Resource[];
 }
 
 /**
- * Creates the service account, the network policy, the ConfigMaps and, for keys in the arguments, the Secret of the pod
+ * Creates the service account, the network policy, the ConfigMaps and, for keys in the arguments, the Secret of the pods
  * `NAME-restore`.
- * @param target reference to the running servers, as the provider uses it
+ * @param target reference to the servers, as the provider uses it. The servers need not exist
  */
-export function createRestorePod(
+export function createRestorePods(
   context: DeploymentContext,
   target: pulumi.Input<KubernetesReference>,
   mode: Mode,
   args: RestoreFromArgs,
-): RestorePod {
+): RestorePods {
   const { deployment, names } = context;
   const bucket = restoredBucket(args, context.args.backup);
   if (bucket === undefined) throw new Error("restoreFrom was not checked");
@@ -71,8 +75,10 @@ export function createRestorePod(
     args,
   );
   const files = createProgramFiles(context, program);
+  const check = { ...program, connectsToServers: false, environment: { [CHECK_VARIABLE]: "yes" } };
   return {
-    spec: restorerPodSpec(context, program, files, args),
+    check: restorerPodSpec(context, check, files, args),
+    fill: restorerPodSpec(context, program, files, args),
     labels,
     source: bucketPlace(context, bucket).apply((place) =>
       describeRestoreFrom({

@@ -34,6 +34,8 @@ export interface Restorer {
   readonly name: string;
   readonly labels: Record<string, string>;
   readonly serviceAccount: string;
+  /** @default true */
+  readonly connectsToServers?: boolean;
   readonly settings: pulumi.Output<RestorerSettings>;
   readonly access: BucketAccess;
   readonly image: string | undefined;

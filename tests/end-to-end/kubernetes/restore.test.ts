@@ -9,8 +9,11 @@ import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import { parseBucket } from "../../../valkey/archive/bucket/location";
 import { openToPods } from "../../support/kubernetes/archived-pods";
 import { DeployedPods } from "../../support/kubernetes/deployed-pods";
-import { fillPods, restoreInputs } from "../../support/kubernetes/restored-pods";
+import { fillPods, restoreResources } from "../../support/kubernetes/restored-pods";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
+import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
+import { handler as archiveCheck } from "../../../provider/handlers/checks/archive-check";
+import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { archiveInto } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
@@ -62,8 +65,25 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
     rmSync(directory, { recursive: true });
   }, 200_000);
 
-  const inputs = (prefix: string): ReturnType<typeof restoreInputs> =>
-    restoreInputs(pods, { bucket: BUCKET, prefix, endpoint: forPods.url, credentials: CREDENTIAL_KEYS });
+  const archived = (prefix: string, bucket = BUCKET): RestoreFromArgs => ({
+    ...{ bucket, prefix, endpoint: forPods.url, credentials: CREDENTIAL_KEYS },
+  });
+  const inputs = async (prefix: string): Promise<RestoreInputs> =>
+    (await restoreResources(pods, archived(prefix))).fill;
+
+  it.each([
+    ["a bucket that does not exist", () => archived("shop", "nowhere"), /the bucket does not exist/],
+    ["a time before the archive", () => ({ ...archived("shop"), at: "2020-01-01T00:00:00Z" }), /2020-01-01/],
+    ["no problem", () => archived("shop"), undefined],
+  ] as const)("is checked before there are servers, and finds %s", async (_found, restoreFrom, refusal) => {
+    const { check } = await restoreResources(pods, restoreFrom(), "later");
+    const said: string[] = [];
+    const checked = archiveCheck.create(check, { ...HANDLER_CONTEXT, report: (line) => said.push(line) });
+    if (refusal === undefined) {
+      await checked;
+      expect(said.at(-1)).toMatch(/^later: .* can be restored: 1 shard as of \d{4}-/);
+    } else await expect(checked).rejects.toThrow(refusal);
+  });
 
   it("refuses an archive that does not exist, with one message, and writes nothing", async () => {
     await expect(fillPods(await inputs("nothing"))).rejects.toThrow(/there is no archive/);

@@ -2,7 +2,8 @@
 import * as pulumi from "@pulumi/pulumi";
 import { objectNames, restoreLabels } from "../../../components/kubernetes/names";
 import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
-import { createRestorePod } from "../../../components/kubernetes/restoring/restore";
+import { createRestorePods } from "../../../components/kubernetes/restoring/restore";
+import type { ArchiveCheckInputs } from "../../../provider/handlers/checks/archive-check";
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { handler } from "../../../provider/handlers/restore";
 import type { HandlerContext } from "../../../provider/protocol/resource-handler";
@@ -12,10 +13,23 @@ import type { DeployedPods } from "./deployed-pods";
 import { renderObjects } from "./kubernetes-objects";
 import { plainServers } from "./server-args";
 
-/** Inputs of the resource that fills the deployment. The objects that its pod needs exist. */
-export async function restoreInputs(pods: DeployedPods, restoreFrom: RestoreFromArgs): Promise<RestoreInputs> {
-  const { target, here, password } = pods;
-  const { name, namespace, zones } = target;
+/** Inputs of the resources that check the archive and fill the deployment. */
+interface RestoreResources {
+  readonly check: ArchiveCheckInputs;
+  readonly fill: RestoreInputs;
+}
+
+/**
+ * Inputs of the resources of a restore. The objects that its pods need exist.
+ * @param name the deployment to restore into. @default the deployment of the pods
+ */
+export async function restoreResources(
+  { here, password, ...pods }: DeployedPods,
+  restoreFrom: RestoreFromArgs,
+  name = pods.target.name,
+): Promise<RestoreResources> {
+  const target = { ...pods.target, name, statefulSet: name };
+  const { namespace, zones } = target;
   const context = {
     deployment: name,
     names: objectNames(name),
@@ -25,17 +39,18 @@ export async function restoreInputs(pods: DeployedPods, restoreFrom: RestoreFrom
     },
     options: {},
   };
-  let made: { readonly spec: object; readonly source: string } | undefined;
+  let made: { readonly check: object; readonly fill: object; readonly source: string } | undefined;
   const objects = await renderObjects(() => {
-    const { spec, source } = createRestorePod(context, target, target.mode, restoreFrom);
-    pulumi.output({ spec, source }).apply((known) => (made = known as typeof made));
+    const { check, fill, source } = createRestorePods(context, target, target.mode, restoreFrom);
+    pulumi.output({ check, fill, source }).apply((known) => (made = known as typeof made));
   });
   await here.apply(objects);
   if (made === undefined) throw new Error("there is no pod");
+  const { check, fill, source } = made;
+  const shared = { target, source, labels: restoreLabels(name), timeoutSeconds: 60 };
   return {
-    ...{ target, password, pod: made.spec, source: made.source },
-    labels: restoreLabels(name),
-    ...{ timeoutSeconds: 60, restoreSeconds: 180, formationMs: 0 },
+    check: { ...shared, pod: check },
+    fill: { ...shared, pod: fill, password, restoreSeconds: 180, formationMs: 0 },
   };
 }
 

@@ -53,6 +53,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Access",
   "valkey:index:PasswordRetirement",
   "valkey:index:PodCredentials",
+  "valkey:index:ArchiveCheck",
   "valkey:index:ImageCheck",
   "valkey:index:ScaleIn",
   "valkey:index:TlsCheck",

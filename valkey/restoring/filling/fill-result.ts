@@ -6,6 +6,8 @@ import * as z from "zod";
  * `remaining`, TTLs count from this time.
  */
 export const BEGAN_VARIABLE = "RESTORE_BEGAN";
+/** Environment variable of a pod that only checks whether the archive can be restored, and writes no key. */
+export const CHECK_VARIABLE = "RESTORE_CHECK";
 /** Highest number of shards that a termination message lists. Kubernetes keeps 4096 bytes of it. */
 const MOST_SHARDS = 50;
 

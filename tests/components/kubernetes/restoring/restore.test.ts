@@ -65,6 +65,21 @@ describe("restoreFrom of a component", () => {
     expect(pod.volumes.find(({ name }) => name === "scratch")?.emptyDir).toEqual({ sizeLimit: "20Gi" });
   });
 
+  it("is checked before the servers by a pod without their password, which only reads the archive", async () => {
+    const resources = await declared(FROM);
+    const check = only(resources, "valkey:index:ArchiveCheck");
+    const place = (type: string): number => resources.findIndex((each) => each.type === type);
+    expect(place(check.type)).toBeLessThan(place("kubernetes:apps/v1:StatefulSet"));
+    expect(check.dependsOn).toContain("kubernetes:core/v1:ServiceAccount orders-restore");
+    expect(only(resources, "valkey:index:ScaleIn").dependsOn).toContain("valkey:index:ArchiveCheck orders");
+    const pod = check.inputs["pod"] as RestorePod;
+    expect(pod.volumes.map(({ name }) => name).sort()).toEqual(["credentials", "program", "scratch", "settings"]);
+    expect(pod.containers).toMatchObject([{ env: [{}, { name: "RESTORE_CHECK", value: "yes" }] }]);
+    const filling = only(resources, "valkey:index:Restore").inputs["pod"] as RestorePod;
+    expect(filling.volumes.map(({ name }) => name)).toEqual(expect.arrayContaining(["secret", "tls"]));
+    expect(JSON.stringify(filling)).not.toContain("RESTORE_CHECK");
+  });
+
   it("has settings that its program reads, with the time, the keys and the servers", async () => {
     const resources = await declared(FROM);
     const { inputs } = only(resources, "kubernetes:core/v1:ConfigMapPatch", "orders-restore");
@@ -99,7 +114,7 @@ describe("restoreFrom of a component", () => {
 
   it("declares nothing for a restore without the argument", async () => {
     const resources = await declared(undefined);
-    expect(resources.filter(({ type, name }) => type.endsWith(":Restore") || name.includes("restore"))).toEqual([]);
+    expect(resources.filter(({ type, name }) => /:(Restore|ArchiveCheck)$/.test(type) || name.includes("restore"))).toEqual([]);
   });
 });
 
