@@ -103,6 +103,8 @@ function objects(
             image: NODE_IMAGE,
             imagePullPolicy: "IfNotPresent",
             command: ["sleep", "infinity"],
+            // Without a request, the kernel lets this pod starve while servers and probes need the processors.
+            resources: { requests: { cpu: "200m", memory: "64Mi" } },
             securityContext: CONTAINER_SECURITY_CONTEXT,
             volumeMounts: mounts,
           },
