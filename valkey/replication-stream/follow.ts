@@ -2,8 +2,8 @@
  * Follows the replication stream of a server, and continues after lost connections and failovers. This program acts as
  * a replica: the server sends an RDB file and then all commands that change data.
  *
- * Follow a replica rather than a primary. A primary would list this program as a replica. Sentinels and clients would
- * then learn of this program, and WAIT and `min-replicas-to-write` of the primary would count it.
+ * Follow a replica rather than a primary. A primary would list this program as a replica, and its WAIT and
+ * `min-replicas-to-write` would count this program.
  */
 import { Failure, isCausedBy, messageOf } from "../../lib/errors";
 import { epochMs } from "../../lib/clock";

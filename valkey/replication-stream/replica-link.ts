@@ -45,6 +45,11 @@ const TIMEOUT_MS = 10_000;
  * fails if the data need a newer one (hash fields with TTLs). The reader in `valkey/rdb/` knows the format of 9.x.
  */
 const ANNOUNCED_VERSION = "9.1.0";
+/**
+ * Port that this program announces as its own. Nobody can connect to it. Sentinels take every replica of a primary for
+ * a server, and never forget it. They ignore a replica whose port is not valid, and 0 counts as valid.
+ */
+const NO_PORT = 65_536;
 
 export class ReplicaLink {
   private constructor(
@@ -113,9 +118,9 @@ export class ReplicaLink {
     try {
       if (password !== undefined) await this.#authenticate(username, password, formerPassword);
       await this.#request("PING");
-      // Port 0: nobody can connect to this replica. Redis 7.0 does not know the word "version", and needs none.
-      await this.#request("REPLCONF", "listening-port", "0");
+      await this.#request("REPLCONF", "listening-port", String(NO_PORT));
       await this.#request("REPLCONF", "capa", "eof", "capa", "psync2");
+      // Redis 7.0 does not know the word "version", and needs none.
       await this.#request("REPLCONF", "version", ANNOUNCED_VERSION).catch(ignoreUnknownOption);
     } finally {
       clearTimeout(timer);

@@ -8,6 +8,9 @@ import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import type { DeploymentNode } from "../../../valkey/node";
+import { sourceAt } from "../../../valkey/archive/shard-layout";
+import { ReplicaLink } from "../../../valkey/replication-stream/replica-link";
+import { readSnapshot } from "../../../valkey/replication-stream/snapshot";
 import { forgetGone } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never, Sandbox, withNode, ZONES } from "../../support/valkey/real";
@@ -66,6 +69,37 @@ describe("replication with Sentinels", () => {
       "sentinels-zones 3 zones",
     ]);
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: false });
+  });
+
+  it("has Sentinels that take no program which reads the data of the primary for a replica", async () => {
+    const { deployment } = replication.injector;
+    const { sentinels, nodes, access } = deployment;
+    const [primary] = nodes;
+    if (sentinels === undefined || primary === undefined) throw new Error("there are no Sentinels");
+    const ask = (period: number): Promise<unknown> =>
+      Promise.all(
+        sentinels.nodes.map(async (node) => {
+          const connection = await connect(node.name, node.endpoint, access);
+          await connection.call("SENTINEL", "DEBUG", "info-period", period);
+          connection.disconnect();
+        }),
+      );
+    const link = await ReplicaLink.open(sourceAt(deployment, primary));
+    try {
+      expect(await link.sync(undefined)).toMatchObject({ kind: "full" });
+      for await (const _ of readSnapshot(link.reader));
+      link.acknowledge(0);
+      await withNode(deployment, 0, async (connection) => {
+        expect(await connection.info("replication")).toContain("connected_slaves:2");
+      });
+      await ask(200);
+      await sleep(2000);
+    } finally {
+      link.close();
+      await ask(10_000);
+    }
+    const { verdict } = await verifyUntilPass(deployment, TILT_OVER);
+    expect(verdict.assertions.find(({ id }) => id === "sentinels-know")?.found).toBe("2 other Sentinels, 1 replicas");
   });
 
   it("has Sentinels that forget a replica which leaves while they are told, one after the other", async () => {
