@@ -79,7 +79,7 @@ export type Layout = readonly Part[];
 
 const length: Part = { kind: "length" };
 const string: Part = { kind: "string" };
-const module: Part = { kind: "module" };
+const moduleValue: Part = { kind: "module" };
 const bytes = (count: number): Part => ({ kind: "bytes", count });
 const repeat = (...parts: Layout): Part => ({ kind: "repeat", parts });
 /** Parts with a fixed number of bytes: the ID of a stream's entry, and a time or a double. */
@@ -121,7 +121,7 @@ const LAYOUTS: ReadonlyMap<number, Layout> = new Map<number, Layout>([
   [TYPE.redisHashAbsolute, [repeat(length, string, string)]],
   [TYPE.redisHashMetadata, [EIGHT, repeat(length, string, string)]],
   [TYPE.redisHashListpack, [EIGHT, string]],
-  [TYPE.module, [length, module]],
+  [TYPE.module, [length, moduleValue]],
   [TYPE.stream1, streamLayout(1)],
   [TYPE.stream2, streamLayout(2)],
   [TYPE.stream3, streamLayout(3)],

@@ -1,7 +1,8 @@
 /** The package in a folder that has nothing else: its command, its components, its declarations, its provider. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { isBuiltin } from "node:module";
+import { isBuiltin, wrap } from "node:module";
 import { join } from "node:path";
+import { Script } from "node:vm";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messageOf } from "../../../lib/errors";
@@ -165,6 +166,21 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(here.directory, name), text);
     expect(await compile(here)).toEqual([]);
     expect(notFoundByOlderPrograms(here)).toEqual([]);
+  });
+
+  it("has no file that Node refuses, such as one with a variable of the name that Node gives to each file", () => {
+    const dist = join(here.path, "dist");
+    const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
+    const refused = files.filter((file) => {
+      try {
+        new Script(wrap(readFileSync(join(dist, file), "utf8")), { filename: file });
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    expect(files.length).toBeGreaterThan(500);
+    expect(refused).toEqual([]);
   });
 
   it("runs a program in plain Node, and loads no cloud, no charts and no statistics", async () => {
