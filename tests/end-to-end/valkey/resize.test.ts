@@ -91,8 +91,10 @@ describe("resizing", () => {
       deployment.nodes.map((_node, index) =>
         withNode(deployment, index, async (connection) => {
           // The pause leaves the processors to the servers. A migration takes longer.
-          for (; !stop.signal.aborted; await sleep(2))
+          while (!stop.signal.aborted) {
             await connection.call("CLUSTER", "CANCELSLOTMIGRATIONS").catch(ignoreNone);
+            await sleep(2);
+          }
         }),
       ),
     );
