@@ -11,10 +11,10 @@ export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
   /**
-   * Time when nodes last gave away all their slots (were emptied), ISO 8601; undefined if no nodes were emptied. A
-   * cluster with emptied nodes needs a new formation.
+   * Time when nodes last gave away all their slots (were emptied), ISO 8601; null if no nodes were emptied. A cluster
+   * with emptied nodes needs a new formation.
    */
-  readonly emptiedAt?: string | undefined;
+  readonly emptiedAt?: string | null | undefined;
   /** Time limit of the formation, seconds. */
   readonly timeoutSeconds: number;
 }

@@ -13,6 +13,7 @@ import {
   beginRestoreRecord,
   completeRestoreRecord,
   deleteRestoreRecord,
+  findRestoreOwner,
   readRestoreRecord,
   restoreOwner,
 } from "../../platforms/kubernetes/pods/restore-record";
@@ -64,7 +65,8 @@ async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<Res
   // A pod of an update that was killed may still be writing.
   await removeFormerRuns(kubernetes, run, waitOptions(name, inputs.timeoutSeconds, context));
   const found = await existingData(inputs, context);
-  if (found !== undefined) refuseOtherData(inputs, found, former);
+  const problem = found === undefined ? undefined : continuationProblem(inputs, found, former);
+  if (problem !== undefined) throw new Failure(problem);
   const continues = found === undefined ? undefined : former;
   if (continues !== undefined)
     context.report(`${name}: continuing the restore that began at ${new Date(continues.began).toISOString()}`);
@@ -82,17 +84,26 @@ async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<Res
   }
 }
 
-/** @throws Failure unless the data of the deployment are from an interrupted restore of the same source */
-function refuseOtherData({ target: { name }, source }: RestoreInputs, found: string, former?: RestoreRecord): void {
-  if (former === undefined) throw new Failure(found);
+/**
+ * The reason why a restore cannot continue in a deployment with data. Undefined if the data are from an interrupted
+ * restore of the same source.
+ * @param found the reason why the deployment is not new
+ * @param former record of the interrupted restore
+ */
+function continuationProblem(
+  { target: { name }, source }: Pick<RestoreInputs, "target" | "source">,
+  found: string,
+  former: RestoreRecord | undefined,
+): string | undefined {
+  if (former === undefined) return found;
   const advice = "undo the change of restoreFrom, or empty the deployment";
   if (former.source !== source)
-    throw new Failure(`${name}: an interrupted restore of ${former.source} has written a part of the keys; ${advice}`);
-  if (Date.now() - former.began > CONTINUED_MS)
-    throw new Failure(
-      `${name}: a restore was interrupted at ${new Date(former.began).toISOString()}, which is too long ago to continue; ` +
-        "remove restoreFrom to keep the data, or empty the deployment",
-    );
+    return `${name}: an interrupted restore of ${former.source} has written a part of the keys; ${advice}`;
+  if (Date.now() - former.began <= CONTINUED_MS) return undefined;
+  return (
+    `${name}: a restore was interrupted at ${new Date(former.began).toISOString()}, which is too long ago to continue; ` +
+    "remove restoreFrom to keep the data, or empty the deployment"
+  );
 }
 
 /** The reason why the deployment is not new; undefined if it has no data. */
@@ -121,16 +132,20 @@ function withBegan(pod: object, began: number): Plain<V1PodSpec> {
 }
 
 async function problemsBefore(
-  { target, password }: Partial<RestoreInputs>,
+  { target, password, source }: Partial<RestoreInputs>,
   { signal, report }: HandlerContext,
 ): Promise<InputProblem[]> {
-  if (target === undefined || password === undefined) return [];
+  if (target === undefined || password === undefined || source === undefined) return [];
   const problem = await inspectOrReport(target.name, report, async () => {
     const kubernetes = await openKubernetesClient(target);
     // A new deployment has no servers yet.
     if ((await findStatefulSet(kubernetes, target)) === undefined) return undefined;
     const deployment = await openToLook({ target, password }, { signal, kubernetes });
-    return filledProblem(target.name, await readServers(deployment));
+    const found = filledProblem(target.name, await readServers(deployment));
+    if (found === undefined) return undefined;
+    const owner = await findRestoreOwner(kubernetes, target);
+    const former = owner && (await readRestoreRecord(kubernetes, target, owner));
+    return former?.result === undefined ? continuationProblem({ target, source }, found, former) : undefined;
   });
   return problem === undefined ? [] : [{ property: "source", reason: problem }];
 }

@@ -31,11 +31,10 @@ export interface ScaleInInputs {
 
 export interface ScaleInOutputs {
   /**
-   * Time when nodes last gave away all their slots (were emptied), ISO 8601; undefined if no nodes were emptied. A
-   * failed update that may have emptied nodes sets this time as well. A cluster with emptied nodes needs a new
-   * formation.
+   * Time when nodes last gave away all their slots (were emptied), ISO 8601; null if no nodes were emptied. A failed
+   * update that may have emptied nodes sets this time as well. A cluster with emptied nodes needs a new formation.
    */
-  readonly emptiedAt?: string | undefined;
+  readonly emptiedAt: string | null;
 }
 
 /** The running nodes of the former shape, and the names of its nodes that do not run. */
@@ -156,7 +155,7 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
       ...describeSentinels(before, after),
     ]);
   },
-  create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
+  create: ({ target }) => Promise.resolve({ id: target.name, outputs: { emptiedAt: null } }),
   recordsAttempts: true,
   update: async (_id, olds, { target, password, timeoutSeconds }, context, attempts = []) => {
     const after = nodeCount(target.shape);

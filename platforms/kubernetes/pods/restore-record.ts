@@ -28,22 +28,35 @@ export interface RestoreRecord {
 
 const recordName = (deployment: string): string => `${deployment}-restored`;
 
+const accountName = (deployment: string): string => `${deployment}-restore`;
+
 /**
  * The owner of a restore's objects: the service account of its pod.
  * @throws Failure if the service account does not exist
  */
 export async function restoreOwner(
   kubernetes: KubernetesClient,
-  { namespace, name }: RestoredDeployment,
+  deployment: RestoredDeployment,
 ): Promise<V1OwnerReference> {
-  const account = `${name}-restore`;
+  const { namespace, name } = deployment;
+  const found = await findRestoreOwner(kubernetes, deployment);
+  if (found === undefined)
+    throw new Failure(`there is no ServiceAccount ${accountName(name)} in namespace ${namespace}`);
+  return found;
+}
+
+/** Like `restoreOwner`. @returns undefined if the service account does not exist */
+export async function findRestoreOwner(
+  kubernetes: KubernetesClient,
+  { namespace, name }: RestoredDeployment,
+): Promise<V1OwnerReference | undefined> {
+  const account = accountName(name);
   const found = await kubernetes.find(
     `reading ServiceAccount ${account} of namespace ${namespace}`,
     kubernetes.core.readNamespacedServiceAccount({ namespace, name: account }),
   );
   const uid = found?.metadata?.uid;
-  if (uid === undefined) throw new Failure(`there is no ServiceAccount ${account} in namespace ${namespace}`);
-  return { apiVersion: "v1", kind: "ServiceAccount", name: account, uid };
+  return uid === undefined ? undefined : { apiVersion: "v1", kind: "ServiceAccount", name: account, uid };
 }
 
 /** Reads the record. @returns undefined if no restore of this owner has begun */

@@ -9,7 +9,7 @@ import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import { parseBucket } from "../../../valkey/archive/bucket/location";
 import { openToPods } from "../../support/kubernetes/archived-pods";
 import { DeployedPods } from "../../support/kubernetes/deployed-pods";
-import { fillPods, restoreResources } from "../../support/kubernetes/restored-pods";
+import { fillPods, problemsBefore, restoreResources } from "../../support/kubernetes/restored-pods";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
 import { handler as archiveCheck } from "../../../provider/handlers/checks/archive-check";
@@ -129,7 +129,13 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
         stop.abort(new Error("enough"));
       }),
     ]);
-    const result = await fillPods(wanted);
+    expect(await problemsBefore(wanted)).toEqual([]);
+    const { fill: other } = await restoreResources(pods, { ...archived("shop"), keys: ["string:*"] });
+    expect(await problemsBefore(other)).toMatchObject([
+      { reason: expect.stringMatching(/an interrupted restore of .* has written a part of the keys/) as string },
+    ]);
+    // The settings of the pods are those of the last call.
+    const result = await fillPods(await inputs("shop"));
     expect(result).toMatchObject({ shards: [{ name: "shard-0" }], keys, expired: 0 });
   });
 
@@ -139,6 +145,7 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
       const primaries = await pods.primaries();
       await Promise.all(primaries.map((name) => at(name).flushall()));
     });
+    expect(await problemsBefore(wanted)).toEqual([]);
     expect(await fillPods(wanted)).toMatchObject({ keys });
     expect(await pods.withNodes((_, all) => all[0]?.dbsize() ?? Promise.resolve(1))).toBe(0);
     await deleteRestoreRecord(await openKubernetesClient(pods.target), pods.target);
@@ -151,6 +158,8 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
           .catch(() => undefined);
       }
     });
-    await expect(fillPods(wanted)).rejects.toThrow("orders has data already: 1 key on one server");
+    const reason = "orders has data already: 1 key on one server";
+    await expect(fillPods(wanted)).rejects.toThrow(reason);
+    expect(await problemsBefore(wanted)).toMatchObject([{ reason: expect.stringContaining(reason) as string }]);
   });
 });

@@ -64,7 +64,12 @@ const scaleIn = (
   timeoutSeconds: number,
 ): Promise<object> | undefined => {
   const inputs = { target, password: cluster.access.password ?? "", timeoutSeconds };
-  return handler.update?.(target.name, inputs, { ...inputs, target: { ...target, shape: wanted } }, HANDLER_CONTEXT);
+  return handler.update?.(
+    target.name,
+    { ...inputs, emptiedAt: null },
+    { ...inputs, target: { ...target, shape: wanted } },
+    HANDLER_CONTEXT,
+  );
 };
 
 describe("a smaller shape", () => {

@@ -96,7 +96,8 @@ export class EnginelessStack {
       password: PASSWORD,
       timeoutSeconds: TIMEOUT_SECONDS,
     });
-    await scaleIn.update?.("", inputsOf(this.#target), inputsOf(target), HANDLER_CONTEXT, attempts.map(inputsOf));
+    const olds = { ...inputsOf(this.#target), emptiedAt: null };
+    await scaleIn.update?.("", olds, inputsOf(target), HANDLER_CONTEXT, attempts.map(inputsOf));
   }
 
   /** Applies objects in the engine's order, and deletes at the end those that are not wanted any more. @returns the record of the verification */

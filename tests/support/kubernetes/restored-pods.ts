@@ -6,7 +6,7 @@ import { createRestorePods } from "../../../components/kubernetes/restoring/rest
 import type { ArchiveCheckInputs } from "../../../provider/handlers/checks/archive-check";
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { handler } from "../../../provider/handlers/restore";
-import type { HandlerContext } from "../../../provider/protocol/resource-handler";
+import type { HandlerContext, InputProblem } from "../../../provider/protocol/resource-handler";
 import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";
 import type { DeployedPods } from "./deployed-pods";
@@ -52,6 +52,11 @@ export async function restoreResources(
     check: { ...shared, pod: check },
     fill: { ...shared, pod: fill, password, restoreSeconds: 180, formationMs: 0 },
   };
+}
+
+/** Problems for which a preview refuses the restore. */
+export async function problemsBefore(inputs: RestoreInputs): Promise<readonly InputProblem[]> {
+  return (await handler.check?.(undefined, inputs, HANDLER_CONTEXT)) ?? [];
 }
 
 /** Fills the deployment. @returns its result */
