@@ -34,11 +34,13 @@ const LEAVE_SECONDS = 5;
 /**
  * Creates the proxies in front of the primary.
  * @param nodes number of servers, including the primary
+ * @param downAfterMs time without an answer after which Sentinels replace the primary, milliseconds
  * @param secret Secret with the password, without which proxies cannot start
  */
 export function createProxies(
   context: DeploymentContext,
   nodes: number,
+  downAfterMs: number,
   secret: k8s.core.v1.SecretPatch,
 ): k8s.apps.v1.Deployment {
   const { deployment, names, options } = context;
@@ -46,7 +48,7 @@ export function createProxies(
   const name = names.proxy;
   const metadata = createSupportBudget(context, { name, labels });
   const { tls } = context.args;
-  const config = serverHosts(context, nodes).apply((hosts) => proxyConfig(hosts, tls !== undefined));
+  const config = serverHosts(context, nodes).apply((hosts) => proxyConfig(hosts, downAfterMs, tls !== undefined));
   const files = createConfigMap(name, metadata, { [CONFIG_FILE]: config, [PASSWORD_SCRIPT]: SCRIPT }, options);
   return new k8s.apps.v1.Deployment(
     name,

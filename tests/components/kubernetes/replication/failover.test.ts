@@ -203,15 +203,26 @@ describe("the proxies' configuration", () => {
   const hosts = ["shop-0.shop-headless.x.svc.cluster.local", "shop-1.shop-headless.x.svc.cluster.local"];
 
   it("asks every node whether it is the primary, and drops who is connected to one that is no more", () => {
-    const text = proxyConfig(hosts, false);
+    const text = proxyConfig(hosts, 5000, false);
     expect(text).toContain("  server shop-1 shop-1.shop-headless.x.svc.cluster.local:6379 check\n");
     expect(text).toContain("tcp-check expect min-recv 64 string role:master");
     expect(text).toContain("on-marked-down shutdown-sessions");
     expect(text).not.toMatch(/^\s*#|undefined|ssl/m);
   });
 
+  it.each([
+    [500, 4],
+    [2000, 5],
+    [5000, 13],
+    [60_000, 16],
+  ])("keeps the clients of a primary without an answer while Sentinels wait %d ms", (downAfterMs, fall) => {
+    expect(proxyConfig(hosts, downAfterMs, false)).toContain(
+      ` inter 400ms fastinter 10ms downinter 100ms fall ${fall} `,
+    );
+  });
+
   it("differs with TLS in the checks only: the connections of clients are passed through", () => {
-    const [without, secure] = [false, true].map((tls) => proxyConfig(hosts, tls).split("\n"));
+    const [without, secure] = [false, true].map((tls) => proxyConfig(hosts, 5000, tls).split("\n"));
     const changed = secure?.filter((line, index) => line !== without?.[index]) ?? [];
     expect(secure).toHaveLength(without?.length ?? 0);
     expect(changed.map((line) => line.split(/ check(?= )/)[0]?.trim())).toEqual(
