@@ -127,7 +127,7 @@ it("waits for a bucket that is away, and does not wait for one that refuses", as
   server.refusal = "ExpiredToken";
   await expect(store.put("refused", [])).rejects.toThrow("s3://backups/shop/eu: the credentials have expired");
   server.refusal = "AccessDenied";
-  await expect(BucketStore.open(location(), signal)).rejects.toThrow("access is denied; allow s3:ListBucket");
+  await expect(BucketStore.open(location(), signal)).rejects.toThrow("access is denied; a restore needs s3:ListBucket");
   server.refusal = undefined;
   await expect(BucketStore.open(location("missing"), signal)).rejects.toThrow("the bucket does not exist");
 });
