@@ -114,7 +114,9 @@ describe("restoreFrom of a component", () => {
 
   it("declares nothing for a restore without the argument", async () => {
     const resources = await declared(undefined);
-    expect(resources.filter(({ type, name }) => /:(Restore|ArchiveCheck)$/.test(type) || name.includes("restore"))).toEqual([]);
+    expect(
+      resources.filter(({ type, name }) => /:(Restore|ArchiveCheck)$/.test(type) || name.includes("restore")),
+    ).toEqual([]);
   });
 });
 
