@@ -64,14 +64,14 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const survives = steps.survival();
     const checks = steps.check();
     const archive = steps.checkArchive();
-    const { scaleIn, volumes } = steps.changeRunning(compact([checks.image, checks.tls, archive]));
+    const { scaleIn, volumes } = steps.changeRunning(compact([checks.image, checks.tls, archive?.check]));
     const servers = createServers(steps.servers, { parent: this, dependsOn: [volumes] });
     const running = steps.rollOut(servers);
     const memory = steps.raiseMemory(running);
     const outside = steps.announce(running);
     const retirement = steps.retirePasswords(running);
     this.formationMs = steps.form(running, scaleIn, compact([running.rollout, memory, outside]));
-    const filled = steps.fill(running, this.formationMs, [running.rollout, memory]);
+    const filled = steps.fill(running, archive, this.formationMs, [running.rollout, memory]);
     const check = steps.verify(running, this.formationMs, compact([running.rollout, memory, retirement, filled]));
     steps.control(running, check);
     steps.archive(running, check);

@@ -1,9 +1,9 @@
 /** The task of the pod `NAME-restore`: fills a new deployment with archived data. */
 import { join } from "node:path";
 import { FollowedServers } from "../archiver/followed-servers";
+import { counted } from "../lib/units";
 import { copySets } from "../valkey/archive/bucket/local-sets";
 import { formatTime } from "../valkey/archive/catalog";
-import { counted } from "../lib/units";
 import type { Place } from "../valkey/archive/store";
 import type { WantedSets } from "../valkey/restoring/chosen-sets";
 import { chooseSets } from "../valkey/restoring/chosen-sets";

@@ -1,5 +1,7 @@
-/** The last lines of `npm test`: slowest files, skipped tests by reason, flaky and failed tests, and the count. What
- * failed comes last, so that the end of a log that was cut still has it. */
+/**
+ * The last lines of `npm test`: slowest files, skipped tests by reason, flaky tests, failed tests, and the count. The
+ * failed tests come last. So if only the end of a log is kept, it still has them.
+ */
 import type { Outcome, TestRecord } from "./outcome";
 
 /** More flaky tests than this fail the run. */

@@ -104,7 +104,6 @@ export class DeploymentSteps {
   readonly password: pulumi.Output<string>;
   readonly #timeoutSeconds: number;
   readonly #overlapSeconds: number;
-  #restorePods: RestorePods | undefined;
 
   /** Declares the passwords and users first. Later steps use them, so all nodes must already accept them. */
   constructor(private readonly request: Request) {
@@ -169,22 +168,19 @@ export class DeploymentSteps {
   /**
    * Checks whether the archive can be restored, if the arguments have `restoreFrom`. The servers of a new deployment
    * are created after this check.
+   * @returns the check, and the pods of the restore; undefined without `restoreFrom`
    */
-  checkArchive(): pulumi.Resource | undefined {
+  checkArchive(): CheckedArchive | undefined {
     const { name, kind, parent } = this.request;
     const { restoreFrom } = this.servers;
     if (restoreFrom === undefined) return undefined;
     const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
-    this.#restorePods = createRestorePods(context, this.#planned, kind.mode, restoreFrom);
-    const { check, labels, source, dependsOn } = this.#restorePods;
-    return new ArchiveCheck(
-      name,
-      {
-        ...{ target: this.#planned, source, labels, timeoutSeconds: this.#timeoutSeconds },
-        pod: pulumi.output(check),
-      },
-      this.#after([...dependsOn]),
-    );
+    const pods = createRestorePods(context, this.#planned, kind.mode, restoreFrom);
+    const { labels, source, dependsOn } = pods;
+    const inputs = { target: this.#planned, source, labels, timeoutSeconds: this.#timeoutSeconds };
+    const check = new ArchiveCheck(name, { ...inputs, pod: pulumi.output(pods.check) }, this.#after([...dependsOn]));
+    const { timeoutSeconds: restoreSeconds = RESTORE_SECONDS.default } = restoreFrom;
+    return { check, pods, restoreSeconds };
   }
 
   /**
@@ -275,18 +271,18 @@ export class DeploymentSteps {
   }
 
   /**
-   * Fills a new deployment from an archive, if `checkArchive` has checked one. Waits for the formation.
-   * @returns the result of the restore; undefined without `restoreFrom`
+   * Fills a new deployment from an archive, if there is one. Waits for the formation.
+   * @returns the result of the restore; undefined without an archive
    */
   fill(
     { inputs }: RunningSteps,
+    archive: CheckedArchive | undefined,
     formationMs: pulumi.Output<number | null>,
     after: pulumi.Resource[],
   ): InstanceType<typeof Restore> | undefined {
-    const { restoreFrom } = this.servers;
-    if (restoreFrom === undefined || this.#restorePods === undefined) return undefined;
-    const { fill, labels, source, dependsOn } = this.#restorePods;
-    const { timeoutSeconds: restoreSeconds = RESTORE_SECONDS.default } = restoreFrom;
+    if (archive === undefined) return undefined;
+    const { pods, restoreSeconds } = archive;
+    const { fill, labels, source, dependsOn } = pods;
     return new Restore(
       this.request.name,
       { ...inputs, source, pod: pulumi.output(fill), labels, restoreSeconds, formationMs },
@@ -348,6 +344,14 @@ export class DeploymentSteps {
   #after(resources: pulumi.Resource[] = []): pulumi.CustomResourceOptions {
     return { parent: this.request.parent, dependsOn: resources };
   }
+}
+
+/** An archive that fills the deployment. */
+interface CheckedArchive {
+  readonly check: pulumi.Resource;
+  readonly pods: RestorePods;
+  /** Time limit for the restore, seconds. */
+  readonly restoreSeconds: number;
 }
 
 /** Servers that run, for the steps after the roll-out. */

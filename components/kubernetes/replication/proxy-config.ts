@@ -11,7 +11,7 @@ const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
  * its TLS handshake to this time. On a machine without idle processors, a handshake can take longer than 250 ms.
  */
 const INTERVAL_MS = 400;
-/** Limits of the number of failed checks after which a server is no longer the primary. */
+/** Lowest and highest number of failed checks after which HAProxy sends no clients to a server any more. */
 const [FEWEST_CHECKS, MOST_CHECKS] = [4, 16];
 
 /**
@@ -20,7 +20,7 @@ const [FEWEST_CHECKS, MOST_CHECKS] = [4, 16];
  * primary. Reasons for the options:
  *
  * - `inter` and `fall`: a primary that does not answer keeps its clients about as long as Sentinels wait before they
- *   replace it. Earlier, the clients would have no primary to go to.
+ *   replace it. Before that, there is no other primary for these clients.
  * - `fastinter 10ms`: the answers of a replica come soon after each other, so that all of them take 0.2 to 0.4 s.
  * - `redispatch`: clients get the new primary at once when the former primary refuses their connection.
  * - `tcp-check connect default`: the check uses the options of the server's line, including those for TLS.
