@@ -7,27 +7,24 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
   (name) => `tests/end-to-end/*/${name}.test.ts`,
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
-/**
- * Tests on Kubernetes that measure, that let no write fail for minutes, that stop a machine, and one that adds machines, on which the pods of other tests
- * must not land.
- */
-const KUBERNETES_ALONE = ["empty-nodes", "lost-machines", "lost-majority", "job", "load-generators", "karpenter"].map(
-  (name) => `tests/end-to-end/kubernetes/${name}.test.ts`,
-);
+/** Files on Kubernetes that run at the same time. */
+const KUBERNETES_AT_ONCE = 3;
+/** Tests on Kubernetes that measure or need the processors for hundreds of machines, and those that stop machines, if this run may stop some. */
+const KUBERNETES_ALONE = [
+  ...["job", "load-generators", "karpenter"],
+  ...(process.env["VALKEY_TEST_MACHINE_COMMAND"] === undefined ? [] : ["lost-machines", "lost-majority"]),
+].map((name) => `tests/end-to-end/kubernetes/${name}.test.ts`);
 /**
  * Files that take longest, the longest first: a run ends sooner when they do not begin last. Those that compute take turns with those that
  * wait for nodes to miss each other, so that no core is idle while a worker waits.
  */
 const LONGEST = [
   ...[
-    "open-slots",
-    "watch-heal",
     "package",
+    "resize-under-load",
+    "watch-heal",
     "resize-interrupted",
     "sentinel-hand-over",
-    "resize-atomic",
-    "formation",
-    "resize-by-keys",
     "backup",
     "backup-bucket",
     "backup-schedule",
@@ -39,7 +36,7 @@ const LONGEST = [
     "start-replication",
     "resize",
     "announcement",
-    "resize-interrupted-keys",
+    "named-tests",
     "measurement",
     "run",
     "sentinel",
@@ -47,14 +44,10 @@ const LONGEST = [
   ],
   ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
   ...[
-    "kubernetes/controller",
-    "kubernetes/sentinels",
-    "kubernetes/archive",
-    "valkey-cluster",
-    "sentinels-switched",
-    "primary-moves",
+    ...["cluster-without-volumes", "kubernetes/cluster", "kubernetes/sentinels", "kubernetes/replication"],
+    ...["lost-majority", "kubernetes/archive", "kubernetes/restore", "sentinels-switched"],
   ],
-  ...["troubles", "scaling", "rolling-replication"],
+  ...["troubles", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
 const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
@@ -125,7 +118,7 @@ export default defineConfig({
           exclude: KUBERNETES_ALONE,
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
-          maxWorkers: hasKubernetes ? 3 : maxWorkers,
+          maxWorkers: hasKubernetes ? KUBERNETES_AT_ONCE : maxWorkers,
           isolate: false,
           sequence: { groupOrder: hasKubernetes ? 2 : 0 },
         },

@@ -10,7 +10,7 @@ import { counted, formatBytes } from "../lib/units";
 import { archiveDeployment } from "../valkey/archive/archive-deployment";
 import type { ArchiveEvent } from "../valkey/archive/archive-shard";
 import { readLastFailedDrill } from "../valkey/archive/keeping/proofs";
-import { deleteObsoleteSets } from "../valkey/archive/keeping/retention";
+import { Retention } from "../valkey/archive/keeping/retention";
 import type { Place } from "../valkey/archive/store";
 import { SpoolFailed, SpoolFull } from "../valkey/replication-stream/spool";
 import type { Deployment } from "../valkey/deployment";
@@ -19,8 +19,6 @@ import { ArchiveMetrics } from "./metrics";
 
 /** Interval at which the list of servers and the password are read, milliseconds. */
 const REFRESH_MS = 5_000;
-/** Interval at which backups that are no longer needed are deleted, milliseconds. */
-const TIDY_MS = 3_600_000;
 /** Shortest and longest wait after an interruption, milliseconds. */
 const RETRY_MS = { min: 1_000, max: 30_000 };
 /** Time without an interruption after which the next wait is short again, milliseconds. */
@@ -52,7 +50,7 @@ export interface ArchiverOptions {
   readonly spoolBytes: number;
   /** Time between two bases (RDB files) of a shard, milliseconds. */
   readonly baseEveryMs: number;
-  /** Greatest age of a state of the data that can be restored, milliseconds. */
+  /** Time for which the archive keeps sets that have ended, milliseconds. */
   readonly keepMs: number;
   /** Prints a line. */
   readonly log: (line: string) => void;
@@ -119,20 +117,11 @@ export class Archiver {
     await deployment.refresh();
     const archive = await open(signal);
     const shards = (): number => this.#shards;
-    // A deletion that is interrupted goes on when the archive is open again.
-    const ended = new AbortController();
-    const whileOpen = AbortSignal.any([signal, archive.lost, ended.signal]);
-    let tidying = Promise.resolve();
-    const tidy = (): void => {
-      tidying = tidying.then(() => this.#tidy(archive, whileOpen));
-    };
-    const timers = [
-      setInterval(() => {
-        // The former list stays until DNS answers.
-        deployment.refresh().catch(() => undefined);
-      }, REFRESH_MS),
-      setInterval(tidy, TIDY_MS),
-    ];
+    const retention = this.#retention(archive, signal);
+    const timer = setInterval(() => {
+      // The former list stays until DNS answers.
+      deployment.refresh().catch(() => undefined);
+    }, REFRESH_MS);
     try {
       this.#wasOpen = true;
       await rm(spoolDirectory, { recursive: true, force: true });
@@ -147,45 +136,40 @@ export class Archiver {
         onEvent: (event) => {
           this.#onEvent(event);
           // Not before the first period, because the files of a deletion would count as left by a killed process.
-          if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) tidy();
+          if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) retention.tidy();
         },
       });
       if (archive.lost.aborted) throw archive.lost.reason;
     } finally {
-      for (const timer of timers) clearInterval(timer);
+      clearInterval(timer);
       this.#spools.clear();
       // Only the process with the lease may delete.
-      ended.abort();
-      await tidying;
+      await retention.end();
       await archive.close();
     }
   }
 
   /**
-   * Deletes sets that are too old to be needed for a restore. Then updates four metrics: the number of remaining sets, the
-   * times of the last verified restore and of the last failed drill, and the time at which the archive began. Never throws.
+   * Deletes sets that are too old to be needed for a restore. Each search also updates four metrics: the number of
+   * remaining sets, the times of the last verified restore and of the last failed drill, and the time at which the archive
+   * began.
    */
-  async #tidy({ place, countSets }: OpenArchive, signal: AbortSignal): Promise<void> {
-    const isOver = (): boolean => signal.aborted;
-    if (isOver()) return;
-    try {
-      const { deleted, proof, startedAt } = await deleteObsoleteSets(
-        place,
-        this.options.keepMs,
-        this.#liveSets,
-        signal,
-      );
-      for (const { period, shard, set } of deleted) this.options.log(`deleted set ${period}/${shard}/${set}`);
-      if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
-      const failedDrill = await readLastFailedDrill(place);
-      if (failedDrill !== undefined) this.metrics.recordFailedDrill(failedDrill.failedAt);
-      if (startedAt !== undefined) this.metrics.recordStart(startedAt);
-      this.metrics.recordSets(await countSets());
-    } catch (error) {
-      if (isOver()) return;
-      this.metrics.recordError("place");
-      this.options.log(`old sets were not deleted: ${messageOf(error)}`);
-    }
+  #retention({ place, lost, countSets }: OpenArchive, signal: AbortSignal): Retention {
+    return new Retention(place, {
+      ...{ keepMs: this.options.keepMs, liveSets: this.#liveSets, lost, signal },
+      onTidied: async ({ deleted, proof, startedAt }) => {
+        for (const { period, shard, set } of deleted) this.options.log(`deleted set ${period}/${shard}/${set}`);
+        if (proof !== undefined) this.metrics.recordProof(proof.provenAt);
+        const failedDrill = await readLastFailedDrill(place);
+        if (failedDrill !== undefined) this.metrics.recordFailedDrill(failedDrill.failedAt);
+        if (startedAt !== undefined) this.metrics.recordStart(startedAt);
+        this.metrics.recordSets(await countSets());
+      },
+      onError: (error) => {
+        this.metrics.recordError("place");
+        this.options.log(`old sets were not deleted: ${messageOf(error)}`);
+      },
+    });
   }
 
   #onEvent(event: ArchiveEvent): void {

@@ -1,4 +1,5 @@
 /** Opens the bucket in which a pod `NAME-archive` stores the archive of its deployment. */
+import type { Problem } from "../lib/errors";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInput } from "../lib/errors";
@@ -31,7 +32,7 @@ export async function openBucket(
   signal: AbortSignal,
 ): Promise<Place> {
   if (credentialsDirectory !== undefined) await readCredentials(credentialsDirectory);
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const location = parseBucket(`s3://${bucket}/${prefix}`, options, problems);
   if (problems.length > 0) throw new BadInput("backup", problems);
   return BucketStore.open(location, signal, { report: logLine });
@@ -57,12 +58,17 @@ export async function openArchive(
   signal: AbortSignal,
 ): Promise<OpenArchive> {
   const lease = await place.lease(signal);
-  if (lease === undefined) throw new BadInput(place.label, ["a different process writes to this archive"]);
+  if (lease === undefined)
+    throw BadInput.of(place.label, "archive-in-use", "a different process writes to this archive");
   try {
     const owner = { deployment: name, mode, nodes: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) };
     const others = (await readOwner(place)) === undefined ? await otherFiles(place) : [];
     if (others.length > 0)
-      throw new BadInput(place.label, [`there are other objects and no archive (${others[0]}); use a new prefix`]);
+      throw BadInput.of(
+        place.label,
+        "other-objects",
+        `there are other objects and no archive (${others[0]}); use a new prefix`,
+      );
     await claimArchive(place, owner, place.label);
   } catch (error) {
     await lease.release();

@@ -18,7 +18,14 @@ import { EngineServers } from "./kubernetes/servers/engine-servers";
 
 /** Arguments that only Valkey has. */
 type ValkeyOnly =
-  "tls" | "backup" | "restoreFrom" | "allowDowntime" | "users" | "external" | "passwordOverlapSeconds" | "proxyImage";
+  | "tls"
+  | "backup"
+  | "restoreFrom"
+  | "allowDowntime"
+  | "users"
+  | "external"
+  | "passwordOverlapSeconds"
+  | "proxyImage";
 
 export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | "image"> {
   readonly engine: Exclude<Engine, "valkey">;
@@ -85,6 +92,11 @@ function createServers(
   if (mode === "replication")
     return new EngineServers(name, { ...args, engine, replicas: shape.replicasPerPrimary }, options);
   if (engine === "dragonfly")
-    throw new BadInput(name, ["mode: this project runs dragonfly without cluster mode; expected replication"]);
+    throw BadInput.of(
+      name,
+      "engine-without-cluster",
+      "this project runs dragonfly without cluster mode; expected replication",
+      "mode",
+    );
   return new ClusterServers(name, { ...args, engine, shape }, options);
 }

@@ -4,7 +4,7 @@
  */
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
-import { BadInput } from "../lib/errors";
+import { BadInput, problem, within } from "../lib/errors";
 import { DeploymentVerification } from "../provider/resources";
 import { survivalWarning } from "../valkey/planning/survival";
 import type { ComparedParts } from "./kubernetes/deployment/compared-deployment";
@@ -125,11 +125,13 @@ export class UpstreamChart extends ComparedDeployment {
 
 function refuseProblems(name: string, { replicas, version, source, values = {} }: UpstreamChartArgs): void {
   const problems = compact([
-    Number.isInteger(replicas) && replicas > 0 ? undefined : `replicas: it is ${replicas}; expected at least 1`,
+    Number.isInteger(replicas) && replicas > 0
+      ? undefined
+      : problem("chart-without-replicas", "replicas", `it is ${replicas}; expected at least 1`),
     ...Object.entries({ version: versionProblem(version ?? ""), source: sourceProblem(source ?? "") }).map(
-      ([key, problem]) => problem && `${key}: ${problem}`,
+      ([key, why]) => (why === undefined ? undefined : problem(`chart-${key}`, key, why)),
     ),
-    ...chartValueProblems(values).map(({ path, reason }) => `values.${path}: ${reason}`),
+    ...within("values", chartValueProblems(values)),
   ]);
   if (problems.length > 0) throw new BadInput(name, problems);
 }

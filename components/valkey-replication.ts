@@ -2,8 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
-import { BadInput } from "../lib/errors";
-import { compact } from "../lib/compact";
+import { BadInput, within } from "../lib/errors";
 import type { SentinelSettings } from "../valkey/sentinel-config";
 import type { SentinelRequest } from "../valkey/sentinel/sentinel-settings";
 import {
@@ -84,7 +83,12 @@ export class ValkeyReplication extends KubernetesDeployment {
 /** Checks the highest allowed lag of replicas. @throws BadInput when the lag is not a whole number from 1 to 3600 */
 function checkLag(name: string, seconds: number | undefined): void {
   if (seconds !== undefined && (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600))
-    throw new BadInput(name, [`maxLagSeconds: it is ${seconds}; expected a whole number from 1 to 3600`]);
+    throw BadInput.of(
+      name,
+      "out-of-range",
+      `it is ${seconds}; expected a whole number from 1 to 3600`,
+      "maxLagSeconds",
+    );
 }
 
 /** Settings of the Sentinels; undefined without Sentinels. @throws BadInput with every problem */
@@ -95,9 +99,7 @@ function checkedSentinels(
   const subject = { name, replicas, zones: new Set(zones).size };
   const request = requestedSentinels(sentinel, subject);
   if (request === undefined) return undefined;
-  const problems = sentinelProblems(request, subject).map(
-    ({ field, reason }) => `${["sentinel", ...compact([field])].join(".")}: ${reason}`,
-  );
-  if (problems.length > 0) throw new BadInput(name, problems);
+  const problems = sentinelProblems(request, subject);
+  if (problems.length > 0) throw new BadInput(name, within("sentinel", problems));
   return sentinelSettings(request);
 }

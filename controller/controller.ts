@@ -10,6 +10,7 @@ import { findStatefulSet } from "../platforms/kubernetes/volumes/statefulset-vol
 import type { Inspection } from "../provider/updates/drift";
 import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
+import type { SeenData } from "../valkey/verification/kept-data";
 import { nodeCount } from "../valkey/topology/placement";
 import { firstCertificateEnd } from "./certificates";
 import type { LookEndpoint } from "./endpoint";
@@ -80,7 +81,7 @@ export class Controller {
     await watch(
       {
         name: this.#target.name,
-        inspect: () => this.#inspect(signal),
+        inspect: (_signal, former) => this.#inspect(former, signal),
       },
       {
         everyMs: everySeconds * 1000,
@@ -92,7 +93,7 @@ export class Controller {
     );
   }
 
-  async #inspect(signal: AbortSignal): Promise<Inspection> {
+  async #inspect(former: SeenData | undefined, signal: AbortSignal): Promise<Inspection> {
     let password: string;
     try {
       password = await this.#password();
@@ -102,7 +103,7 @@ export class Controller {
     const { base, perNode } = FAILING_LOOK_MS;
     const timeoutMs = this.#passes ? undefined : base + perNode * nodeCount(this.#target.shape);
     const { kubernetes } = this;
-    const options = { timeoutMs, signal, forRepair: this.settings.repair, kubernetes };
+    const options = { former, timeoutMs, signal, forRepair: this.settings.repair, kubernetes };
     const inspection = await inspectDeployment(this.#target, password, options);
     const { name, tls } = this.#target;
     if (tls !== undefined && Date.now() - this.#certificatesAt >= CERTIFICATES_EVERY_MS) {

@@ -4,40 +4,10 @@
  */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
 import type { AssertionId } from "../valkey/verification/assertion";
-import { listNames } from "../valkey/verification/assertion";
+import { listNames, meaningOf } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
 
-/** Assertions of the verification that a repair can make true again. */
-const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
-  "links-up",
-  "primaries",
-  "replicas",
-  "replica-elsewhere",
-  "zones-apart",
-  "one-data-set",
-  "all-online",
-  "even-spread",
-  "state-ok",
-  "slots-covered",
-  "none-failing",
-  "views-agree",
-  "members",
-  "sentinels-watch",
-  "sentinels-know",
-  "sentinels-quorum",
-]);
-/**
- * Assertions that must hold before the controller repairs anything: every server replies, clients can write everywhere,
- * and replicas keep up.
- */
-const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
-  "reachable",
-  "not-loading",
-  "one-primary",
-  "one-owner",
-  "lag-bounded",
-]);
 /**
  * Assertion that no slot is open. A slot is open while its migration has begun but not ended. A repair ends an
  * abandoned migration. During any other migration, the controller repairs nothing.
@@ -111,7 +81,8 @@ export interface HealingMemory extends RepairHistory {
    * slot is open.
    */
   readonly open:
-    { readonly work: string; readonly workAt: number; readonly keys: string; readonly keysAt: number } | undefined;
+    | { readonly work: string; readonly workAt: number; readonly keys: string; readonly keysAt: number }
+    | undefined;
 }
 
 export const NO_MEMORY: HealingMemory = {
@@ -200,7 +171,7 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const moving = whyNotAbandoned(memory, look);
   if (what.length === 0) return moving === undefined ? { kind: "none" } : wait(moving);
   const now = Date.parse(look.at);
-  const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
+  const missing = look.assertions.filter(({ id, holds }) => meaningOf(id)?.repair === "needed" && !holds);
   if (missing[0] !== undefined) return wait(`a repair can start only when the assertion ${missing[0].id} holds`);
   if (moving !== undefined) return wait(moving);
   const isSteady = (seconds: number): boolean => now - memory.since >= seconds * 1000;
@@ -250,7 +221,8 @@ function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
     id === NO_MOVES
       ? whyNotAbandoned(memory, look) === undefined
       : id === SAME_SETTINGS && memory.repairsSettings && (look.changedSettings ?? []).length > 0;
-  const isRepairable = ({ id, holds }: AssertionLook): boolean => !holds && (REPAIRABLE.has(id) || isSpecial(id));
+  const isRepairable = ({ id, holds }: AssertionLook): boolean =>
+    !holds && (meaningOf(id)?.repair === "heals" || isSpecial(id));
   if (!pass) return assertions.filter(isRepairable).map(({ id }) => id);
   return remarks.length === 0 && memory.isUnfinished ? ["what an earlier repair left unfinished"] : remarks;
 }

@@ -1,14 +1,18 @@
 /** Verifies a deployment at intervals. */
 import { pause } from "../lib/polling";
 import type { Inspection } from "../provider/updates/drift";
+import type { SeenData } from "../valkey/verification/kept-data";
 import type { Look } from "./look";
 import { lookOf } from "./look";
 
 /** A deployment to verify. */
 export interface Watched {
   readonly name: string;
-  /** Asks every node for its state, and verifies the deployment. The function never throws. */
-  readonly inspect: (signal: AbortSignal) => Promise<Inspection>;
+  /**
+   * Asks every node for its state, and verifies the deployment. The function never throws.
+   * @param former data that earlier verifications saw
+   */
+  readonly inspect: (signal: AbortSignal, former: SeenData | undefined) => Promise<Inspection>;
 }
 
 /** Options of `watch`. */
@@ -42,12 +46,14 @@ export async function watch({ name, inspect }: Watched, options: WatchOptions): 
   const { everyMs, failingEveryMs = everyMs, untilChange, signal, onLook } = options;
   const isOver = (): boolean => signal.aborted;
   let former: Look | undefined;
+  let data: SeenData | undefined;
   for (;;) {
     const at = new Date();
     const began = performance.now();
-    const inspection = await inspect(signal);
+    const inspection = await inspect(signal, data);
     // An interrupted verification is incomplete, so it is discarded.
     if (isOver()) return former;
+    data = inspection.data ?? data;
     const elapsedMs = performance.now() - began;
     const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });
     await onLook(look, former);

@@ -3,21 +3,58 @@
  * are defects of this program.
  */
 
-/**
- * Invalid input. The message contains all problems that were found. Each problem has a path and the allowed values. The
- * exit status is 2.
- */
+/** A problem of the input. */
+export interface Problem {
+  /** Kind of the problem in kebab-case, such as `zone-twice`. Unlike the message, it does not change. */
+  readonly code: string;
+  /** Path of the wrong value, as the user writes it. Empty if the problem is not about one value. */
+  readonly path: string;
+  /**
+   * The problem and the allowed values. A message that begins with a space or a comma continues the path. Every other
+   * message follows a colon.
+   */
+  readonly message: string;
+}
+
+/** A problem of the input. @param path path of the wrong value; empty if the problem is not about one value */
+export function problem(code: string, path: string, message: string): Problem {
+  return { code, path, message };
+}
+
+/** A problem as the user reads it. */
+export function problemText({ path, message }: Problem): string {
+  return path === "" ? message : `${path}${/^[ ,]/.test(message) ? "" : ": "}${message}`;
+}
+
+/** Problems of a part of the input, with their paths in the whole input. @param path path of the part */
+export function within(path: string, problems: readonly Problem[]): Problem[] {
+  return problems.map((each) => ({ ...each, path: each.path === "" ? path : `${path}.${each.path}` }));
+}
+
+/** Invalid input. The message contains all problems that were found. The exit status is 2. */
 export class BadInput extends Error {
   constructor(
     readonly subject: string,
-    readonly problems: readonly string[],
+    readonly problems: readonly Problem[],
   ) {
+    const texts = problems.map(problemText);
     super(
-      problems.length === 1
-        ? `${subject}: ${problems[0] ?? ""}`
-        : `${subject}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`,
+      texts.length === 1
+        ? `${subject}: ${texts[0] ?? ""}`
+        : `${subject}:\n${texts.map((text) => `  - ${text}`).join("\n")}`,
     );
     this.name = "BadInput";
+  }
+
+  /**
+   * Input with one problem, or with several problems of one kind.
+   * @param path path of the wrong value; empty if the problem is not about one value
+   */
+  static of(subject: string, code: string, messages: string | readonly string[], path = ""): BadInput {
+    return new BadInput(
+      subject,
+      [messages].flat().map((message) => problem(code, path, message)),
+    );
   }
 }
 

@@ -69,7 +69,14 @@ export interface KubernetesReference extends ReferenceBase {
   readonly tuning?: ExpectedTuning | undefined;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinel?:
-    { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
+    | {
+        readonly statefulSet: string;
+        readonly port: number;
+        readonly settings: SentinelSettings;
+        /** Key of the Secret with the password of the user `admin` of Sentinels. */
+        readonly secret: { readonly name: string; readonly key: string };
+      }
+    | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
   /** Services to which clients connect, each with the nodes that it routes to. @default Services are not verified */
@@ -96,6 +103,8 @@ export interface KubernetesReference extends ReferenceBase {
 export interface InsideAccess {
   /** Path of the certificate of the authority that signed the servers' certificates, PEM. @default no TLS */
   readonly caFile?: string | undefined;
+  /** Path of the password of the user `admin` of Sentinels. @default no Sentinels */
+  readonly sentinelPasswordFile?: string | undefined;
 }
 
 /** A reference to a deployment on any platform. */
@@ -222,9 +231,28 @@ async function planOf(
     ...(sentinel === undefined
       ? {}
       : {
-          sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings },
+          sentinels: {
+            ...{ pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings },
+            password: await sentinelPassword(kubernetes, target),
+          },
         }),
   };
+}
+
+/**
+ * Password of the user `admin` of Sentinels. Sentinels always accept the one in the Secret: during an update, they
+ * accept a new password before the Secret has it. Undefined if the Secret does not exist yet.
+ */
+async function sentinelPassword(
+  kubernetes: KubernetesClient,
+  { namespace, inside, sentinel }: KubernetesReference,
+): Promise<string | undefined> {
+  if (inside?.sentinelPasswordFile !== undefined) return readFile(inside.sentinelPasswordFile, "utf8");
+  const { name = "", key = "" } = sentinel?.secret ?? {};
+  const doing = `reading Secret ${name} of namespace ${namespace}`;
+  const secret = await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ namespace, name }));
+  const text = secret?.data?.[key];
+  return text === undefined ? undefined : Buffer.from(text, "base64").toString();
 }
 
 /**

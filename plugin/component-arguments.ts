@@ -2,9 +2,10 @@
  * Checks the arguments that a program in any language gives to a component. `plugin/schema.json` says which arguments
  * are allowed.
  */
+import type { Problem } from "../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { didYouMean } from "../lib/did-you-mean";
-import { BadInput } from "../lib/errors";
+import { BadInput, problem } from "../lib/errors";
 import type { FormsSpec, PackageSchema, ResourceSpec, TypeSpec, ValueSpec } from "./package-schema";
 
 /** Value that replaces a refused value. */
@@ -30,7 +31,7 @@ export async function checkedArguments(
 }
 
 class ArgumentCheck {
-  readonly problems: string[] = [];
+  readonly problems: Problem[] = [];
 
   constructor(private readonly schema: PackageSchema) {}
 
@@ -43,7 +44,7 @@ class ArgumentCheck {
     const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
     const given = Object.entries(object).filter(([, value]) => value !== undefined && value !== null);
     const names = given.map(([name]) => name);
-    for (const name of required) if (!names.includes(name)) this.#refuse(at(name), "missing");
+    for (const name of required) if (!names.includes(name)) this.#refuse("missing", at(name), "missing");
     const { forms, names: ownNames = {} } = language?.valkey ?? {};
     if (forms !== undefined) this.#form(forms, object, names, at);
     const checked: [string, unknown][] = [];
@@ -52,7 +53,11 @@ class ArgumentCheck {
       const known = Object.keys(properties);
       if (spec !== undefined) checked.push([ownNames[name] ?? name, await this.#value(spec, value, at(name))]);
       else
-        this.#refuse(at(name), `unknown argument;${didYouMean(name, known) || ` expected one of ${known.join(", ")}`}`);
+        this.#refuse(
+          "unknown-argument",
+          at(name),
+          `unknown argument;${didYouMean(name, known) || ` expected one of ${known.join(", ")}`}`,
+        );
     }
     return Object.fromEntries(checked);
   }
@@ -60,10 +65,14 @@ class ArgumentCheck {
   async #value(spec: ValueSpec, given: unknown, path: string): Promise<unknown> {
     if (!pulumi.Output.isInstance(given)) return this.#known(spec, given, path);
     if (spec.plain !== true) return given;
-    if (await pulumi.isSecret(given)) return this.#refuse(path, "cannot be a secret");
+    if (await pulumi.isSecret(given)) return this.#refuse("secret", path, "cannot be a secret");
     const { isKnown, promise } = given as unknown as { isKnown: Promise<boolean>; promise: () => Promise<unknown> };
     if (!(await isKnown))
-      return this.#refuse(path, "must be known while the program runs; expected a plain value, not an output");
+      return this.#refuse(
+        "output",
+        path,
+        "must be known while the program runs; expected a plain value, not an output",
+      );
     return this.#known(spec, await promise.call(given), path);
   }
 
@@ -74,16 +83,20 @@ class ArgumentCheck {
     const named = $ref === undefined ? undefined : this.schema.types[$ref.replace("#/types/", "")];
     if (named?.enum !== undefined) {
       const allowed = named.enum.map((each) => each.value);
-      return allowed.some((each) => each === value) ? value : this.#refuse(path, `expected ${allowed.join(", ")}`);
+      return allowed.some((each) => each === value)
+        ? value
+        : this.#refuse("wrong-value", path, `expected ${allowed.join(", ")}`);
     }
     if (named !== undefined)
-      return isObject(value) ? this.properties(named, value, path) : this.#refuse(path, "expected an object");
+      return isObject(value)
+        ? this.properties(named, value, path)
+        : this.#refuse("wrong-type", path, "expected an object");
     if (items !== undefined) {
-      if (!Array.isArray(value)) return this.#refuse(path, "expected a list");
+      if (!Array.isArray(value)) return this.#refuse("wrong-type", path, "expected a list");
       return Promise.all(value.map((each, index) => this.#value(items, each, `${path}[${index}]`)));
     }
     if (additionalProperties !== undefined) {
-      if (!isObject(value)) return this.#refuse(path, "expected an object");
+      if (!isObject(value)) return this.#refuse("wrong-type", path, "expected an object");
       // A plain map has plain values, also where the schema does not mark them.
       const valueSpec = spec.plain === true ? { ...additionalProperties, plain: true } : additionalProperties;
       const entries = Object.entries(value).map(async ([name, each]): Promise<[string, unknown]> => [
@@ -95,7 +108,7 @@ class ArgumentCheck {
     // The schema has `Any` for all other types.
     const types = (oneOf ?? [spec]).flatMap((each) => each.type ?? (each.$ref === undefined ? [] : "object"));
     const isAllowed = (type === undefined && oneOf === undefined) || types.some((each) => each === typeof value);
-    return isAllowed ? value : this.#refuse(path, `expected ${types.map(withArticle).join(" or ")}`);
+    return isAllowed ? value : this.#refuse("wrong-type", path, `expected ${types.map(withArticle).join(" or ")}`);
   }
 
   #form({ by, of }: FormsSpec, object: object, names: readonly string[], at: (name: string) => string): void {
@@ -103,15 +116,16 @@ class ArgumentCheck {
     const wanted = typeof form === "string" ? of[form] : undefined;
     if (wanted === undefined) return;
     const which = `with ${by} ${String(form)}`;
-    for (const name of wanted.required) if (!names.includes(name)) this.#refuse(at(name), `missing ${which}`);
+    for (const name of wanted.required)
+      if (!names.includes(name)) this.#refuse("missing", at(name), `missing ${which}`);
     const own = [by, ...wanted.required, ...wanted.optional];
     const all = Object.values(of).flatMap(({ required, optional }) => [...required, ...optional]);
     for (const name of names)
-      if (all.includes(name) && !own.includes(name)) this.#refuse(at(name), `not allowed ${which}`);
+      if (all.includes(name) && !own.includes(name)) this.#refuse("other-form", at(name), `not allowed ${which}`);
   }
 
-  #refuse(path: string, why: string): unknown {
-    this.problems.push(`${path}: ${why}`);
+  #refuse(code: string, path: string, message: string): unknown {
+    this.problems.push(problem(code, path, message));
     return REFUSED;
   }
 }

@@ -11,7 +11,7 @@ const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private
 const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--authenticate)$/;
 /** Directives with a password. A script may take the password from a variable. */
 const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?(\$[({]?\w+[)}]?["']?)?\s*$)/m;
-const ACL_PASSWORD = /^\s*user\s+.*\s>\S/m;
+const ACL_PASSWORD = /^\s*user\s+.*\s>(?!["']?\$)\S/m;
 
 /** Types of resources that contain the data of a ConfigMap. */
 const CONFIG_MAPS: ReadonlySet<string> = new Set(["kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:ConfigMapPatch"]);

@@ -3,9 +3,10 @@
  * the inputs. The provider removes the version from the inputs, so the state does not contain the version. Programs in
  * other languages do not use this package and send no version.
  */
+import type { Problem } from "../lib/errors";
+import { problem } from "../lib/errors";
 import { VERSION } from "../lib/system/package";
 import type { Values } from "./protocol/engine-values";
-import type { InputProblem } from "./protocol/resource-handler";
 
 /** Name of the input that contains the version. */
 const INPUT = "packageVersion";
@@ -22,12 +23,12 @@ export function withPackageVersion<T extends object>(inputs: T): T {
 export function takePackageVersion(
   inputs: Values,
   version: string,
-): { readonly inputs: Values; readonly problems: readonly InputProblem[] } {
+): { readonly inputs: Values; readonly problems: readonly Problem[] } {
   const { [INPUT]: required, ...others } = inputs;
   if (required === undefined || required === version) return { inputs: others, problems: [] };
   const reason =
     `the program's package valkey-measured has version ${JSON.stringify(required)}, but the provider that Pulumi found has ` +
     `${version}. Name the provider of the package in Pulumi.yaml: plugins: { providers: [{ name: valkey, path: ` +
     "node_modules/valkey-measured/plugin }] }";
-  return { inputs: others, problems: [{ property: "", reason }] };
+  return { inputs: others, problems: [problem("other-package-version", "", reason)] };
 }

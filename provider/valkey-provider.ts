@@ -1,4 +1,5 @@
 /** The provider `valkey`. Pulumi's engine calls it to create, change, read and delete the custom resources. */
+import type { Problem } from "../lib/errors";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
@@ -45,14 +46,14 @@ export class ValkeyProvider implements provider.Provider {
   readonly check = async (urn: string, olds: Values, declared: Values): Promise<provider.CheckResult> => {
     const { inputs: news, problems } = takePackageVersion(declared, this.version);
     // A provider of a different version may have different resources.
-    if (problems.length > 0) return { inputs: news, failures: [...problems] };
+    if (problems.length > 0) return { inputs: news, failures: failuresOf(problems) };
     const handler = await this.#handler(urn);
     const before = plainValues(olds).values;
     const { values } = plainValues(news);
     if (handler.check === undefined || changedInputs(before, values).length === 0) return { inputs: news };
     const isNew = Object.keys(before).length === 0;
-    const failures = await handler.check(isNew ? undefined : before, values, this.#context(urn));
-    return { inputs: news, failures: [...failures] };
+    const failures = failuresOf(await handler.check(isNew ? undefined : before, values, this.#context(urn)));
+    return { inputs: news, failures };
   };
 
   readonly diff = async (_id: string, urn: string, olds: Values, news: Values): Promise<provider.DiffResult> => {
@@ -188,4 +189,8 @@ function withSecrets({ secretOutputs = [] }: AnyHandler, values: Values, secrets
 
 function changedInputs(olds: Values, news: Values): string[] {
   return Object.keys(news).filter((key) => canonicalJson(olds[key]) !== canonicalJson(news[key]));
+}
+
+function failuresOf(problems: readonly Problem[]): provider.CheckFailure[] {
+  return problems.map(({ path, message }) => ({ property: path, reason: message }));
 }

@@ -4,6 +4,7 @@ import { messageOf } from "../lib/errors";
 import { counted } from "../lib/units";
 import type { Restore } from "../valkey/archive/catalog";
 import { formatTime } from "../valkey/archive/catalog";
+import { holdingSets } from "../valkey/archive/keeping/holds";
 import { recordFailedDrill, recordProof } from "../valkey/archive/keeping/proofs";
 import type { Place } from "../valkey/archive/store";
 import { chooseSets } from "../valkey/restoring/chosen-sets";
@@ -23,7 +24,9 @@ export async function runDrill(
   let shards: readonly DrilledShard[];
   try {
     restore = await chooseSets(place, { at: undefined, option: "--at", version: staging.version });
-    shards = await drill(restore, { staging, directory: join(directory, "drill") }, options);
+    const chosen = restore;
+    const places = { staging, directory: join(directory, "drill") };
+    shards = await holdingSets(place, chosen, options.report, () => drill(chosen, places, options));
   } catch (error) {
     // A drill that was stopped says nothing about the archive.
     if (!options.signal.aborted) await recordReason(place, error, options);

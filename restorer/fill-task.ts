@@ -4,11 +4,13 @@ import { FollowedServers } from "../archiver/followed-servers";
 import { counted } from "../lib/units";
 import { copySets } from "../valkey/archive/bucket/local-sets";
 import { formatTime } from "../valkey/archive/catalog";
+import { holdingSets } from "../valkey/archive/keeping/holds";
 import type { Place } from "../valkey/archive/store";
 import type { WantedSets } from "../valkey/restoring/chosen-sets";
 import { chooseSets } from "../valkey/restoring/chosen-sets";
 import { fillDeployment } from "../valkey/restoring/filling/fill-deployment";
 import { BEGAN_VARIABLE, formatResult } from "../valkey/restoring/filling/fill-result";
+import { readFilled } from "../valkey/restoring/filling/filled-key";
 import { KeySelection } from "../valkey/restoring/key-selection";
 import type { RestoreOptions } from "../valkey/restoring/loading";
 import type { StagingServers } from "../valkey/restoring/staging";
@@ -40,14 +42,16 @@ export async function runFill(
   const { version } = places.staging;
   // The provider has seen an empty deployment before the restore began, so this program always continues.
   const continues = Number(process.env[BEGAN_VARIABLE] ?? Date.now());
+  // An earlier pod may have ended after its last key, when nobody was left to read its result.
+  const earlier = await readFilled(target, continues);
+  if (earlier !== undefined) return formatResult(earlier);
   const chosen = await chooseSets(place, wantedSets(at, continues, version));
-  const restored = await copySets(chosen, join(places.directory, "sets"), options);
+  const copies = join(places.directory, "sets");
+  const restored = await holdingSets(place, chosen, options.report, () => copySets(chosen, copies, options));
   const order = { restored, keys: new KeySelection(keys), ttl, continues, onBegin: () => undefined };
-  const filled = await fillDeployment(target, order, places, options);
-  const { keys: count, expired } = filled;
-  const shards = filled.shards.map((shard) => ({ name: shard.name, at: formatTime(shard.at) }));
-  for (const shard of shards) options.report(`${shard.name} has the data of ${shard.at}`);
-  return formatResult({ restoredAt: new Date().toISOString(), shards, keys: count, expired });
+  const { result } = await fillDeployment(target, order, places, options);
+  for (const shard of result.shards) options.report(`${shard.name} has the data of ${shard.at}`);
+  return formatResult(result);
 }
 
 /** If the archive is still being written, a later pod that continues must choose the same time. */

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { preProcessFile } from "typescript";
-import FOLDERS from "./rooms.json";
+import ROOMS from "./rooms.json";
 
 const ROOT = resolve(__dirname, "..");
 
@@ -18,8 +18,8 @@ interface Room {
 }
 
 function readRooms(): Room[] {
-  const names = Object.keys(FOLDERS);
-  return Object.entries(FOLDERS).map(([name, paths]) => {
+  const names = Object.keys(ROOMS);
+  return Object.entries(ROOMS).map(([name, { folders: paths }]) => {
     const others = sourceFiles(join(ROOT, name))
       .flatMap(importedRooms)
       .filter((target) => target !== name && names.includes(target));

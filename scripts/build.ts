@@ -11,7 +11,7 @@ import { ARCHIVER_BUNDLE } from "../archiver/bundle";
 import { CONTROLLER_BUNDLE } from "../controller/bundle";
 import { RESTORER_BUNDLE } from "../restorer/bundle";
 import { ROOT } from "../lib/system/package";
-import FOLDERS from "./rooms.json";
+import ROOMS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
 /** Top-level folders with files that are not compiled. These files are packed in place, not in `dist`. */
@@ -28,7 +28,7 @@ function compile(): void {
  * Copies files that are not compiled, such as shell scripts, Lua and JSON, to the folder of the code that reads them.
  */
 function copyOtherFiles(): void {
-  for (const room of Object.keys(FOLDERS).filter((name) => !IN_PLACE.includes(name)))
+  for (const room of Object.keys(ROOMS).filter((name) => !IN_PLACE.includes(name)))
     for (const entry of readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })) {
       const path = relative(ROOT, join(entry.parentPath, entry.name));
       const isNeeded = entry.isFile() && !/\.m?ts$/.test(entry.name);

@@ -42,9 +42,9 @@ export async function directivesOf(server: Pick<Redis, "config">): Promise<strin
 
 async function read(directory: string): Promise<{ readonly version: string; readonly names: readonly string[] }> {
   const programs = await inspectPrograms(directory, "VALKEY_HOME");
-  if (typeof programs === "string") throw new BadInput(directory, [programs]);
+  if (typeof programs === "string") throw BadInput.of(directory, "unusable-directory", programs);
   const version = minorVersion(programs.version);
-  if (version === undefined) throw new BadInput(directory, [`${programs.version} is not a version`]);
+  if (version === undefined) throw BadInput.of(directory, "not-a-version", `${programs.version} is not a version`);
   const data = mkdtempSync(join(tmpdir(), "directives-"));
   const socket = join(data, "socket");
   const server = spawn(programs.server, ["--port", "0", "--unixsocket", socket, "--dir", data, "--save", ""]);

@@ -41,7 +41,7 @@ export function releaseFiles({ tag, repository }: Release, changelog: string, sc
       : `the repository is "${repository}"; expected https://HOST/OWNER/NAME`,
     notes === undefined ? `CHANGELOG.md has no section "## ${VERSION}" with text` : undefined,
   ]);
-  if (problems.length > 0 || notes === undefined) throw new BadInput("release", problems);
+  if (problems.length > 0 || notes === undefined) throw BadInput.of("release", "not-releasable", problems);
   const [publisher] = new URL(repository).pathname.split("/").filter((word) => word !== "");
   const about = { publisher, repository, homepage: repository, logoUrl: `${repository}/raw/${tag}/docs/icon.svg` };
   // Without this option the library for Go gets no go.mod.

@@ -12,75 +12,67 @@ import type { TestSpecification, Vitest } from "vitest/node";
 import { print } from "../cli/terminal/terminal";
 import { changedFiles, reachedTests } from "./runner/changed";
 import { closing } from "./runner/closing-lines";
-import type { Outcome, TestRecord } from "./runner/outcome";
-import { afterSecondTry, joined, NOTHING, recordsOf, timeOf, unhandledRecord } from "./runner/outcome";
+import { Interruption } from "./runner/interruption";
+import { kubernetesIsUp, mayHaveKubernetes } from "./runner/kubernetes";
+import { unhandledRecord } from "./runner/outcome";
 import { Progress } from "./runner/progress";
 import { checkStatically, STATIC_CHECKS } from "./static-checks";
 
 const ROOT = resolve(__dirname, "..");
 /** Tests without servers, which nothing but their own code can make fail. */
 const WITHOUT_SERVERS = "pure";
-const INTERRUPTED: TestRecord = { file: "the run", title: "", state: "failed", message: "was interrupted" };
 
-async function runFiles(vitest: Vitest, specifications: TestSpecification[]): Promise<Outcome> {
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, true);
-  // Vitest answers with the files of earlier runs, too.
-  const ids = new Set(specifications.map(({ moduleId }) => moduleId));
-  const modules = testModules.filter(({ moduleId }) => ids.has(moduleId));
-  return {
-    records: [...modules.flatMap(recordsOf), ...unhandledErrors.map(unhandledRecord)],
-    times: modules.map(timeOf),
-  };
+/** Projects that begin when the others have ended. Those of one step run at the same time. */
+const LATER_STEPS = [["alone"], ["kubernetes"], ["kubernetes-alone"]];
+/** Projects with workers of their own, where there is a Kubernetes: their files wait for pods while others compute. */
+const isOnKubernetes = ({ project }: TestSpecification): boolean => project.name.startsWith("kubernetes");
+
+/** An instance of vitest and the files that it can run. */
+interface Instance {
+  readonly vitest: Vitest;
+  readonly files: readonly TestSpecification[];
 }
 
-/** Tries files of real servers once more that failed, one after the other. */
-async function tryAgain(
-  vitest: Vitest,
-  first: Outcome,
-  files: readonly TestSpecification[],
-  progress: Progress,
-): Promise<Outcome> {
-  const nameOf = ({ moduleId }: TestSpecification): string => relative(vitest.config.root, moduleId);
-  const failed = new Set(first.records.filter(({ state }) => state === "failed").map(({ file }) => file));
-  const again = files.filter((file) => file.project.name !== WITHOUT_SERVERS && failed.has(nameOf(file)));
-  progress.expect(again.length);
-  let second = NOTHING;
-  for (const file of again) second = joined(second, await runFiles(vitest, [file]));
-  return afterSecondTry(first, second, new Set(again.map(nameOf)));
-}
-
-async function runTests(args: readonly string[], progress: Progress): Promise<Outcome> {
+async function runTests(args: readonly string[], progress: Progress, interruption: Interruption): Promise<void> {
   // Vitest is published as ES modules only.
   const { createVitest, parseCLI } = await import("vitest/node");
   const { filter, options } = parseCLI(["vitest", "run", ...args.filter((arg) => arg !== "--changed")]);
-  const vitest = await createVitest("test", { ...options, watch: false, reporters: [progress] });
-  try {
+  progress.isPartial = options.testNamePattern !== undefined;
+  const reached = args.includes("--changed") ? testsReachedByChange() : undefined;
+  const opened: Vitest[] = [];
+  const open = async (): Promise<Instance> => {
+    const vitest = await createVitest("test", { ...options, watch: false, reporters: [progress] });
+    opened.push(vitest);
+    interruption.watch(vitest);
     await vitest.standalone();
     const all = await vitest.globTestSpecifications(filter);
-    const reached = args.includes("--changed") ? testsReachedByChange() : undefined;
-    const files = all.filter(({ moduleId }) => reached?.has(relative(ROOT, moduleId)) ?? true);
-    if (files.length === 0) return NOTHING;
-    progress.expect(files.length);
-    const interruption = new AbortController();
-    // Vitest's own listener ends the process at once, which leaves the servers of the running tests behind.
-    process.removeAllListeners("SIGINT");
-    process.once("SIGINT", () => {
-      interruption.abort();
-      process.once("SIGINT", () => process.exit(130));
-      print("Interrupted: what runs is ended in order; press Ctrl-C again to quit at once.");
-      void vitest.cancelCurrentRun("keyboard-input");
-    });
-    const first = await runFiles(vitest, files);
-    if (interruption.signal.aborted) return joined(first, { ...NOTHING, records: [INTERRUPTED] });
-    // Tests that a pattern leaves out are not skipped for want of something.
-    const { records, times } = await tryAgain(vitest, first, files, progress);
-    const isLeftOut = ({ state, message }: TestRecord): boolean => state === "skipped" && message === undefined;
-    return {
-      records: options.testNamePattern === undefined ? records : records.filter((each) => !isLeftOut(each)),
-      times,
+    return { vitest, files: all.filter(({ moduleId }) => reached?.has(relative(ROOT, moduleId)) ?? true) };
+  };
+  const run = async ({ vitest, files }: Instance, isWanted: (file: TestSpecification) => boolean): Promise<void> => {
+    const wanted = files.filter(isWanted);
+    if (wanted.length === 0 || interruption.hasHappened) return;
+    progress.expect(wanted.length);
+    const { unhandledErrors } = await vitest.runTestSpecifications(wanted, true);
+    progress.add("vitest", unhandledErrors.map(unhandledRecord));
+  };
+  try {
+    const here = await open();
+    const isApart = (file: TestSpecification): boolean => mayHaveKubernetes() && isOnKubernetes(file);
+    const isUp = here.files.some(isApart) ? kubernetesIsUp(() => interruption.hasHappened) : Promise.resolve(false);
+    const there = isUp.then((is) => (is ? open() : here));
+    const step = async (isIn: (file: TestSpecification) => boolean): Promise<void> => {
+      const apart = there.then((instance) => run(instance, (file) => isIn(file) && isApart(file)));
+      await Promise.all([run(here, (file) => isIn(file) && !isApart(file)), apart]);
     };
+    await step(({ project }) => !LATER_STEPS.flat().includes(project.name));
+    for (const names of LATER_STEPS) await step(({ project }) => names.includes(project.name));
+    // Files of real servers that failed, one after the other.
+    const failed = new Set(progress.soFar().records.flatMap(({ file, state }) => (state === "failed" ? file : [])));
+    for (const again of here.files)
+      if (again.project.name !== WITHOUT_SERVERS && failed.has(relative(here.vitest.config.root, again.moduleId)))
+        await run(isApart(again) ? await there : here, ({ moduleId }) => moduleId === again.moduleId);
   } finally {
-    await vitest.close();
+    await Promise.all(opened.map((vitest) => vitest.close()));
   }
 }
 
@@ -94,9 +86,17 @@ function testsReachedByChange(): ReadonlySet<string> {
 
 async function main(args: readonly string[]): Promise<number> {
   const progress = new Progress();
-  const parts = [runTests(args, progress)];
-  if (args.length === 0) parts.push(progress.beside(STATIC_CHECKS, checkStatically()));
-  const { lines, status } = closing((await Promise.all(parts)).reduce(joined));
+  await new Promise<void>((done, fail) => {
+    const interruption = new Interruption(() => {
+      progress.interrupt();
+    }, done);
+    const parts = [runTests(args, progress, interruption)];
+    if (args.length === 0) parts.push(progress.beside(STATIC_CHECKS, checkStatically()));
+    Promise.all(parts).then(() => {
+      done();
+    }, fail);
+  });
+  const { lines, status } = closing(progress.soFar(), progress.waits.lines());
   progress.close();
   print(...lines);
   return status;

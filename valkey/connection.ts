@@ -157,6 +157,6 @@ function readFile(option: "ca" | "cert" | "key", path: string | undefined): Conn
   try {
     return { [option]: readFileSync(path) };
   } catch (error) {
-    throw new BadInput("TLS", [messageOf(error)]);
+    throw BadInput.of("TLS", "unusable-certificate", messageOf(error));
   }
 }

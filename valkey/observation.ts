@@ -2,7 +2,8 @@
 
 /** A value that was read from a node. If the value could not be read, `why` contains the reason as an error message. */
 export type Observation<T> =
-  { readonly known: true; readonly value: T } | { readonly known: false; readonly why: string };
+  | { readonly known: true; readonly value: T }
+  | { readonly known: false; readonly why: string };
 
 /** Observation with a value. */
 export const observed = <T>(value: T): Observation<T> => ({ known: true, value });

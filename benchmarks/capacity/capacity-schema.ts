@@ -16,7 +16,7 @@ const objective = z.string().transform((text, context): Objective => {
     return parseObjective(text);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    for (const message of error.problems) context.addIssue({ code: "custom", message });
+    for (const { code, message } of error.problems) context.addIssue({ code: "custom", params: { code }, message });
     return z.NEVER;
   }
 });

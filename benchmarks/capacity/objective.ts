@@ -20,7 +20,7 @@ export function parseObjective(text: string): Objective {
   const objective = { quantile: Number(percentile) / 100, ms: Number(value) * (MILLISECONDS[unit] ?? NaN) };
   if (objective.quantile > 0 && objective.ms > 0) return objective;
   const expected = "expected a percentile and a latency, such as p99=2ms or p99.9=500us";
-  throw new BadInput("--objective", [`${JSON.stringify(text)} is not an objective: ${expected}`]);
+  throw BadInput.of("--objective", "not-an-objective", `${JSON.stringify(text)} is not an objective: ${expected}`);
 }
 
 /** The objective as text: `p99.9 ≤ 0.5 ms`. */

@@ -125,5 +125,9 @@ function memtierRun(mixed: MemtierWorkload, { deployment, endpoint, primaryCount
 /** The driver for a workload's load generator. @throws BadInput when there is no such driver */
 function required<R>(runner: LoadDriver<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadDriver<R> {
   if (runner !== undefined) return runner;
-  throw new BadInput(`workload ${name}`, [`this platform cannot run the load generator ${loadGenerator}`]);
+  throw BadInput.of(
+    `workload ${name}`,
+    "other-load-generator",
+    `this platform cannot run the load generator ${loadGenerator}`,
+  );
 }

@@ -2,8 +2,9 @@
  * Checks before a run that the requested loads can be sent by the installed valkey-benchmark and the given number of
  * load generators.
  */
+import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/driver";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
@@ -33,18 +34,18 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
 }
 
 /**
- * Error text if each load generator would get less than one request, or less than one request per second; undefined
+ * Problem if each load generator would get less than one request, or less than one request per second; undefined
  * otherwise.
  */
-function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
+function tooFewToShare(what: string, whole: number | undefined, { count }: Support): Problem | undefined {
   if (whole === undefined || whole >= count) return undefined;
-  return `${what}: ${whole} is too few for ${count} load generators; each needs at least 1`;
+  return problem("too-few-to-share", what, `${whole} is too few for ${count} load generators; each needs at least 1`);
 }
 
 function missingOptions(
   { name, rate, readFrom }: ValkeyBenchmarkWorkload,
   { features }: Support,
-): (string | undefined)[] {
+): (Problem | undefined)[] {
   const at = `workload ${name}`;
   return [
     features.duration ? undefined : missingOption(at, "--duration"),
@@ -53,6 +54,7 @@ function missingOptions(
   ];
 }
 
-function missingOption(at: string, option: string): string {
-  return `${at}: needs valkey-benchmark's option ${option}, which this version lacks; 9.1 has it`;
+function missingOption(at: string, option: string): Problem {
+  const message = `needs valkey-benchmark's option ${option}, which this version lacks; 9.1 has it`;
+  return problem("missing-option", at, message);
 }

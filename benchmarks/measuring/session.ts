@@ -137,11 +137,13 @@ export class Session {
   async #refuseExistingKeys(what: Prefill, size: PrefillSize): Promise<void> {
     const found = await countKeys(this.primaries, what, size);
     if (found === 0) return;
-    throw new BadInput(this.deployment.name, [
+    throw BadInput.of(
+      this.deployment.name,
+      "keys-exist",
       `${found} keys with names that valkey-benchmark uses (${familyOf(what)}…) exist already; ` +
         "a benchmark would overwrite these keys and remove them afterwards. Remove the keys, or allow the benchmark to " +
         "overwrite them: set --overwrite, or `overwriteKeys: true` of the external target",
-    ]);
+    );
   }
 
   async #remove(family: Family): Promise<void> {

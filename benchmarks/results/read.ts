@@ -1,7 +1,8 @@
 /** Reads the results of earlier runs from their files. */
+import type { Problem } from "../../lib/errors";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { BadInput, messageOf } from "../../lib/errors";
+import { BadInput, messageOf, problem } from "../../lib/errors";
 import type { Results } from "./schema";
 import { resultsSchema, SCHEMA_VERSION } from "./schema";
 
@@ -11,12 +12,12 @@ import { resultsSchema, SCHEMA_VERSION } from "./schema";
  * @throws BadInput with all files that cannot be read, and the reasons
  */
 export function readResultFiles(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const runs = paths.flatMap((path) => {
     try {
       return [{ path, results: readResults(path) }];
     } catch (error) {
-      problems.push(`${path}: ${messageOf(error)}`);
+      problems.push(problem("unreadable", path, messageOf(error)));
       return [];
     }
   });

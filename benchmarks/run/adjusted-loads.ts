@@ -1,4 +1,5 @@
 /** The loads of a measurement, adjusted to the deployments that receive them. Pure. */
+import type { Problem } from "../../lib/errors";
 import type { Label } from "../../lib/schema/problems";
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "../workloads/mixed-workload";
@@ -47,14 +48,11 @@ export function adjustLoads(
   };
 }
 
-/**
- * Reasons why deployments cannot serve the given loads, one sentence each. The sentences name options as the user of a
- * benchmark writes them.
- */
+/** Reasons why deployments cannot serve the given loads. Paths name options as the user of a benchmark writes them. */
 export function loadProblems(
   { workload, mixes = [], capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],
-): string[] {
+): Problem[] {
   const searched =
     capacity === undefined || mixes.some(({ name }) => name === capacity.workload.name) ? [] : [capacity];
   return [

@@ -48,9 +48,11 @@ export class Artifacts {
       makeDirectory(directory);
       const taken = readdirSync(directory).filter((name) => ARTIFACT_NAMES.some((artifact) => artifact === name));
       if (taken.length > 0)
-        throw new BadInput(`output directory ${directory}`, [
+        throw BadInput.of(
+          `output directory ${directory}`,
+          "output-not-empty",
           `holds results already (${taken.join(", ")}); name a different directory, or move the results away`,
-        ]);
+        );
       const trial = join(directory, `.trial-${process.pid}`);
       try {
         writeFileSync(trial, Buffer.alloc(MIN_FREE_BYTES));
@@ -59,9 +61,11 @@ export class Artifacts {
       }
     } catch (error) {
       if (error instanceof BadInput) throw error;
-      throw new BadInput(`output directory ${directory}`, [
+      throw BadInput.of(
+        `output directory ${directory}`,
+        "output-unusable",
         `${reasonOf(error)}; name a different directory with --output`,
-      ]);
+      );
     }
     return new Artifacts(directory, renderReport);
   }

@@ -50,7 +50,9 @@ export interface NamedTest {
    * - A sequence of commands is sent unchanged. Its keys contain `{tag}` if the deployment is a cluster.
    */
   readonly send:
-    { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
+    | { readonly named: string }
+    | { readonly words: readonly string[] }
+    | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
   /** Whether every request should find its key. A request for a missing key is less work for the server. */
   readonly reads: boolean;

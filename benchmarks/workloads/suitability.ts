@@ -2,6 +2,8 @@
  * Finds loads that deployments cannot serve. Such loads have connections that cannot be shared evenly, too many keys,
  * or reads from replicas that do not exist. Pure.
  */
+import type { Problem } from "../../lib/errors";
+import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "./mixed-workload";
 import { meanValueBytes } from "./mixed-workload";
@@ -30,13 +32,14 @@ export function namedTestProblems(
   { tests, clients, threads }: Pick<Workload, "tests" | "clients" | "threads">,
   deployments: readonly LoadedDeployment[],
   label: Label,
-): string[] {
+): Problem[] {
   if (tests.length === 0) return [];
   return deployments.flatMap(({ name, mode, shape }) => {
     if (mode !== "cluster" || shape.primaries === undefined) return [];
     return unevenSettings(clients, threads, shape.primaries).map(({ setting, why, nearest }) => {
       const remedy = `nearest values: ${nearest.join(" or ")}`;
-      return `${label(["benchmark", setting])}: ${why} of ${name}, so primaries would get unequal shares of the keys; ${remedy}`;
+      const message = `${why} of ${name}, so primaries would get unequal shares of the keys; ${remedy}`;
+      return problem("uneven-load", label(["benchmark", setting]), message);
     });
   });
 }
@@ -46,7 +49,7 @@ export function workloadProblems(
   workloads: readonly NamedWorkload[],
   deployments: readonly LoadedDeployment[],
   label: Label,
-): string[] {
+): Problem[] {
   return workloads.flatMap((workload) => [
     ...rateProblems(workload, label),
     ...deployments.flatMap((deployment) => [
@@ -62,15 +65,17 @@ export function capacityProblems(
   { workload }: { readonly workload?: string | undefined },
   workloads: readonly NamedWorkload[],
   label: Label,
-): string[] {
+): Problem[] {
   const names = workloads.filter(([, { loadGenerator }]) => loadGenerator === "open-loop").map(([name]) => name);
   if (workload === undefined) {
     if (names.length > 0) return [];
-    return [`${label(["capacity"])}: the search needs an open-loop workload, and ${label(["workloads"])} has none`];
+    const message = `the search needs an open-loop workload, and ${label(["workloads"])} has none`;
+    return [problem("no-open-loop", label(["capacity"]), message)];
   }
   if (names.includes(workload)) return [];
   const known = names.length === 0 ? "none exists" : `expected one of ${names.join(", ")}`;
-  return [`${label(["capacity", "workload"])}: ${workload} is not an open-loop workload; ${known}`];
+  const path = label(["capacity", "workload"]);
+  return [problem("not-open-loop", path, `${workload} is not an open-loop workload; ${known}`)];
 }
 
 /**
@@ -96,7 +101,7 @@ function sharingProblems(
   [name, workload]: NamedWorkload,
   { name: deployment, shape }: LoadedDeployment,
   label: Label,
-): string[] {
+): Problem[] {
   const { primaries } = shape;
   if (primaries === undefined) return [];
   const { clients } = workload;
@@ -110,46 +115,50 @@ function sharingProblems(
   ]).join(" and ");
   const path = label(["workloads", name, "clients"]);
   const remedy = `nearest values: ${multiplesAround(clients, unit)}`;
-  return [`${path}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; ${remedy}`];
+  const message = `${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; ${remedy}`;
+  return [problem("uneven-load", path, message)];
 }
 
 /** Problems of an offered rate. memtier_benchmark needs a whole number of requests per second for each connection. */
-function rateProblems([name, workload]: NamedWorkload, label: Label): string[] {
+function rateProblems([name, workload]: NamedWorkload, label: Label): Problem[] {
   if (workload.loadGenerator !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0)
     return [];
   const path = label(["workloads", name, "rate"]);
   const rule = `memtier_benchmark needs a rate that is a multiple of ${workload.clients}, the number of its connections`;
-  return [`${path} is ${workload.rate}: ${rule}; nearest values: ${multiplesAround(workload.rate, workload.clients)}`];
+  const nearest = `nearest values: ${multiplesAround(workload.rate, workload.clients)}`;
+  return [problem("uneven-rate", path, ` is ${workload.rate}: ${rule}; ${nearest}`)];
 }
 
 function readingProblems(
   [name, workload]: NamedWorkload,
   { name: deployment, mode, shape }: LoadedDeployment,
   label: Label,
-): string[] {
+): Problem[] {
   if (workload.loadGenerator === "memtier" || workload.readFrom === "primary") return [];
   const path = label(["workloads", name, "readFrom"]);
   if (workload.loadGenerator === "valkey-benchmark" && (workload.reads < 1 || mode !== "cluster")) {
     const rule = "valkey-benchmark reads from replicas only in cluster mode and with reads: 1";
     const found = mode === "cluster" ? "" : ` (${deployment} is in replication mode)`;
-    return [`${path}: ${rule}${found}; the load generator open-loop reads from replicas in both modes`];
+    const remedy = "the load generator open-loop reads from replicas in both modes";
+    return [problem("no-replica-reads", path, `${rule}${found}; ${remedy}`)];
   }
   if (workload.readFrom === "any" || shape.replicasPerPrimary !== 0) return [];
-  return [`${path}: ${deployment} has no replicas to read from; expected primary or any`];
+  return [problem("no-replicas", path, `${deployment} has no replicas to read from; expected primary or any`)];
 }
 
 function memoryProblems(
   [name, workload]: NamedWorkload,
   { name: deployment, mode, shape, maxmemory = 0 }: LoadedDeployment,
   label: Label,
-): string[] {
+): Problem[] {
   const keySpace = adjustKeySpace(workload.keySpace, mode === "cluster");
   const dataSize = workload.loadGenerator === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
   const needed = dataBytes({ keySpace, dataSize }, 1, 1 / (shape.primaries ?? 1));
   if (maxmemory === 0 || needed <= maxmemory) return [];
   const keys = `${keySpace} keys of ${Math.round(dataSize)} B`;
   const primary = `each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`;
-  return [`${label(["workloads", name, "keySpace"])}: ${keys} need about ${formatBytes(needed)} on ${primary}`];
+  const path = label(["workloads", name, "keySpace"]);
+  return [problem("data-exceeds-maxmemory", path, `${keys} need about ${formatBytes(needed)} on ${primary}`)];
 }
 
 /** The two multiples of a unit that are nearest to a value, below and above, as text: `48 or 51`. */

@@ -1,10 +1,11 @@
 /**
  * `npm start -- archive`: follows a deployment, and writes its data and every later change into a folder or a bucket.
  */
+import type { Problem } from "../../lib/errors";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describeStep, epochMs } from "../../lib/clock";
-import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
 import { withTimeLimit } from "../../lib/polling";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { counted, formatBytes, formatDuration, parseDuration } from "../../lib/units";
@@ -13,7 +14,7 @@ import { openDeployment } from "../../platforms/deployment-reference";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { archiveDeployment } from "../../valkey/archive/archive-deployment";
 import type { ArchiveEvent } from "../../valkey/archive/archive-shard";
-import { deleteObsoleteSets } from "../../valkey/archive/keeping/retention";
+import { Retention } from "../../valkey/archive/keeping/retention";
 import { formatTime } from "../../valkey/archive/catalog";
 import { claimArchive, ownerProblem, readOwner } from "../../valkey/archive/periods";
 import type { ArchiveOwner } from "../../valkey/archive/periods";
@@ -64,16 +65,20 @@ export async function archive(
   }: Readonly<Record<string, unknown>>,
   interruption: AbortSignal,
 ): Promise<number> {
-  const problems: string[] = [];
-  const where: string[] = [];
+  const problems: Problem[] = [];
+  const where: Problem[] = [];
   const bucket = { endpoint, region, encryption, pathStyle };
   const openPlace = typeof into === "string" && into !== "" ? placeAt(into, bucket, where) : undefined;
-  if (openPlace === undefined) problems.push("--into: name the folder for the sets, or s3://BUCKET/PREFIX");
-  problems.push(...where.map((problem) => (problem.startsWith("--") ? problem : `--into: ${problem}`)));
+  if (openPlace === undefined)
+    problems.push(problem("missing", "--into", "name the folder for the sets, or s3://BUCKET/PREFIX"));
+  problems.push(
+    ...where.map((each) => (each.path.startsWith("--") ? each : problem(each.code, "--into", problemText(each)))),
+  );
   const seconds = durationOf("--for", duration, problems);
   const baseEverySeconds = durationOf("--base-every", baseEvery, problems, BASE_SECONDS);
   const keepSeconds = durationOf("--keep", keep, problems);
-  if (stack === undefined && name !== undefined) problems.push("--deployment applies to a stack only");
+  if (stack === undefined && name !== undefined)
+    problems.push(problem("needs-stack", "--deployment", " applies to a stack only"));
   const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
   if (stack !== undefined) refuseServerOptions("archive", servers, problems);
   if (openPlace === undefined || problems.length > 0) throw new BadInput("archive", problems);
@@ -92,7 +97,7 @@ const printWithTime = (sentence: string): void => {
 interface Schedule {
   readonly baseEveryMs: number | undefined;
   /**
-   * Time that the archive must be able to restore, milliseconds; older sets are deleted. Undefined to keep all sets.
+   * Time for which sets that have ended are kept, milliseconds. Undefined to keep all sets.
    */
   readonly keepMs: number | undefined;
 }
@@ -100,15 +105,18 @@ interface Schedule {
 function durationOf(
   flag: string,
   value: unknown,
-  problems: string[],
+  problems: Problem[],
   { min, max }: { readonly min: number; readonly max: number } = { min: 0, max: Infinity },
 ): number | undefined {
   if (value === undefined) return undefined;
   const seconds = parseDuration(value);
-  const given = `${flag} is ${JSON.stringify(value)}`;
-  if (seconds === undefined) problems.push(`${given}: expected a duration such as 90s, 10m or 2h`);
+  const given = ` is ${JSON.stringify(value)}`;
+  if (seconds === undefined)
+    problems.push(problem("not-a-duration", flag, `${given}: expected a duration such as 90s, 10m or 2h`));
   else if (seconds < min || seconds > max)
-    problems.push(`${given}: expected from ${formatDuration(min)} to ${formatDuration(max)}`);
+    problems.push(
+      problem("out-of-range", flag, `${given}: expected from ${formatDuration(min)} to ${formatDuration(max)}`),
+    );
   return seconds;
 }
 
@@ -130,16 +138,20 @@ export function chooseTarget(stack: string, targets: readonly DeployedTarget[], 
   const chosen =
     name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
   if (chosen === undefined)
-    throw new BadInput("archive", [
+    throw BadInput.of(
+      "archive",
+      "deployment-not-named",
       name === undefined
         ? `--deployment: a folder has one deployment, and stack ${stack} has ${names.join(", ")}; name one`
         : `--deployment: stack ${stack} has no deployment ${JSON.stringify(name)}; it has ${names.join(", ")}`,
-    ]);
+    );
   if (chosen.target.platform === "kubernetes")
-    throw new BadInput("archive", [
+    throw BadInput.of(
+      "archive",
+      "on-kubernetes",
       `stack ${stack}: ${chosen.target.name} runs on Kubernetes, which archive cannot follow yet; ` +
         "it follows stacks of the platform host, and the servers that --nodes names",
-    ]);
+    );
   return chosen;
 }
 
@@ -153,20 +165,14 @@ async function archiveInto(
   const wanted = ownerOf(deployment);
   const owner = await readOwner(place);
   const problem = owner === undefined ? await otherFiles(place) : ownerProblem(owner, wanted);
-  if (problem !== undefined) throw new BadInput("archive", [`--into: ${place.label}: ${problem}`]);
+  if (problem !== undefined) throw BadInput.of("archive", "into-refused", `${place.label}: ${problem}`, "--into");
   // Nothing is written for servers that do not answer.
   await readLayout(deployment);
   const lease = await takeLease(place, stop);
   const signal = AbortSignal.any([stop, lease.lost]);
   const log = new ArchiveLog();
   const liveSets = new Set<string>();
-  // A deletion that is interrupted goes on in the next call.
-  const ended = new AbortController();
-  const whileArchiving = AbortSignal.any([signal, ended.signal]);
-  let cleaning = Promise.resolve();
-  const clean = (): void => {
-    if (keepMs !== undefined) cleaning = cleaning.then(() => deleteOld(place, keepMs, liveSets, whileArchiving));
-  };
+  const retention = keepMs === undefined ? undefined : retentionOf(place, keepMs, liveSets, lease.lost, stop);
   const timer = setInterval(() => {
     log.report();
   }, REPORT_MS);
@@ -185,30 +191,37 @@ async function archiveInto(
         log.add(event);
         // Sets become obsolete when new ones begin. Not before the first period, because the files of a deletion would
         // count as left by a killed process.
-        if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) clean();
+        if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) retention?.tidy();
       },
     });
     lease.lost.throwIfAborted();
   } finally {
     clearInterval(timer);
     if (spoolDirectory !== undefined) rmSync(spoolDirectory, { recursive: true, force: true });
-    ended.abort();
-    await cleaning;
+    await retention?.end();
     await lease.release();
   }
   log.finish();
   return 0;
 }
 
-/** Deletes old sets. A failure does not end the archive, because the next call tries again. */
-async function deleteOld(place: Place, keepMs: number, live: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-  try {
-    const { deleted } = await deleteObsoleteSets(place, keepMs, live, signal);
-    for (const { period, shard, set } of deleted) printWithTime(`${shard}: deleted set ${period}/${shard}/${set}`);
-  } catch (error) {
-    if (signal.aborted) return;
-    printWithTime(`old sets were not deleted: ${messageOf(error)}`);
-  }
+/** Deletes old sets. A failure does not end the archive, because the next search tries again. */
+function retentionOf(
+  place: Place,
+  keepMs: number,
+  liveSets: ReadonlySet<string>,
+  lost: AbortSignal,
+  signal: AbortSignal,
+): Retention {
+  return new Retention(place, {
+    ...{ keepMs, liveSets, lost, signal },
+    onTidied: ({ deleted }) => {
+      for (const { period, shard, set } of deleted) printWithTime(`${shard}: deleted set ${period}/${shard}/${set}`);
+    },
+    onError: (error) => {
+      printWithTime(`old sets were not deleted: ${messageOf(error)}`);
+    },
+  });
 }
 
 /** Reason why no archive may begin in a folder or bucket: it has other files. Undefined if it is empty or missing. */
@@ -238,7 +251,7 @@ async function makeSpool(place: Place, folder: string | undefined): Promise<stri
     mkdirSync(own, { mode: 0o700 });
     return own;
   } catch (error) {
-    throw new BadInput("archive", [`--spool: ${messageOf(error)}`]);
+    throw BadInput.of("archive", "spool-unusable", messageOf(error), "--spool");
   }
 }
 
@@ -252,9 +265,10 @@ async function takeLease(place: Place, signal: AbortSignal): Promise<Lease> {
     lease = await place.lease(signal);
   } catch (error) {
     signal.throwIfAborted();
-    throw new BadInput("archive", [`--into: ${messageOf(error)}`]);
+    throw BadInput.of("archive", "into-unusable", messageOf(error), "--into");
   }
-  if (lease === undefined) throw new BadInput("archive", [`--into: a different process archives into ${place.label}`]);
+  if (lease === undefined)
+    throw BadInput.of("archive", "archive-in-use", `a different process archives into ${place.label}`, "--into");
   return lease;
 }
 

@@ -41,8 +41,9 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
   }
   const possible = all.filter(({ skipReason }) => skipReason === undefined);
   if (possible.length === 0)
-    throw new BadInput(
+    throw BadInput.of(
       `stack ${stack}`,
+      "no-possible-scenario",
       all.map(
         ({ planned, deployment, skipReason }) => `${planned.scenario.name} on ${deployment}: ${skipReason ?? ""}`,
       ),
@@ -114,8 +115,9 @@ function plannedRuns(
   const names = Object.keys(config.failures);
   const unknown = (scenarios ?? []).filter((name) => !names.includes(name));
   if (unknown.length > 0)
-    throw new BadInput(
+    throw BadInput.of(
       "--scenario",
+      "no-such-scenario",
       unknown.map(
         (name) => `stack ${stack} has no scenario ${name};${didYouMean(name, names)} Scenarios: ${names.join(", ")}`,
       ),

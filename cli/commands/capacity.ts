@@ -63,7 +63,12 @@ export function requestedCapacitySearch(config: StackConfig, requested: Capacity
   const objective = requested.objective ?? capacity?.objective;
   if (objective === undefined) {
     const remedy = "expected a percentile and a time, such as p99=2ms";
-    throw new BadInput("capacity", [`--objective is missing, and the stack has no valkey:capacity: ${remedy}`]);
+    throw BadInput.of(
+      "capacity",
+      "no-objective",
+      ` is missing, and the stack has no valkey:capacity: ${remedy}`,
+      "--objective",
+    );
   }
   return {
     workload: configuredCapacitySearch(config)?.workload ?? openLoopWorkloads(config)[0] ?? standardMix(config),

@@ -17,9 +17,9 @@ import { print } from "../terminal/terminal";
  */
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
   if (paths.length < 2)
-    throw new BadInput("compare", ["expected at least two results.json, or directories that hold one"]);
+    throw BadInput.of("compare", "too-few-results", "expected at least two results.json, or directories that hold one");
   if (precision !== undefined && !(precision > 0 && precision <= 1))
-    throw new BadInput("--precision", [`is ${precision}: expected a fraction such as 0.05`]);
+    throw BadInput.of("--precision", "wrong-precision", `is ${precision}: expected a fraction such as 0.05`);
   const runs = readResultFiles(paths);
   const [first, ...others] = runs;
   if (first === undefined) return 0;
@@ -36,6 +36,6 @@ export function compareResults(paths: readonly string[], precision: number | und
           : `${path} and ${first.path} used different workloads in every measurement`,
       );
   }
-  if (refused.length > 0) throw new BadInput("compare", refused);
+  if (refused.length > 0) throw BadInput.of("compare", "nothing-in-common", refused);
   return 0;
 }

@@ -1,5 +1,5 @@
 /** `npm start -- measure`: verifies existing servers and then measures them. */
-import { BadInput, messageOf } from "../../lib/errors";
+import { BadInput, messageOf, problem } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
@@ -159,6 +159,8 @@ function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: numb
   if (faults.length > 0)
     throw new BadInput(
       "the load",
-      faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; nearest values: ${nearest.join(" or ")}`),
+      faults.map(({ setting, why, nearest }) =>
+        problem("uneven-load", `--${setting}`, `${why}; nearest values: ${nearest.join(" or ")}`),
+      ),
     );
 }

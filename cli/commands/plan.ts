@@ -30,7 +30,12 @@ export function printPlan(stack: string | undefined, values: Readonly<Record<str
     return 0;
   }
   if (assignments.length > 0)
-    throw new BadInput("the options", [`--set needs a stack: ${COMMAND} plan STACK --set PATH=VALUE`]);
+    throw BadInput.of(
+      "the options",
+      "set-without-stack",
+      ` needs a stack: ${COMMAND} plan STACK --set PATH=VALUE`,
+      "--set",
+    );
   if (json)
     print(
       JSON.stringify(

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { compact } from "../../lib/compact";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
 import { describeIssues } from "../../lib/schema/problems";
 import { parseSize } from "../../lib/units";
@@ -76,7 +76,7 @@ function readNeed(
   const parsed = recommendSchema.safeParse(input);
   const noResults = "expected results with measured capacity: results.json files, or their directories";
   const problems = compact([
-    paths.length > 0 ? undefined : noResults,
+    paths.length > 0 ? undefined : problem("no-results", "", noResults),
     ...(parsed.success ? [] : describeIssues(recommendSchema, input, parsed.error.issues, optionOf)),
   ]);
   const prices = parsed.success ? pricesOf(parsed.data.region) : undefined;

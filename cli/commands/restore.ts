@@ -2,12 +2,14 @@
  * `npm start -- restore`: restores an archive on this machine, and compares every key of the restored servers with the
  * archive.
  */
-import { BadInput } from "../../lib/errors";
+import type { Problem } from "../../lib/errors";
+import { BadInput, problem, problemText } from "../../lib/errors";
 import { packagesDirectory } from "../../lib/system/paths";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
 import { chooseRestore, formatTime, newerShards, readCatalog, readRestore } from "../../valkey/archive/catalog";
+import { holdingSets } from "../../valkey/archive/keeping/holds";
 import type { TtlRule } from "../../valkey/restoring/key-selection";
 import { KeySelection, TTL_RULES } from "../../valkey/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../valkey/restoring/chosen-sets";
@@ -44,10 +46,11 @@ export async function restore(
   interruption: AbortSignal,
 ): Promise<number> {
   const { order, programs, target } = await readInput(location, values, interruption);
-  if (target !== undefined) return replay(order, target, programs, interruption);
+  const holding = <T>(work: () => Promise<T>): Promise<T> => holdingSets(order.place, order.restored, print, work);
+  if (target !== undefined) return holding(() => replay(order, target, programs, interruption));
   const run = new RestoreRun(order, programs, interruption);
   try {
-    await run.execute();
+    await holding(() => run.execute());
     printFailures(run.verifications);
     print("", ...run.report);
     if (run.passed && order.keys.isAll) await run.recordProof();
@@ -70,15 +73,23 @@ async function readInput(
   { into, at = LATEST, ...values }: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<Input> {
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const target = readReplay({ into, ...values }, problems);
   const isNew = values["replayInto"] !== true;
   if (isNew && into !== "local")
-    problems.push(`--into is ${JSON.stringify(into ?? "missing")}: expected local (this machine)`);
+    problems.push(
+      problem("wrong-value", "--into", ` is ${JSON.stringify(into ?? "missing")}: expected local (this machine)`),
+    );
   const time = String(at);
   const instant = parseInstant(time);
   if (instant === undefined && time !== LATEST)
-    problems.push(`--at is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`);
+    problems.push(
+      problem(
+        "wrong-time",
+        "--at",
+        ` is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`,
+      ),
+    );
   const { replicas, ...wanted } = readShape(isNew ? values : {}, problems);
   const { keys, ttl } = readSelection(values, problems);
   let choice: Choice | string | undefined;
@@ -94,13 +105,16 @@ async function readInput(
     if (place !== undefined) catalog = await readCatalog(place, place.label);
     if (catalog !== undefined && (instant !== undefined || time === LATEST)) choice = chooseRestore(catalog, instant);
     if (catalog !== undefined && typeof choice === "string")
-      problems.push(`--at: ${choice}`, ...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
+      problems.push(
+        problem("not-archived", "--at", choice),
+        ...catalog.damaged.map(({ text }) => problem("damaged", "", `DAMAGED ${text}`)),
+      );
     else if (typeof choice === "object") shape = chooseShape(choice.period, wanted);
-    if (typeof shape === "string") problems.push(shape);
+    if (typeof shape === "string") problems.push(problem("wrong-shape", "", shape));
     if (typeof choice === "object" && problems.length === 0) chosen = await readRestore(choice);
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    problems.push(...error.problems.map((problem) => `${error.subject}: ${problem}`));
+    problems.push(...error.problems.map((each) => problem(each.code, error.subject, problemText(each))));
   }
   if (typeof shape === "object") problems.push(...tooManyServers(shape, replicas));
   if (problems.length > 0 || !place || !catalog || !chosen || typeof shape !== "object")
@@ -118,19 +132,21 @@ async function readInput(
       ? undefined
       : databasesProblem(shape.mode, namedDatabases(chosen), programs.version);
   const refused = [...unloadable(chosen, programs.version), ...(unfit === undefined ? [] : [unfit])];
-  if (refused.length > 0) throw new BadInput("restore", refused);
+  if (refused.length > 0) throw BadInput.of("restore", "not-loadable", refused);
   return { order: { place, restored: chosen, shape, replicas, keys, ttl }, programs, target };
 }
 
 /** Reads from the options which keys are restored, and how TTLs are set. Wrong options are added to `problems`. */
 function readSelection(
   { keys = [], ttl = DEFAULT_TTL }: Readonly<Record<string, unknown>>,
-  problems: string[],
+  problems: Problem[],
 ): { readonly keys: KeySelection; readonly ttl: TtlRule } {
   const patterns = Array.isArray(keys) ? keys.map(String) : [];
-  if (patterns.includes("")) problems.push('--keys is "": expected a pattern such as app:*');
+  if (patterns.includes(""))
+    problems.push(problem("empty-pattern", "--keys", ' is "": expected a pattern such as app:*'));
   const rule = TTL_RULES.find((each) => each === ttl);
-  if (rule === undefined) problems.push(`--ttl is ${JSON.stringify(ttl)}: expected ${TTL_RULES.join(" or ")}`);
+  if (rule === undefined)
+    problems.push(problem("wrong-value", "--ttl", ` is ${JSON.stringify(ttl)}: expected ${TTL_RULES.join(" or ")}`));
   return { keys: new KeySelection(patterns), ttl: rule ?? DEFAULT_TTL };
 }
 
@@ -143,15 +159,17 @@ interface WantedShape {
 /** Reads mode, number of shards and number of replicas from the options. Wrong options are added to `problems`. */
 function readShape(
   { mode, shards, replicas = DEFAULT_REPLICAS }: Readonly<Record<string, unknown>>,
-  problems: string[],
+  problems: Problem[],
 ): WantedShape {
   const isMode = mode === "cluster" || mode === "replication";
   if (mode !== undefined && !isMode)
-    problems.push(`--mode is ${JSON.stringify(mode)}: expected cluster or replication`);
+    problems.push(problem("wrong-value", "--mode", ` is ${JSON.stringify(mode)}: expected cluster or replication`));
   const number = (option: string, value: unknown, least: number, most: number): number | undefined => {
     const found = /^\d+$/.test(String(value)) ? Number(value) : Infinity;
     if (least <= found && found <= most) return found;
-    problems.push(`${option} is ${JSON.stringify(value)}: expected a whole number from ${least} to ${most}`);
+    problems.push(
+      problem("wrong-value", option, ` is ${JSON.stringify(value)}: expected a whole number from ${least} to ${most}`),
+    );
     return undefined;
   };
   return {
@@ -161,10 +179,14 @@ function readShape(
   };
 }
 
-function tooManyServers({ shards }: RestoreShape, replicas: number): string[] {
+function tooManyServers({ shards }: RestoreShape, replicas: number): Problem[] {
   const servers = shards.length * (1 + replicas);
   if (servers <= MOST_SERVERS) return [];
   return [
-    `--shards ${shards.length} with --replicas ${replicas} needs ${servers} servers; at most ${MOST_SERVERS} are allowed`,
+    problem(
+      "too-many-servers",
+      "--shards",
+      ` ${shards.length} with --replicas ${replicas} needs ${servers} servers; at most ${MOST_SERVERS} are allowed`,
+    ),
   ];
 }

@@ -102,7 +102,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   if (mode !== undefined && mode !== "cluster" && mode !== "replication")
-    throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
+    throw BadInput.of("--mode", "unknown-mode", `is ${mode}: expected cluster or replication`);
   const raw = readStackFile(STACKS_DIRECTORY, stack);
   // Deployments that are left out are removed before validation, so the load need not suit them.
   const parsed = parseConfig(
@@ -113,9 +113,11 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   );
   const { platform } = parsed;
   if (platform.type !== "host")
-    throw new BadInput(`stack ${stack}`, [
+    throw BadInput.of(
+      `stack ${stack}`,
+      "other-platform",
       `its platform is ${platform.type}, but this command deploys only to the platform host; use npx pulumi up -s ${stack}${IS_PACKAGE ? " in a checkout" : ""}`,
-    ]);
+    );
   assertLoadGeneratorsInstalled(configuredMixedWorkloads(parsed));
   return { ...parsed, platform };
 }
@@ -125,7 +127,8 @@ function onlyMode(raw: Readonly<Record<string, unknown>>, mode: Mode, stack: str
   const wanted = Object.entries(typeof deployments === "object" && deployments !== null ? deployments : {}).filter(
     ([, each]: [string, unknown]) => typeof each === "object" && each !== null && "mode" in each && each.mode === mode,
   );
-  if (wanted.length === 0) throw new BadInput("--mode", [`stack ${stack} has no deployment in ${mode} mode`]);
+  if (wanted.length === 0)
+    throw BadInput.of("--mode", "no-deployment", `stack ${stack} has no deployment in ${mode} mode`);
   return { ...raw, deployments: Object.fromEntries(wanted) };
 }
 

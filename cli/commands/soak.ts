@@ -108,9 +108,11 @@ function readConfig(stack: string): HostStackConfig {
   });
   const { platform } = parsed;
   if (platform.type !== "host")
-    throw new BadInput(`stack ${stack}`, [
+    throw BadInput.of(
+      `stack ${stack}`,
+      "other-platform",
       `its platform is ${platform.type}; soak works on stacks of the platform host`,
-    ]);
+    );
   return { ...parsed, platform };
 }
 
@@ -147,15 +149,19 @@ function resume({ stack, output }: SoakOptions): Begun {
   const directory =
     output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
   if (directory === undefined)
-    throw new BadInput("--resume", [
+    throw BadInput.of(
+      "--resume",
+      "nothing-to-resume",
       `no soak of ${stack} is in ${shortPath(results)}; start a soak without --resume, or name the directory of a soak with --output`,
-    ]);
+    );
   const checkpoints = soakCheckpointLogs.resume(directory);
   if (checkpoints.header.stack === stack) return { directory, checkpoints };
   checkpoints.close();
-  throw new BadInput(`--resume of ${shortPath(directory)}`, [
+  throw BadInput.of(
+    `--resume of ${shortPath(directory)}`,
+    "other-soak",
     `it is a soak of the stack ${checkpoints.header.stack}, not of ${stack}`,
-  ]);
+  );
 }
 
 class SoakRun {

@@ -1,7 +1,8 @@
 /** `npm start -- status` and `verify STACK`: print the present state of a deployed stack's nodes. */
+import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { topologyOf } from "../../valkey/verification/topology-record";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import type { Inspection } from "../../provider/updates/drift";
 import { inspectDeployment } from "../../provider/updates/drift";
 import { formatStatus, formatVerification } from "../../valkey/verification/format";
@@ -39,10 +40,12 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
 export function refuseServerOptions(
   command: string,
   values: Readonly<Record<string, unknown>>,
-  others: readonly string[] = [],
+  others: readonly Problem[] = [],
 ): void {
-  const names = Object.keys(values).map((name) => `--${name}`);
-  const problems = [...others, ...names.map((name) => `${name} applies to servers without a stack, not to a stack`)];
+  const refused = Object.keys(values).map((name) =>
+    problem("not-with-stack", `--${name}`, " applies to servers without a stack, not to a stack"),
+  );
+  const problems = [...others, ...refused];
   if (problems.length > 0) throw new BadInput(command, problems);
 }
 

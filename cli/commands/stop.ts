@@ -25,13 +25,16 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
   }
   const chosen = all ? kept : runs.filter(({ info }) => info.id === id);
   if (chosen.length === 0 && !all)
-    throw new BadInput("stop", [
+    throw BadInput.of(
+      "stop",
+      "no-such-run",
       `there is no run ${id ?? ""}; kept runs: ${kept.map(({ info }) => info.id).join(", ") || "none"}`,
-    ]);
+    );
   const working = chosen.filter(({ info }) => isAtWork(info));
   if (working.length > 0)
-    throw new BadInput(
+    throw BadInput.of(
       "stop",
+      "still-running",
       working.map(({ info }) => `${info.id} is still running (process ${info.runner.pid}); press Ctrl-C there`),
     );
   for (const { path, info } of chosen) print(`${info.id}: stopped ${await stopRun(path)} processes`);

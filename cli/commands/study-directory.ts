@@ -44,14 +44,16 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
   const directory =
     output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
   if (directory === undefined)
-    throw new BadInput("--resume", [
+    throw BadInput.of(
+      "--resume",
+      "nothing-to-resume",
       `no study ${study.name} is in ${shortPath(results)}; start a new study without --resume, or name the directory of the study with --output`,
-    ]);
+    );
   const checkpoints = studyCheckpointLogs.resume(directory);
   const problems = differences(checkpoints.header, study);
   if (problems.length === 0) return { checkpoints, artifacts: Artifacts.reopen(directory, renderReport) };
   checkpoints.close();
-  throw new BadInput(`--resume of ${shortPath(directory)}`, problems);
+  throw BadInput.of(`--resume of ${shortPath(directory)}`, "other-study", problems);
 }
 
 function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {

@@ -156,7 +156,8 @@ class StudyRun {
         const own = engines.get(undefined);
         if (own === undefined) throw new Error("Valkey was not looked for");
         const changed = changedVersions(this.checkpoints.entries, engines);
-        if (changed.length > 0) throw new BadInput(`--resume of ${shortPath(this.artifacts.directory)}`, changed);
+        if (changed.length > 0)
+          throw BadInput.of(`--resume of ${shortPath(this.artifacts.directory)}`, "other-version", changed);
         this.#environment = { ...this.#environment, programs: { version: own.version, source: own.source } };
         this.#environmentOfStudy = {
           runs: memoryRunsDirectory() ?? runsDirectory(),
@@ -234,19 +235,31 @@ function readStudy({ name, overrides, study }: StudyOptions): {
   const stack = studyStack(name);
   if ("repeats" in overrides.benchmark) {
     const remedy = "set --precision and --budget instead";
-    throw new BadInput("--repeats", [`a study repeats until its comparisons are precise enough; ${remedy}`]);
+    throw BadInput.of(
+      "--repeats",
+      "study-with-repeats",
+      `a study repeats until its comparisons are precise enough; ${remedy}`,
+    );
   }
   const raw = readStackFile(STACKS_DIRECTORY, stack);
   const section = raw["study"];
   if (typeof section !== "object" || section === null) {
-    throw new BadInput(`stack ${stack}`, ["has no section valkey:study; add one with the factors to vary"]);
+    throw BadInput.of(
+      `stack ${stack}`,
+      "no-study-section",
+      "has no section valkey:study; add one with the factors to vary",
+    );
   }
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const sections = { ...raw, study: { ...section, ...study } };
   const config = parseConfig(`stack ${stack}`, sections, machine, overrides);
   const { platform } = config;
   if (platform.type !== "host" || config.study === undefined) {
-    throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; studies need the platform host`]);
+    throw BadInput.of(
+      `stack ${stack}`,
+      "other-platform",
+      `its platform is ${platform.type}; studies need the platform host`,
+    );
   }
   return { stack, config: { ...config, platform, study: config.study } };
 }
@@ -257,7 +270,9 @@ function studyStack(name: string): string {
   if (names.includes(`study-${name}`)) return `study-${name}`;
   if (names.includes(name)) return name;
   const known = names.filter((each) => each.startsWith("study-")).map((each) => each.slice("study-".length));
-  throw new BadInput("study", [
+  throw BadInput.of(
+    "study",
+    "no-such-study",
     `there is no study ${name}. Studies: ${known.join(", ")}, or a stack with valkey:study`,
-  ]);
+  );
 }

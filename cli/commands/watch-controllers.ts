@@ -30,7 +30,7 @@ export async function watchControllers(
 ): Promise<number> {
   const sources = await Promise.all(targets.map(({ target }) => openSource(target)));
   const problems = sources.filter((each) => typeof each === "string");
-  if (problems.length > 0) throw new BadInput("status --watch", problems);
+  if (problems.length > 0) throw BadInput.of("status --watch", "no-controller", problems);
   if (!isJson)
     print(`Showing the results of the controllers of ${targets.map(({ target }) => target.name).join(", ")}.`);
   const last = await Promise.all(

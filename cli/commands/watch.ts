@@ -1,6 +1,7 @@
 /** `npm start -- watch`: verifies deployments again and again, prints what changes, and repairs with `--heal`. */
+import type { Problem } from "../../lib/errors";
 import { z } from "zod";
-import { BadInput, messageOf } from "../../lib/errors";
+import { BadInput, messageOf, problem } from "../../lib/errors";
 import type { HealingReport } from "../../controller/healer";
 import { Healer } from "../../controller/healer";
 import { changesOf } from "../../controller/look";
@@ -10,6 +11,7 @@ import type { Watched } from "../../controller/watch";
 import { watch } from "../../controller/watch";
 import { inspectDeployment } from "../../provider/updates/drift";
 import type { Endpoint } from "../../valkey/node";
+import { compareData } from "../../valkey/verification/kept-data";
 import { verify } from "../../valkey/verification/verify";
 import { deployedStack, deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
@@ -64,7 +66,7 @@ export async function watchDeployments(
   const endpoint =
     options.metrics &&
     (await LookEndpoint.open(options.metrics).catch((error: unknown) => {
-      throw new BadInput("watch", [`--metrics: ${messageOf(error)}`]);
+      throw BadInput.of("watch", "metrics-unusable", messageOf(error), "--metrics");
     }));
   const names = subjects.map(({ name }) => name).join(", ");
   if (!options.json)
@@ -111,11 +113,13 @@ function watchSubject(
 /** Reads the options of `watch` that do not name servers, and the problems of these options. */
 function readOptions(values: Readonly<Record<string, unknown>>): {
   readonly options: z.infer<typeof watchSchema>;
-  readonly problems: readonly string[];
+  readonly problems: readonly Problem[];
 } {
   const parsed = watchSchema.safeParse(values);
   if (parsed.success) return { options: parsed.data, problems: [] };
-  const problems = parsed.error.issues.map(({ path, message }) => `--${path.join(".")}: ${message}`);
+  const problems = parsed.error.issues.map(({ path, message }) =>
+    problem("wrong-value", `--${path.join(".")}`, message),
+  );
   return { options: watchSchema.parse({}), problems };
 }
 
@@ -128,17 +132,17 @@ function endpointIn(text: string): Endpoint {
 function watchedServers(
   values: Readonly<Record<string, unknown>>,
   heal: boolean,
-  problems: readonly string[],
+  problems: readonly Problem[],
 ): Subject {
   const servers = externalDeployment(values, process.env, problems);
   const { deployment, without } = servers;
   if (!heal)
     return {
       name: deployment.name,
-      inspect: async () => ({ verification: await verify(deployment, without), drift: [] }),
+      inspect: async (_signal, former) => ({ ...compareData(await verify(deployment, without), former), drift: [] }),
     };
   const refused = healProblems(servers);
-  if (refused.length > 0) throw new BadInput("watch", refused);
+  if (refused.length > 0) throw BadInput.of("watch", "not-with-heal", refused);
   return new HealedServers(servers);
 }
 
@@ -146,13 +150,13 @@ async function watchedStack(
   stack: string,
   heal: boolean,
   servers: Readonly<Record<string, unknown>>,
-  problems: readonly string[],
+  problems: readonly Problem[],
 ): Promise<Subject[]> {
   refuseServerOptions("watch", servers, problems);
   if (heal) return healedStack(stack, () => deployedStack(stack, process.cwd()));
   const targets = await deployedTargets(stack, process.cwd());
   return targets.map(({ target, password }) => ({
     name: target.name,
-    inspect: (signal) => inspectDeployment(target, password, { signal }),
+    inspect: (signal, former) => inspectDeployment(target, password, { former, signal }),
   }));
 }

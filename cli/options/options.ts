@@ -123,7 +123,7 @@ export function addServerOptions(command: Command): Command {
     .option("--replicas <n>", "expected number of replicas per primary (default: any)")
     .option(
       "--without <assertions>",
-      "group of assertions to skip: settings (if the servers forbid CONFIG) or zones; may be repeated",
+      "group of assertions to skip: settings (if the servers forbid CONFIG), zones, or writes (the verdict is then never PASS); may be repeated",
       appendValue,
     );
   return addTlsOptions(described).optionsGroup("Options:");

@@ -1,6 +1,7 @@
 /** Options of `soak`, with their defaults. Pure. */
+import type { Problem } from "../../lib/errors";
 import type { Command } from "commander";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import { parseDuration, parseSize } from "../../lib/units";
 import { parseNumber } from "./options";
 import { COMMAND } from "../../lib/system/package";
@@ -70,7 +71,11 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
     const count = Math.ceil(seconds / windowSeconds);
     const least = Math.ceil(seconds / MAX_WINDOWS);
     reader.problems.push(
-      `--window: ${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS} are allowed, so a window must last at least ${least} s`,
+      problem(
+        "too-many-windows",
+        "--window",
+        `${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS} are allowed, so a window must last at least ${least} s`,
+      ),
     );
   }
   const load = {
@@ -107,7 +112,7 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
 
 /** Reads option values, and collects the problems of all wrong values. */
 class ValueReader {
-  readonly problems: string[] = [];
+  readonly problems: Problem[] = [];
 
   constructor(private readonly values: Readonly<Record<string, unknown>>) {}
 
@@ -115,13 +120,14 @@ class ValueReader {
     const value = this.values[name];
     if (value === undefined) return fallback;
     const parsed = parse(value);
-    if (parsed === undefined) this.problems.push(`${flag(name)} is ${JSON.stringify(value)}: expected ${expected}`);
+    if (parsed === undefined)
+      this.problems.push(problem("wrong-value", flag(name), ` is ${JSON.stringify(value)}: expected ${expected}`));
     return parsed ?? fallback;
   }
 
   refuse(names: readonly string[], why: string): void {
     const given = Object.keys(this.values).filter((name) => names.includes(name));
-    this.problems.push(...given.map((name) => `${flag(name)} ${why}`));
+    this.problems.push(...given.map((name) => problem("fixed-at-start", flag(name), ` ${why}`)));
   }
 }
 

@@ -1,5 +1,6 @@
 /** `npm start -- restore --replay-into`: copies keys of an archive into a running deployment. */
-import { BadInput } from "../../lib/errors";
+import type { Problem } from "../../lib/errors";
+import { BadInput, problem, problemText } from "../../lib/errors";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
@@ -47,28 +48,30 @@ type Values = Readonly<Record<string, unknown>>;
  * @param environment environment variables with the password, VALKEY_PASSWORD
  * @returns undefined without `--replay-into`, or if the options are wrong
  */
-export function readReplay(values: Values, problems: string[], environment = process.env): ReplayTarget | undefined {
+export function readReplay(values: Values, problems: Problem[], environment = process.env): ReplayTarget | undefined {
   const given = (names: readonly string[]): string[] => names.filter((name) => values[name] !== undefined);
   if (values["replayInto"] !== true) {
-    for (const name of given(OF_REPLAY)) problems.push(`--${name} applies only with --replay-into`);
+    for (const name of given(OF_REPLAY))
+      problems.push(problem("needs-replay", `--${name}`, " applies only with --replay-into"));
     return undefined;
   }
-  for (const name of given(OF_NEW)) problems.push(`--${name} does not apply with --replay-into`);
+  for (const name of given(OF_NEW))
+    problems.push(problem("not-with-replay", `--${name}`, " does not apply with --replay-into"));
   const { stack, deployment, mode } = values;
   const overwrite = values["overwrite"] === true;
   if (typeof stack === "string") {
     for (const name of given(["mode", ...OF_SERVERS]))
-      problems.push(`--${name} applies to servers without a stack, not to --stack`);
+      problems.push(problem("not-with-stack", `--${name}`, " applies to servers without a stack, not to --stack"));
     return { open: (waiting) => stackDeployment(stack, deployment, waiting), overwrite };
   }
-  if (deployment !== undefined) problems.push("--deployment applies to a stack only");
+  if (deployment !== undefined) problems.push(problem("needs-stack", "--deployment", " applies to a stack only"));
   try {
     const servers = Object.fromEntries(OF_SERVERS.map((name) => [name, values[name]]));
     const external = externalDeployment({ mode, ...servers }, environment).deployment;
     return { open: () => Promise.resolve(external), overwrite };
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    problems.push(...error.problems.map((problem) => `--replay-into: ${problem}`));
+    problems.push(...error.problems.map((each) => problem(each.code, "--replay-into", problemText(each))));
     return undefined;
   }
 }
@@ -78,7 +81,8 @@ async function stackDeployment(stack: string, name: unknown, waiting: PodWaitOpt
   const chosen =
     name === undefined && targets.length === 1 ? targets[0] : targets.find((each) => each.target.name === name);
   const names = targets.map(({ target }) => target.name).join(", ");
-  if (chosen === undefined) throw new BadInput("restore", [`--deployment: name one of stack ${stack}: ${names}`]);
+  if (chosen === undefined)
+    throw BadInput.of("restore", "deployment-not-named", `name one of stack ${stack}: ${names}`, "--deployment");
   return openDeployment(chosen.target, chosen.password, waiting);
 }
 
@@ -115,7 +119,7 @@ export async function replay(
           sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
           const missing = await missingDatabases(target, (await scanWanted(sources, isWanted)).databases);
           const problems = [...unmatchedProblems(keys, "--keys"), ...(missing === undefined ? [] : [missing])];
-          if (problems.length > 0) throw new BadInput("restore", problems);
+          if (problems.length > 0) throw BadInput.of("restore", "not-restorable", problems);
           return undefined;
         },
       },

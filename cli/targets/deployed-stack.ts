@@ -51,7 +51,8 @@ export async function deployedStack(stack: string, directory: string): Promise<D
   const text = await exportState(stack, directory);
   const { resources, pending_operations: pending } = stateSchema.parse(JSON.parse(text)).deployment;
   const targets = targetsOf(resources);
-  if (targets.length === 0) throw new BadInput(`stack ${stack}`, ["has no deployments; pulumi up creates them"]);
+  if (targets.length === 0)
+    throw BadInput.of(`stack ${stack}`, "no-deployments", "has no deployments; pulumi up creates them");
   const hasFailed = resources.some(({ type, outputs = {} }) => type.startsWith("valkey:") && ATTEMPTS in outputs);
   return { targets, isUnfinished: hasFailed || (pending ?? []).length > 0 };
 }
@@ -89,7 +90,7 @@ function exportState(stack: string, cwd: string): Promise<string> {
     execFile("pulumi", args, { cwd, maxBuffer: MAX_STATE_BYTES }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else if (codeOf(error) === "ENOENT") reject(new Failure("pulumi is not in the PATH"));
-      else reject(new BadInput(`stack ${stack}`, [stderr.trim().replace(/^error: /, "")]));
+      else reject(BadInput.of(`stack ${stack}`, "no-such-stack", stderr.trim().replace(/^error: /, "")));
     });
   });
 }

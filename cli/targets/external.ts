@@ -1,4 +1,5 @@
 /** Existing servers that are named on the command line or in a file. */
+import type { Problem } from "../../lib/errors";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isLocalHost } from "../../platforms/external-servers";
@@ -6,7 +7,7 @@ import { connect } from "../../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
-import { BadInput, messageOf } from "../../lib/errors";
+import { BadInput, messageOf, problem } from "../../lib/errors";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 
@@ -26,7 +27,7 @@ const optionsSchema = z.object({
   insecure: z.boolean().default(false),
   primaries: z.coerce.number("expected a number").int().min(1).optional(),
   replicas: z.coerce.number("expected a number").int().min(0).optional(),
-  without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(" or ")}`)).default([]),
+  without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(", ")}`)).default([]),
 });
 
 /** An existing deployment, with the assertions that its verification leaves out (`without`). */
@@ -46,15 +47,16 @@ export interface ExternalDeployment {
 export function externalDeployment(
   values: Readonly<Record<string, unknown>>,
   environment: NodeJS.ProcessEnv = process.env,
-  others: readonly string[] = [],
+  others: readonly Problem[] = [],
 ): ExternalDeployment {
   const parsed = optionsSchema.safeParse(values);
   const found = parsed.success
     ? []
-    : parsed.error.issues.map(
-        (issue) =>
-          `--${String(issue.path[0])}: ${values[String(issue.path[0])] === undefined ? "is missing; " : ""}${issue.message}`,
-      );
+    : parsed.error.issues.map(({ path: [name], message }) => {
+        const isMissing = values[String(name)] === undefined;
+        const text = `${isMissing ? "is missing; " : ""}${message}`;
+        return problem(isMissing ? "missing" : "wrong-value", `--${String(name)}`, text);
+      });
   const problems = [...others, ...found];
   const given = [
     ...stringList(values["node"]),
@@ -62,10 +64,12 @@ export function externalDeployment(
   ];
   const nodes = given.flatMap((text) => parseNode(text, problems));
   if (given.length === 0)
-    problems.push("--node: name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes");
+    problems.push(
+      problem("missing", "--node", "name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes"),
+    );
   const names = nodes.map(({ name }) => name);
   for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
-    problems.push(`--node: ${name} is named twice`);
+    problems.push(problem("node-twice", "--node", `${name} is named twice`));
   if (!parsed.success || problems.length > 0) throw new BadInput("servers", problems);
 
   const { mode, user, primaries, replicas, without, ...files } = parsed.data;
@@ -86,11 +90,12 @@ export function externalDeployment(
 }
 
 /** Parses one node. The list is empty if the text is wrong; `problems` then gets a new entry. */
-function parseNode(text: string, problems: string[]): DeploymentNode[] {
+function parseNode(text: string, problems: Problem[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port < 1 || port > 65535) {
-    problems.push(`--node: ${text} is not a node; expected HOST:PORT=ZONE, such as 127.0.0.1:7001=zone-a`);
+    const message = `${text} is not a node; expected HOST:PORT=ZONE, such as 127.0.0.1:7001=zone-a`;
+    problems.push(problem("not-a-node", "--node", message));
     return [];
   }
   const host = match[1] ?? match[2] ?? "";
@@ -102,14 +107,14 @@ function parseNode(text: string, problems: string[]): DeploymentNode[] {
  * Reads the nodes in a file: one per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Blank lines and comments (`# …`) are
  * skipped.
  */
-function nodesIn(file: string, problems: string[]): string[] {
+function nodesIn(file: string, problems: Problem[]): string[] {
   try {
     return readFileSync(file, "utf8")
       .split("\n")
       .map((line) => line.replace(/#.*/, "").trim().replace(/\s+/, "="))
       .filter((line) => line !== "");
   } catch (error) {
-    problems.push(`--nodes: ${messageOf(error)}`);
+    problems.push(problem("unreadable", "--nodes", messageOf(error)));
     return [];
   }
 }

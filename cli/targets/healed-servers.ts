@@ -8,13 +8,13 @@ import { REPAIR_MS } from "../../controller/healer";
 import type { RepairLock } from "../../controller/repair-lock";
 import { NO_LOCK } from "../../controller/repair-lock";
 import { Failure, messageOf } from "../../lib/errors";
-import type { Inspection } from "../../provider/updates/drift";
 import { findOpenSlots } from "../../provider/updates/drift";
 import { repairServers } from "../../provider/updates/repair";
 import type { Deployment } from "../../valkey/deployment";
 import { describeLeftoverSettings, readUsualSettings } from "../../valkey/membership/temporary-settings";
 import { planCluster, PlanError } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";
+import { compareData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import type { ExternalDeployment } from "./external";
@@ -28,7 +28,7 @@ interface WantedState {
 
 /** Problems of options that cannot be combined with `--heal`. */
 export function healProblems({ deployment: { mode }, without }: ExternalDeployment): string[] {
-  const needed = without.filter((each) => each === "settings" || mode === "cluster");
+  const needed = without.filter((each) => each !== "zones" || mode === "cluster");
   return needed.map((each) => `--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
 }
 
@@ -48,17 +48,17 @@ export class HealedServers implements Healed {
     begin: () => Promise.resolve(this.#wanted === undefined ? this.#unknown : undefined),
   };
 
-  readonly inspect = async (): Promise<Inspection> => {
+  readonly inspect: Healed["inspect"] = async (_signal, former) => {
     const { deployment, without } = this.servers;
-    const verification = await verify(deployment, without);
+    const { verification, data } = compareData(await verify(deployment, without), former);
     if (!verification.verdict.pass)
-      return { verification, drift: [], openSlots: await findOpenSlots(deployment, verification) };
+      return { verification, data, drift: [], openSlots: await findOpenSlots(deployment, verification) };
     try {
       this.#wanted ??= await wantedState(deployment, verification);
-      return { verification, drift: await describeLeftoverSettings(this.#wanted.deployment) };
+      return { verification, data, drift: await describeLeftoverSettings(this.#wanted.deployment) };
     } catch (error) {
       this.#unknown = messageOf(error);
-      return { verification, drift: [] };
+      return { verification, data, drift: [] };
     }
   };
 

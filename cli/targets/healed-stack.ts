@@ -7,7 +7,6 @@ import type { RepairLock } from "../../controller/repair-lock";
 import { FileLock, LeaseLock } from "../../controller/repair-lock";
 import { BadInput } from "../../lib/errors";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import type { Inspection } from "../../provider/updates/drift";
 import { inspectDeployment } from "../../provider/updates/drift";
 import { repairDeployment } from "../../provider/updates/repair";
 import type { DeployedStack, DeployedTarget } from "./deployed-stack";
@@ -25,14 +24,14 @@ export async function healedStack(stack: string, read: () => Promise<DeployedSta
     if (target.platform === "kubernetes")
       return target.lease === undefined
         ? [
-            `--heal: ${target.name} has no controller with repair: true. The Lease of this controller prevents a repair during an update`,
+            `${target.name} has no controller with repair: true. The Lease of this controller prevents a repair during an update`,
           ]
         : [];
     return target.lock === undefined
-      ? [`--heal: ${target.name} has no lock that prevents a repair during an update; run pulumi up --refresh`]
+      ? [`${target.name} has no lock that prevents a repair during an update; run pulumi up --refresh`]
       : [];
   });
-  if (problems.length > 0) throw new BadInput("watch", problems);
+  if (problems.length > 0) throw BadInput.of("watch", "no-lock", problems, "--heal");
   return Promise.all(targets.map((each) => HealedTarget.open(stack, each, read)));
 }
 
@@ -71,8 +70,8 @@ class HealedTarget implements Healed {
     return this.deployed.target.name;
   }
 
-  readonly inspect = (signal: AbortSignal): Promise<Inspection> =>
-    inspectDeployment(this.deployed.target, this.deployed.password, { signal, forRepair: true });
+  readonly inspect: Healed["inspect"] = (signal, former) =>
+    inspectDeployment(this.deployed.target, this.deployed.password, { former, signal, forRepair: true });
 
   readonly repair: HealedDeployment["repair"] = (limits, signal, report) =>
     repairDeployment(this.deployed.target, this.deployed.password, limits, { timeoutMs: REPAIR_MS, signal, report });

@@ -1,6 +1,7 @@
 /** Checks of an AWS account and region before anything is created. Facts are read from AWS first and then judged. */
+import type { Problem } from "../../lib/errors";
 import * as aws from "./aws/aws-sdk";
-import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { BadInput, Failure, messageOf, problem, within } from "../../lib/errors";
 import { hasLeftoverLogGroup } from "./control-plane-logs";
 import type { ExistingNetworkArgs } from "./network";
 import type { NetworkFacts } from "./network-checks";
@@ -8,7 +9,6 @@ import { networkProblems, readNetwork } from "./network-checks";
 import { architecturesOf } from "../../platforms/eks/pools/architectures";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { demandByZone } from "../../platforms/eks/plan";
-import type { Problem } from "../../platforms/eks/pools/problem";
 import { quotaProblems } from "../../platforms/eks/quotas";
 import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";
 import { COMMAND } from "../../lib/system/package";
@@ -67,52 +67,56 @@ export function accountProblems(
 ): Problem[] {
   const { region, zones, machines, quotas } = plan;
   const problems: Problem[] = [];
+  const refuse = (code: string, path: string, message: string | undefined): void => {
+    if (message !== undefined) problems.push(problem(code, path, message));
+  };
   if (facts.zones.length < 3)
-    problems.push({
-      path: ["region"],
-      message: `${region} has ${facts.zones.length} zones for this account, but at least 3 are needed`,
-    });
+    refuse(
+      "too-few-zones",
+      "region",
+      `${region} has ${facts.zones.length} zones for this account, but at least 3 are needed`,
+    );
   const unknown = zones.filter((zone) => !facts.zones.includes(zone));
   if (unknown.length > 0)
-    problems.push({
-      path: ["zones"],
-      message: `${unknown.join(", ")}: this account has no such zone in ${region}; zones of the account: ${facts.zones.join(", ")}`,
-    });
+    refuse(
+      "no-such-zone",
+      "zones",
+      `${unknown.join(", ")}: this account has no such zone in ${region}; zones of the account: ${facts.zones.join(", ")}`,
+    );
   const types = [...new Set(machines.map((group) => group.type))];
   const nowhere = types.filter((type) => !facts.offers.has(type));
   if (nowhere.length > 0)
-    problems.push({
-      path: ["region"],
-      message:
-        nowhere.length === types.length
-          ? `${region} offers none of the planned machines (${types.join(", ")})${kindOf(types)}; ` +
+    refuse(
+      "type-not-in-region",
+      "region",
+      nowhere.length === types.length
+        ? `${region} offers none of the planned machines (${types.join(", ")})${kindOf(types)}; ` +
             "choose another region, or types that it offers"
-          : `${region} does not offer ${nowhere.join(", ")}; choose another region, or types that it offers`,
-    });
+        : `${region} does not offer ${nowhere.join(", ")}; choose another region, or types that it offers`,
+    );
   for (const type of types) {
     const offered = facts.offers.get(type) ?? [];
     const missing = [...new Set(machines.filter((group) => group.type === type).map(({ zone }) => zone))].filter(
       (zone) => !offered.includes(zone),
     );
     if (offered.length > 0 && missing.length > 0)
-      problems.push({
-        path: ["zones"],
-        message: `${type} is not offered in ${missing.join(", ")}, but it is offered in ${offered.join(", ")}`,
-      });
+      refuse(
+        "type-not-in-zone",
+        "zones",
+        `${type} is not offered in ${missing.join(", ")}, but it is offered in ${offered.join(", ")}`,
+      );
   }
   problems.push(...quotaProblems(quotas, facts.quotas));
   if (facts.spotRole === false)
-    problems.push({
-      path: ["pools", "clients", "capacity"],
-      message:
-        `spot needs the role ${SPOT_ROLE}, which the account does not have; ` +
+    refuse(
+      "no-spot-role",
+      "pools.clients.capacity",
+      `spot needs the role ${SPOT_ROLE}, which the account does not have; ` +
         "create it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
-    });
-  if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
-  if (facts.backupKeyProblem !== undefined)
-    problems.push({ path: ["backups", "encryption"], message: facts.backupKeyProblem });
-  if (facts.secretProblem !== undefined)
-    problems.push({ path: ["imageCache", "credentialsSecret"], message: facts.secretProblem });
+    );
+  refuse("unusable-key", "cluster.keyArn", facts.keyProblem);
+  refuse("unusable-key", "backups.encryption", facts.backupKeyProblem);
+  refuse("unusable-secret", "imageCache.credentialsSecret", facts.secretProblem);
   if (facts.network !== undefined)
     problems.push(...networkProblems(facts.network, facts.network.facts, demandByZone(machines)));
   return problems;
@@ -228,7 +232,7 @@ async function secretProblemOf(
 
 /**
  * Reads the facts about an account from AWS, and refuses an account that cannot run the plan.
- * @param label formats a problem's path in the notation of the configuration
+ * @param section path of the platform's section in the configuration
  * @returns the facts
  * @throws BadInput with every problem
  * @throws Failure when AWS does not answer
@@ -236,7 +240,7 @@ async function secretProblemOf(
 export async function checkAccount(
   plan: EksPlan,
   used: ExistingResources,
-  label: (path: Problem["path"]) => string,
+  section: string,
   opts?: { readonly provider: aws.Provider },
 ): Promise<AccountFacts> {
   const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
@@ -251,7 +255,7 @@ export async function checkAccount(
   if (problems.length > 0)
     throw new BadInput(
       `AWS ${plan.region}`,
-      problems.map(({ path, message }) => (path.length === 0 ? message : `${label(path)}: ${message}`)),
+      problems.flatMap((each) => (each.path === "" ? each : within(section, [each]))),
     );
   return facts;
 }

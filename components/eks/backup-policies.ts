@@ -57,7 +57,7 @@ export function backupRights({ region, keyArn, ...part }: BackupPlace): PolicyDo
 }
 
 /**
- * Rights of a restore on the objects that it restores: it reads them, and changes nothing. KMS decrypts only what
+ * Rights of a restore on the objects that it restores: it reads them, and writes nothing but its holds. KMS decrypts only what
  * encrypts these objects, so the policy does not have to name the key.
  */
 export function restoreRights(part: BucketPart): PolicyDocument {
@@ -67,6 +67,13 @@ export function restoreRights(part: BucketPart): PolicyDocument {
     Statement: [
       listing(part),
       { Sid: "AllowReadingObjects", Effect: "Allow", Action: "s3:GetObject", Resource: objectsArn },
+      {
+        // A restore says which sets it reads, so that the archive does not delete them meanwhile.
+        Sid: "AllowHoldingSets",
+        Effect: "Allow",
+        Action: ["s3:PutObject", "s3:DeleteObject"],
+        Resource: objectsArn.replace(/\*$/, "holds/*"),
+      },
       {
         Sid: "AllowKeyOfTheObjects",
         Effect: "Allow",

@@ -126,8 +126,8 @@ export class EksCluster extends pulumi.ComponentResource {
 
 /** Refuses open access to the API server before anything is created. @throws BadInput */
 export function requireClosedAccess(access: PublicAccess): void {
-  const problem = publicAccessProblem(access);
-  if (problem !== undefined) throw new BadInput("publicAccess", [problem]);
+  const why = publicAccessProblem(access);
+  if (why !== undefined) throw BadInput.of("publicAccess", "open-access", why);
 }
 
 /** The kubeconfig that `aws eks update-kubeconfig` writes. */

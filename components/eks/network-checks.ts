@@ -2,12 +2,12 @@
  * Checks of an existing network before anything is created in the network. The checks read the facts from AWS first,
  * and then judge them.
  */
+import type { Problem } from "../../lib/errors";
 import * as aws from "./aws/aws-sdk";
-import { messageOf } from "../../lib/errors";
+import { messageOf, problem } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
 import type { ZoneDemand } from "../../platforms/eks/network-plan";
 import { PREFIX_SIZE } from "../../platforms/eks/network-plan";
-import type { Problem } from "../../platforms/eks/pools/problem";
 
 export interface SubnetFacts {
   readonly id: string;
@@ -32,26 +32,28 @@ export function networkProblems(
   { vpc, subnets }: NetworkFacts,
   demand: ReadonlyMap<string, ZoneDemand>,
 ): Problem[] {
-  const vpcPath = ["network", "vpcId"];
-  const path = ["network", "privateSubnetIds"];
+  const path = "network.privateSubnetIds";
   const known = subnets.filter((subnet) => "zone" in subnet);
   const problems: Problem[] = [];
-  if (typeof vpc === "string") problems.push({ path: vpcPath, message: `${vpcId} cannot be used: ${vpc}` });
+  const refuse = (code: string, where: string, message: string): void => {
+    problems.push(problem(code, where, message));
+  };
+  if (typeof vpc === "string") refuse("unusable-network", "network.vpcId", `${vpcId} cannot be used: ${vpc}`);
   else if (!vpc.dnsSupport || !vpc.dnsHostnames)
-    problems.push({
-      path: vpcPath,
-      message:
-        `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}. Machines find the API server by DNS inside the ` +
+    refuse(
+      "network-without-dns",
+      "network.vpcId",
+      `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}. Machines find the API server by DNS inside the ` +
         "network; set enableDnsSupport and enableDnsHostnames",
-    });
+    );
   for (const [index, subnet] of subnets.entries()) {
-    if ("why" in subnet)
-      problems.push({ path: [...path, index], message: `${subnet.id} cannot be used: ${subnet.why}` });
+    if ("why" in subnet) refuse("unusable-subnet", `${path}.${index}`, `${subnet.id} cannot be used: ${subnet.why}`);
     else if (subnet.vpcId !== vpcId)
-      problems.push({
-        path: [...path, index],
-        message: `${subnet.id} is in ${subnet.vpcId}; expected a subnet of ${vpcId}`,
-      });
+      refuse(
+        "subnet-of-other-network",
+        `${path}.${index}`,
+        `${subnet.id} is in ${subnet.vpcId}; expected a subnet of ${vpcId}`,
+      );
   }
   // A subnet that could not be read may be in any zone, so the check of the zones is left out.
   if (known.length < subnets.length) return problems;
@@ -60,15 +62,17 @@ export function networkProblems(
     const free = here.reduce((sum, subnet) => sum + subnet.free, 0);
     const needed = machines + prefixes * PREFIX_SIZE;
     if (here.length === 0)
-      problems.push({
+      refuse(
+        "zone-without-subnet",
         path,
-        message: `no subnet is in ${zone}, where machines are planned; the subnets are ${known.map((subnet) => `${subnet.id} in ${subnet.zone}`).join(", ")}`,
-      });
+        `no subnet is in ${zone}, where machines are planned; the subnets are ${known.map((subnet) => `${subnet.id} in ${subnet.zone}`).join(", ")}`,
+      );
     else if (free < needed)
-      problems.push({
+      refuse(
+        "too-few-addresses",
         path,
-        message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, but ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} addresses need ${needed}`,
-      });
+        `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, but ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} addresses need ${needed}`,
+      );
   }
   return problems;
 }

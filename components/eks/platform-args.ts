@@ -1,6 +1,7 @@
 /** Arguments of a platform on EKS, their defaults, and the plan that is computed from them. */
+import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import { machineType } from "../../platforms/eks/offers/machine-types";
 import type { EksPlan, EksPlanArgs, NatStrategy } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
@@ -8,7 +9,6 @@ import type { PodGroup } from "../../platforms/eks/pools/pod-groups";
 import { limitProblems } from "../../platforms/eks/pools/pool-problems";
 import type { PoolName, Pools, PoolSettings } from "../../platforms/eks/pools/pools";
 import { completePools, POOLS } from "../../platforms/eks/pools/pools";
-import type { Problem } from "../../platforms/eks/pools/problem";
 import type { PublicAccess } from "../../platforms/eks/public-access";
 import { publicAccessProblem } from "../../platforms/eks/public-access";
 import type { SystemArgs } from "../../platforms/eks/scale/system-machines";
@@ -101,29 +101,28 @@ export function completePlatform(name: string, args: EksPlatformArgs): CompleteP
     ...accessProblems(publicAccess),
     ...networkProblems(args),
   ];
-  if (problems.length > 0)
-    throw new BadInput(
-      `EksPlatform ${name}`,
-      problems.map(({ path, message }) => `${path.join(".")}: ${message}`),
-    );
+  if (problems.length > 0) throw new BadInput(`EksPlatform ${name}`, problems);
   return { plan, pools: limitedPools(pools, plan), publicAccess };
 }
 
 function accessProblems(publicAccess: PublicAccess): Problem[] {
   const message = publicAccessProblem(publicAccess);
-  return message === undefined ? [] : [{ path: ["publicAccess", "cidrs"], message }];
+  return message === undefined ? [] : [problem("open-access", "publicAccess.cidrs", message)];
 }
 
 function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): Problem[] {
   if (existingNetwork === undefined) return [];
   const count = existingNetwork.privateSubnetIds.length;
-  const path = ["existingNetwork", "privateSubnetIds"];
   return compact([
     network === undefined
       ? undefined
-      : { path: ["network"], message: "is set together with existingNetwork; expected only one of the two" },
+      : problem("two-networks", "network", "is set together with existingNetwork; expected only one of the two"),
     count < zones.length
-      ? { path, message: `${count} subnets for ${zones.length} zones; expected at least one subnet for each zone` }
+      ? problem(
+          "too-few-subnets",
+          "existingNetwork.privateSubnetIds",
+          `${count} subnets for ${zones.length} zones; expected at least one subnet for each zone`,
+        )
       : undefined,
   ]);
 }

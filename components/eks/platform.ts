@@ -147,9 +147,12 @@ export class EksPlatform extends pulumi.ComponentResource {
     prefix = `${namespace}/${deployment}`,
   ): Pick<BackupArgs, "bucket" | "region" | "prefix"> {
     if (this.#backups === undefined)
-      throw new BadInput(`EksPlatform ${this.#name}`, [
-        `backups: it is missing, but the backup of ${deployment} needs a bucket; set backups: {}`,
-      ]);
+      throw BadInput.of(
+        `EksPlatform ${this.#name}`,
+        "no-bucket",
+        `it is missing, but the backup of ${deployment} needs a bucket; set backups: {}`,
+        "backups",
+      );
     const { plan, bucket } = this.#backups;
     const access = new BackupAccess(
       `${this.#name}-${namespace}-${deployment}`,
@@ -177,9 +180,12 @@ export class EksPlatform extends pulumi.ComponentResource {
     namespace = "default",
   ): Pick<RestoreFromArgs, "bucket" | "region" | "prefix"> {
     if (bucket === undefined)
-      throw new BadInput(`EksPlatform ${this.#name}`, [
-        `backups: it is missing, but the restore of ${deployment} needs a bucket; set backups: {}, or name a bucket`,
-      ]);
+      throw BadInput.of(
+        `EksPlatform ${this.#name}`,
+        "no-bucket",
+        `it is missing, but the restore of ${deployment} needs a bucket; set backups: {}, or name a bucket`,
+        "backups",
+      );
     const access = new RestoreAccess(
       `${this.#name}-${namespace}-${deployment}`,
       { clusterName: this.cluster.clusterName, bucket, deployment, namespace, prefix },

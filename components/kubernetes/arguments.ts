@@ -40,6 +40,8 @@ export interface ServerArgs {
    * first sets the new password on running servers. After that, the pods get the new password.
    */
   readonly password: pulumi.Input<string>;
+  /** Password of the user `admin` of Sentinels. Pods get it as a file of the Secret. @default no Sentinels */
+  readonly sentinelPassword?: pulumi.Input<string> | undefined;
   /** Users besides `default`, by name. @default none */
   readonly users?: UserArgs | undefined;
   /**

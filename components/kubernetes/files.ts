@@ -43,7 +43,8 @@ export function createConfig(context: DeploymentContext, name: string, files: Fi
  */
 export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
   const { names, args } = context;
-  const credentials = pulumi.secret(pulumi.output({ password: args.password, users: args.users ?? {} }));
+  const { password, users = {}, sentinelPassword } = args;
+  const credentials = pulumi.secret(pulumi.output({ password, users, sentinelPassword }));
   const texts = Object.fromEntries(Object.entries(files).map(([name, text]) => [name, credentials.apply(text)]));
   return createSecretFiles(context, names.secret, texts);
 }

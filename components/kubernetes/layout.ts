@@ -6,6 +6,8 @@ export const CLIENT_PORT = 6379;
 export const BUS_PORT = 16_379;
 export const METRICS_PORT = 9121;
 export const SENTINEL_PORT = 26_379;
+/** Port on which a proxy tells the readiness probe whether it has found a primary. */
+export const PROXY_STATUS_PORT = 8404;
 
 export const DATA_DIRECTORY = "/data";
 export const CONFIG_DIRECTORY = "/valkey/config";

@@ -60,9 +60,11 @@ const LONGEST = 52;
  */
 export function objectNames(deployment: string): ObjectNames {
   if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/.test(deployment) || deployment.length > LONGEST) {
-    throw new BadInput("deployment", [
+    throw BadInput.of(
+      "deployment",
+      "wrong-name",
       `its name is "${deployment}"; expected lower-case letters, digits and hyphens, a letter first, at most ${LONGEST} characters`,
-    ]);
+    );
   }
   return {
     statefulSet: deployment,
@@ -93,7 +95,7 @@ export function objectNames(deployment: string): ObjectNames {
 /** Name of the Secret with a deployment's certificate. @throws BadInput unless exactly one source is given */
 export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSource): string {
   if ((secretName === undefined) === (issuer === undefined))
-    throw new BadInput(deployment, ["tls: expected either secretName or issuer"]);
+    throw BadInput.of(deployment, "two-certificates", "expected either secretName or issuer", "tls");
   return secretName ?? `${deployment}-tls`;
 }
 

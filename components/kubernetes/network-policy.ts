@@ -88,27 +88,34 @@ export function createNetworkPolicy(
 }
 
 /**
- * Creates the network policies of Sentinels and proxies. Sentinels, servers and clients may connect to Sentinels;
- * clients may connect to the proxies; Sentinels and proxies may connect to the servers.
+ * Creates the network policies of Sentinels and proxies. Sentinels, servers, proxies and clients may connect to
+ * Sentinels; clients may connect to the proxies; Sentinels and proxies may connect to the servers.
  */
 export function createFailoverPolicies(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
-  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
+  const podsWith = (labels: Record<string, string>): readonly Peer[] =>
+    args.access?.nodes ?? [{ podSelector: { matchLabels: labels } }];
+  const servers = podsWith(selectorLabels(deployment));
+  const sentinels = podsWith(sentinelLabels(deployment));
+  const proxies = podsWith(proxyLabels(deployment));
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
-  const policy = (name: string, labels: Record<string, string>, port: number, also: readonly Peer[]): void => {
-    const own: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: labels } }];
+  const policy = (name: string, labels: Record<string, string>, port: number, from: readonly Peer[]): void => {
     const spec: k8s.types.input.networking.v1.NetworkPolicySpec = {
       podSelector: { matchLabels: labels },
       policyTypes: ["Ingress", "Egress"],
       ingress: [
-        { from: unique([...own, ...also, ...controllerPeers(context), ...clients]), ports: [tcp(port)] },
+        { from: unique([...from, ...controllerPeers(context), ...clients]), ports: [tcp(port)] },
         ...(port === CLIENT_PORT ? outside(context, port) : []),
       ],
-      egress: [{ to: [...own], ports: [tcp(port)] }, { to: [...servers], ports: [tcp(CLIENT_PORT)] }, DNS],
+      egress: [
+        { to: [...sentinels], ports: [tcp(SENTINEL_PORT)] },
+        { to: [...servers], ports: [tcp(CLIENT_PORT)] },
+        DNS,
+      ],
     };
     new k8s.networking.v1.NetworkPolicy(name, { metadata: objectMetadata(context, name), spec }, options);
   };
-  policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, servers);
+  policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, [...sentinels, ...servers, ...proxies]);
   policy(names.proxy, proxyLabels(deployment), CLIENT_PORT, []);
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
 
 export const SCRIPTS = {
-  cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "hand-over.sh"],
+  cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready.sh", "ready-cluster.sh", "hand-over.sh"],
   // Deployments with and without Sentinels use the same scripts, because pods of both kinds run while Sentinels are
   // added or removed.
   replication: [

@@ -15,6 +15,8 @@ import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY 
 export const PASSWORD_CONFIG = "password.conf";
 /** File in the Secret that contains only the password, for tools. */
 export const PASSWORD_FILE = "password";
+/** File in the Secret that contains only the password of the user `admin` of Sentinels, if there are Sentinels. */
+export { SENTINEL_PASSWORD_FILE } from "../../platforms/kubernetes/access/overlap-names";
 
 /** Last line of every valkey.conf. It is last so that the directives in the Secret override all other directives. */
 export const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));

@@ -3,7 +3,6 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { Mode } from "../../valkey/node";
-import type { OptionalAssertion } from "../../valkey/verification/facts";
 
 /**
  * A deployment of this package. `ValkeyCluster`, `ValkeyReplication`, `EngineDeployment` and `HostDeployment` have the
@@ -67,7 +66,7 @@ export interface ExternalTarget {
   /** TLS settings of the connections. @default plain TCP */
   readonly tls?: ExternalTlsArgs | undefined;
   /** Assertions that verification skips, such as `settings` if the servers forbid CONFIG. @default none */
-  readonly skippedAssertions?: readonly OptionalAssertion[] | undefined;
+  readonly skippedAssertions?: readonly ("settings" | "zones")[] | undefined;
   /**
    * Whether existing keys with the benchmark's names (`key:…`, `mylist` …) may be overwritten. The benchmark's keys are
    * deleted after the measurement.

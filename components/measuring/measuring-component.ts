@@ -92,7 +92,12 @@ function externalTarget(target: ExternalTarget): pulumi.Output<MeasuredTarget> {
   const { name, mode, nodes, primaries = mode === "replication" ? 1 : undefined, replicasPerPrimary } = target;
   const { username, password, tls, skippedAssertions = [], overwriteKeys = false } = target;
   return pulumi
-    .all([pulumi.all(nodes.map(externalNode)), username, password, pulumi.output(tls)])
+    .all([
+      pulumi.all(nodes.map(externalNode)),
+      username,
+      password === undefined ? undefined : pulumi.secret(password),
+      pulumi.output(tls),
+    ])
     .apply(([known, user, secret, encryption]) => ({
       target: withoutUndefined<ExternalServers>({
         platform: "external",

@@ -1,13 +1,13 @@
 /** Checks the arguments of measuring components, and reports all problems at once, each with its path. */
+import type { Problem } from "../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { DEFAULT_LOAD_GENERATOR } from "../../benchmarks/workloads/mixed-workload-schema";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import { wholeNumber } from "../../lib/schema/fields";
 import { isMap, toJsonSchema } from "../../lib/schema/json-schema";
 import type { Label } from "../../lib/schema/problems";
 import { describeIssues } from "../../lib/schema/problems";
-import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 
 /** Schema of an Input: a value of the given schema, or a value that a resource will produce. */
 function input(schema: z.ZodType): z.ZodType {
@@ -44,7 +44,7 @@ const externalTarget = z.strictObject({
       insecure: z.boolean().optional(),
     })
     .optional(),
-  skippedAssertions: z.array(z.enum(OPTIONAL_ASSERTIONS)).optional(),
+  skippedAssertions: z.array(z.enum(["settings", "zones"])).optional(),
   overwriteKeys: z.boolean().optional(),
 });
 
@@ -134,14 +134,20 @@ export function checkedArgs<S extends z.ZodType>(
  * Problems with the targets: there must be at least one, and their names must differ because results identify them by
  * name.
  */
-function targetProblems({ targets, externalTargets }: Readonly<Record<string, unknown>>): string[] {
+function targetProblems({ targets, externalTargets }: Readonly<Record<string, unknown>>): Problem[] {
   const external: unknown[] = Array.isArray(externalTargets) ? externalTargets : [];
   if (external.length === 0 && (!Array.isArray(targets) || targets.length === 0))
-    return ["targets is empty: expected at least one deployment here or in externalTargets"];
+    return [problem("no-targets", "targets", " is empty: expected at least one deployment here or in externalTargets")];
   const names = external.map((each) => (isMap(each) ? each["name"] : undefined));
   return names.flatMap((name, index) =>
     name !== undefined && names.indexOf(name) < index
-      ? [`externalTargets.${index}.name is ${JSON.stringify(name)}, which is also the name of another target`]
+      ? [
+          problem(
+            "name-twice",
+            `externalTargets.${index}.name`,
+            ` is ${JSON.stringify(name)}, which is also the name of another target`,
+          ),
+        ]
       : [],
   );
 }

@@ -71,8 +71,8 @@ function planFor(run: ScenarioRun, before: Verification, configured: ReadonlyMap
   const plan = planFault(scenario.fault, outlineOf(run, before));
   const unmet = injector.unmetPrecondition(scenario, configured);
   const where = `${scenario.name} on ${injector.deployment.name}`;
-  if (unmet !== undefined) throw new BadInput(where, [unmet]);
-  if (typeof plan === "string") throw new BadInput(where, [plan]);
+  if (unmet !== undefined) throw BadInput.of(where, "unmet-precondition", unmet);
+  if (typeof plan === "string") throw BadInput.of(where, "no-fault-plan", plan);
   return plan;
 }
 

@@ -67,7 +67,10 @@ export async function sendWrite(
 }
 
 /** Reads a key from the node that now owns its slot, with retries. */
-export async function readKey(key: WriteKey, { routes, connections }: ClientRoutes): Promise<KeyContent> {
+export async function readKey(
+  key: Pick<WriteKey, "name" | "slot">,
+  { routes, connections }: ClientRoutes,
+): Promise<KeyContent> {
   let reason = "no node serves its slot";
   let endpoint = routes.owner(key.slot);
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
@@ -88,7 +91,7 @@ export async function readKey(key: WriteKey, { routes, connections }: ClientRout
   return { kind: "unread", reason };
 }
 
-function contentOf({ name }: WriteKey, value: string | null): KeyContent {
+function contentOf({ name }: Pick<WriteKey, "name">, value: string | null): KeyContent {
   if (value === null) return { kind: "gone" };
   const number = writeNumberOf(name, value);
   return number === undefined ? { kind: "damaged" } : { kind: "number", number };

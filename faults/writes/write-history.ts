@@ -24,7 +24,8 @@ export const TOO_MANY_REDIRECTS = "too-many-redirections";
  * - `unknown`: the write was sent and got no reply, so it may have been performed or may still be performed.
  */
 export type WriteOutcome =
-  { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
+  | { readonly kind: "acknowledged" }
+  | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
 
 /** One write. Times are milliseconds of performance.now. */
 export interface Write {

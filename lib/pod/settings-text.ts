@@ -14,5 +14,5 @@ export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";
 export function checkSettingsText(text: string, expected: string | undefined, where: string): void {
   if (checksum(text) === expected) return;
   const advice = "run pulumi up --refresh, which writes them again";
-  throw new BadInput(where, [`the ConfigMap was edited by hand; ${advice}`]);
+  throw BadInput.of(where, "edited-by-hand", `the ConfigMap was edited by hand; ${advice}`);
 }

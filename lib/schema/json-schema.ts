@@ -10,9 +10,14 @@ export type SchemaNode = z.core.JSONSchema.BaseSchema;
 /** A path into a configuration. */
 export type Path = readonly PropertyKey[];
 
+/** JSON Schemas that have been made: each takes longer to make than an input takes to check. */
+const made = new WeakMap<z.ZodType, SchemaNode>();
+
 /** The JSON Schema of the input that a zod schema accepts. */
 export function toJsonSchema(schema: z.ZodType): SchemaNode {
-  return z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
+  const known = made.get(schema) ?? z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
+  made.set(schema, known);
+  return known;
 }
 
 /** The value at a path of an input. Undefined if the input has no value at the path. */

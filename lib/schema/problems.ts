@@ -1,9 +1,11 @@
 /**
- * Describes problems that zod finds, as sentences. A sentence contains the path, the problem, the allowed values, and
- * the name that was probably meant. Pure.
+ * Describes problems that zod finds. A message contains the problem, the allowed values, and the name that was probably
+ * meant. Pure.
  */
 import type { z } from "zod";
 import { didYouMean } from "../did-you-mean";
+import type { Problem } from "../errors";
+import { problem, problemText } from "../errors";
 import type { Path, SchemaNode } from "./json-schema";
 import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, valueAt } from "./json-schema";
 
@@ -19,7 +21,7 @@ const ZOD_MESSAGE = /^(Too small|Too big|Invalid)\b/;
 const LONGEST_QUOTE = 60;
 
 /**
- * One sentence for each issue that zod found.
+ * One problem for each issue that zod found. An issue of this project has its code in `params.code`.
  * @param schema the schema with which the input was parsed
  */
 export function describeIssues(
@@ -27,47 +29,57 @@ export function describeIssues(
   input: unknown,
   issues: readonly z.core.$ZodIssue[],
   label: Label,
-): string[] {
+): Problem[] {
   return describeAll(toJsonSchema(schema), input, issues, label);
 }
 
-/** Message for an unknown key: `x: unknown key; did you mean y? Allowed keys: …`. */
-export function unknownKey(where: string, key: string, known: readonly string[]): string {
+/** Problem of an unknown key: `x: unknown key; did you mean y? Allowed keys: …`. */
+export function unknownKey(where: string, key: string, known: readonly string[]): Problem {
   const list = known.length === 0 ? "" : ` Allowed keys: ${known.join(", ")}`;
-  return `${where}: unknown key;${didYouMean(key, known)}${list}`;
+  return problem("unknown-key", where, `unknown key;${didYouMean(key, known)}${list}`);
 }
 
-function describeAll(node: SchemaNode, input: unknown, issues: readonly z.core.$ZodIssue[], label: Label): string[] {
-  return [...new Set(issues.flatMap((issue) => describeIssue(node, input, issue, label)))];
+function describeAll(node: SchemaNode, input: unknown, issues: readonly z.core.$ZodIssue[], label: Label): Problem[] {
+  const all = issues.flatMap((issue) => describeIssue(node, input, issue, label));
+  return [...new Map(all.map((each) => [problemText(each), each])).values()];
 }
 
-function describeIssue(node: SchemaNode, input: unknown, issue: z.core.$ZodIssue, label: Label): string[] {
+function describeIssue(node: SchemaNode, input: unknown, issue: z.core.$ZodIssue, label: Label): Problem[] {
   const { path, message } = issue;
   const where = label(path);
   const value = valueAt(input, path);
   const here = nodeAt(node, path, input);
-  const found = value === undefined ? `${where} is missing` : `${where} is ${quote(value)}`;
+  const wrong = (rest: string): Problem =>
+    value === undefined
+      ? problem("missing", where, ` is missing${rest}`)
+      : problem("wrong-value", where, ` is ${quote(value)}${rest}`);
   switch (issue.code) {
     case "unrecognized_keys": {
       const known = here === undefined ? [] : Object.keys(propertiesOf(here));
       return issue.keys.map((key) => unknownKey(label([...path, key]), key, known));
     }
     case "invalid_key":
-      return [`${where}: ${issue.issues[0]?.message ?? message}`];
+      return [problem(ownCode(issue.issues[0]), where, issue.issues[0]?.message ?? message)];
     case "invalid_union": {
       const options = "options" in issue ? (issue.options ?? []).filter((option) => option !== undefined) : [];
-      if (options.length > 0) return [`${found}: expected one of ${options.map(String).join(", ")}`];
-      return inNearestAlternative(here, value, issue, (rest) => label([...path, ...rest])) ?? [described(found, here)];
+      if (options.length > 0) return [wrong(`: expected one of ${options.map(String).join(", ")}`)];
+      return inNearestAlternative(here, value, issue, (rest) => label([...path, ...rest])) ?? [wrong(described(here))];
     }
     case "custom":
-      return [`${where}: ${message}`];
+      return [problem(ownCode(issue), where, message)];
     default:
-      return [ZOD_MESSAGE.test(message) ? described(found, here) : `${found}: ${message}`];
+      return [wrong(ZOD_MESSAGE.test(message) ? described(here) : `: ${message}`)];
   }
 }
 
-function described(found: string, node: SchemaNode | undefined): string {
-  return node === undefined ? found : `${found}: expected ${expectation(node)}`;
+/** The code that a schema of this project gives to an issue. */
+function ownCode(issue: z.core.$ZodIssue | undefined): string {
+  const code: unknown = issue?.code === "custom" ? issue.params?.["code"] : undefined;
+  return typeof code === "string" ? code : "wrong-value";
+}
+
+function described(node: SchemaNode | undefined): string {
+  return node === undefined ? "" : `: expected ${expectation(node)}`;
 }
 
 /**
@@ -79,7 +91,7 @@ function inNearestAlternative(
   value: unknown,
   issue: z.core.$ZodIssueInvalidUnion,
   label: Label,
-): string[] | undefined {
+): Problem[] | undefined {
   if (node === undefined || !isMap(value)) return undefined;
   const unknownKeys = (issues: readonly z.core.$ZodIssue[]): number =>
     issues.reduce((sum, each) => sum + (each.code === "unrecognized_keys" ? each.keys.length : 0), 0);

@@ -49,15 +49,19 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   create(directory: string, header: Header): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
     if (existsSync(join(directory, file)))
-      throw new BadInput(`output directory ${directory}`, [
+      throw BadInput.of(
+        `output directory ${directory}`,
+        "output-not-empty",
         `it holds a ${subject} already; continue the ${subject} with --resume, or name a different directory`,
-      ]);
+      );
     try {
       makeDirectory(directory);
     } catch (error) {
-      throw new BadInput(`output directory ${directory}`, [
+      throw BadInput.of(
+        `output directory ${directory}`,
+        "output-unusable",
         `${messageOf(error)}; name a different directory with --output`,
-      ]);
+      );
     }
     return this.#locked(directory, (unlock) => {
       const log = new CheckpointLog<Header, Entry>(
@@ -79,9 +83,11 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
     if (!existsSync(path))
-      throw new BadInput("--resume", [
+      throw BadInput.of(
+        "--resume",
+        "nothing-to-resume",
         `${directory} holds no ${this.kind.file}; name the directory of an interrupted ${this.kind.subject}`,
-      ]);
+      );
     return this.#locked(directory, (unlock) => {
       const { header, entries, completeBytes } = this.parse(readFileSync(path, "utf8"), path);
       const file = openSync(path, "a+");
@@ -99,9 +105,11 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
         return schema.parse(JSON.parse(line));
       } catch (error) {
         const what = error instanceof z.ZodError ? (error.issues[0]?.message ?? "") : messageOf(error);
-        throw new BadInput(file, [
+        throw BadInput.of(
+          file,
+          "damaged-line",
           `line ${number} does not match the format of this version (${what}); start the ${this.kind.subject} again`,
-        ]);
+        );
       }
     };
     return {
@@ -147,10 +155,14 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     try {
       release = acquireProcessLock(path);
     } catch (error) {
-      throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
+      throw BadInput.of(`output directory ${directory}`, "log-unusable", messageOf(error));
     }
     if (release === undefined)
-      throw new BadInput(directory, [`another process is writing the checkpoint log of this ${this.kind.subject}`]);
+      throw BadInput.of(
+        directory,
+        "log-in-use",
+        `another process is writing the checkpoint log of this ${this.kind.subject}`,
+      );
     return release;
   }
 }

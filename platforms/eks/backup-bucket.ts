@@ -1,6 +1,7 @@
 /** The S3 bucket of a platform for the backups of its deployments: arguments, defaults and problems. Pure. */
+import type { Problem } from "../../lib/errors";
+import { problem, within } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import type { Problem } from "./pools/problem";
 
 /** Decision about the bucket when the program no longer declares it: it stays, or it is deleted with all its data. */
 export const BUCKET_FATES = ["keep", "delete"] as const;
@@ -81,24 +82,31 @@ export function planBackupBucket(args: BackupBucketArgs, deployments: readonly s
 export function backupBucketProblems(args: BackupBucketArgs | undefined, region: string): Problem[] {
   if (args === undefined) return [];
   const { bucketName, existingBucket, encryption = "AES256", keepDeletedDays, onDestroy } = args;
-  const problem = (field: string, message: string): Problem => ({ path: ["backups", field], message });
   const both = bucketName !== undefined && existingBucket !== undefined;
-  return compact([
-    both ? problem("bucketName", "is set together with existingBucket; expected only one of the two") : undefined,
+  const found = compact([
+    both
+      ? problem("two-buckets", "bucketName", "is set together with existingBucket; expected only one of the two")
+      : undefined,
     nameProblem("bucketName", bucketName),
     nameProblem("existingBucket", existingBucket),
     encryptionProblem(encryption, region),
     isDays(keepDeletedDays)
       ? undefined
       : problem(
+          "days-out-of-range",
           "keepDeletedDays",
           `it is ${keepDeletedDays}; expected a whole number from ${KEEP_DELETED_DAYS.min} to ${KEEP_DELETED_DAYS.max}`,
         ),
     onDestroy === undefined || BUCKET_FATES.includes(onDestroy)
       ? undefined
-      : problem("onDestroy", `it is ${JSON.stringify(onDestroy)}; expected ${BUCKET_FATES.join(" or ")}`),
+      : problem(
+          "unknown-fate",
+          "onDestroy",
+          `it is ${JSON.stringify(onDestroy)}; expected ${BUCKET_FATES.join(" or ")}`,
+        ),
     ...(existingBucket === undefined ? [] : settingProblems(args)),
   ]);
+  return within("backups", found);
 }
 
 const isDays = (days: number | undefined): boolean =>
@@ -107,7 +115,7 @@ const isDays = (days: number | undefined): boolean =>
 function nameProblem(field: string, name: string | undefined): Problem | undefined {
   if (name === undefined || BUCKET.test(name)) return undefined;
   const expected = "3 to 63 lower-case letters, digits and hyphens, a letter or a digit first and last";
-  return { path: ["backups", field], message: `it is ${JSON.stringify(name)}; expected ${expected}` };
+  return problem("bucket-name", field, `it is ${JSON.stringify(name)}; expected ${expected}`);
 }
 
 /** A role's policy can name a key only by its ARN, so an ID or an alias is refused. */
@@ -116,15 +124,18 @@ function encryptionProblem(encryption: string, region: string): Problem | undefi
   if (KEY_ARN.exec(ownKeyOf(encryption) ?? "")?.[1] === region) return undefined;
   const form = `arn:aws:kms:${region}:ACCOUNT:key/ID`;
   const expected = `AES256, aws:kms, or aws:kms: and the ARN of a key of the region (${form})`;
-  return { path: ["backups", "encryption"], message: `it is ${JSON.stringify(encryption)}; expected ${expected}` };
+  return problem("bucket-encryption", "encryption", `it is ${JSON.stringify(encryption)}; expected ${expected}`);
 }
 
 /** Problems with settings that only a new bucket can have. */
 function settingProblems(args: BackupBucketArgs): Problem[] {
   return (["keepDeletedDays", "onDestroy"] as const)
     .filter((field) => args[field] !== undefined)
-    .map((field) => ({
-      path: ["backups", field],
-      message: "cannot be set together with existingBucket, whose settings stay as they are",
-    }));
+    .map((field) =>
+      problem(
+        "setting-of-new-bucket",
+        field,
+        "cannot be set together with existingBucket, whose settings stay as they are",
+      ),
+    );
 }

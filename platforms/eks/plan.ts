@@ -1,4 +1,6 @@
 /** The plan of a stack on EKS: machines, network, cost and quotas, or every reason why the plan is impossible. Pure. */
+import type { Problem } from "../../lib/errors";
+import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { BackupBucketArgs, BackupBucketPlan } from "./backup-bucket";
 import { backupBucketProblems, planBackupBucket } from "./backup-bucket";
@@ -16,7 +18,6 @@ import { poolProblems } from "./pools/pool-problems";
 import type { Pools } from "./pools/pools";
 import type { PriceTable } from "./offers/prices";
 import { PRICED_REGIONS, pricesOf } from "./offers/prices";
-import type { Problem } from "./pools/problem";
 import type { QuotaNeed } from "./quotas";
 import { quotaNeeds } from "./quotas";
 import type { ControlPlanePlan, ControlPlaneTier } from "./offers/control-plane";
@@ -48,7 +49,8 @@ export interface EksPlanArgs {
   /** Names of the zones, in the order in which nodes are placed. */
   readonly zones: readonly string[];
   readonly network:
-    { readonly existing: true } | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
+    | { readonly existing: true }
+    | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
@@ -198,27 +200,26 @@ function zoneProblems(
   machines: readonly MachineGroup[],
   prices: PriceTable | undefined,
 ): Problem[] {
-  const path = ["zones"];
   const problems: Problem[] = [];
+  const refuse = (code: string, message: string): void => {
+    problems.push(problem(code, "zones", message));
+  };
   if (zones.length < MIN_ZONES)
-    problems.push({
-      path,
-      message: `expected at least ${MIN_ZONES} zones: EKS needs subnets in ${MIN_ZONES} zones, and one zone cannot keep replicas apart from their primaries`,
-    });
-  if (new Set(zones).size < zones.length) problems.push({ path, message: "a zone is named twice" });
+    refuse(
+      "too-few-zones",
+      `expected at least ${MIN_ZONES} zones: EKS needs subnets in ${MIN_ZONES} zones, and one zone cannot keep replicas apart from their primaries`,
+    );
+  if (new Set(zones).size < zones.length) refuse("zone-twice", "a zone is named twice");
   if (prices === undefined) return problems;
   if (zones.length > prices.zones)
-    problems.push({
-      path,
-      message: `${zones.length} zones are more than ${region} has; expected at most ${prices.zones}`,
-    });
+    refuse("too-many-zones", `${zones.length} zones are more than ${region} has; expected at most ${prices.zones}`);
   for (const type of new Set(machines.map((group) => group.type))) {
     const offered = prices.machines[type]?.zones;
     if (offered !== undefined && offered < Math.min(zones.length, prices.zones))
-      problems.push({
-        path,
-        message: `${type} is offered in ${offered} zones of ${region}, but ${zones.length} zones are planned; expected at most ${offered} zones, or a different type`,
-      });
+      refuse(
+        "type-in-too-few-zones",
+        `${type} is offered in ${offered} zones of ${region}, but ${zones.length} zones are planned; expected at most ${offered} zones, or a different type`,
+      );
   }
   return problems;
 }
@@ -231,7 +232,6 @@ function networkProblems(
   most: number,
 ): Problem[] {
   if (wanted.existing) return [];
-  const path = ["network", "cidr"];
   const busiest = demandOf(machines);
   const capacity = plan === undefined ? undefined : zoneCapacity(plan);
   if (capacity !== undefined && busiest.machines <= capacity.machines && busiest.prefixes <= capacity.prefixes)
@@ -245,12 +245,8 @@ function networkProblems(
     capacity === undefined
       ? `is too small for subnets in ${zones.length} zones`
       : `has room for ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
-  return [
-    {
-      path,
-      message: `${wanted.cidr} ${has}, but ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest zone; ${advice}`,
-    },
-  ];
+  const needed = `${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest zone`;
+  return [problem("network-too-small", "network.cidr", `${wanted.cidr} ${has}, but ${needed}; ${advice}`)];
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Service quotas that a plan needs. Pure. */
+import type { Problem } from "../../lib/errors";
+import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { MachineGroup } from "./pools/machine-plan";
-import type { Problem } from "./pools/problem";
 
 /** A quota, with its codes in AWS Service Quotas. */
 export interface QuotaNeed {
@@ -80,12 +81,12 @@ export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<
     return value === undefined || needed <= value
       ? []
       : [
-          {
-            path: [],
-            message:
-              `the account's quota ${code} (${service}: ${name}) is ${value}, but the plan needs ${needed}; ` +
+          problem(
+            "quota",
+            "",
+            `the account's quota ${code} (${service}: ${name}) is ${value}, but the plan needs ${needed}; ` +
               "ask AWS for a higher quota, or plan for less",
-          },
+          ),
         ];
   });
 }

@@ -5,6 +5,7 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
+import { SENTINEL_ADMIN } from "../../valkey/access/users";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import type { SharedConnections } from "../../valkey/shared-connections";
@@ -67,7 +68,14 @@ export interface PodDeploymentPlan {
   readonly isDirect?: boolean | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
-    { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
+    | {
+        readonly pods: PodSelection;
+        readonly port: number;
+        readonly settings: SentinelSettings;
+        /** Password of the user `admin`. @default Sentinels have only the user `default`, as on the platform `host` */
+        readonly password?: string | undefined;
+      }
+    | undefined;
 }
 
 /** A deployment whose nodes are pods, with facts that deployments of other platforms do not have. */
@@ -92,6 +100,8 @@ export interface PodOpening extends PodWaitOptions {
 /** Highest number of port-forwards that open at the same time. The number of open port-forwards has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
+/** As often as all running servers are asked: each time, the pods are read, and each server gets a connection of its own. */
+const PART_POLL_MS = 500;
 /** Time limit for the running servers to answer, milliseconds. It begins after the wait for all pods. */
 const RUNNING_PART_MS = 15_000;
 /**
@@ -189,7 +199,7 @@ export async function awaitRunningPart(
       );
       return answers.every((each) => each) ? deployment : undefined;
     },
-    { intervalMs: ANSWER_POLL_MS, signal },
+    { intervalMs: PART_POLL_MS, signal },
   );
   // The last attempt has thrown if a running server did not answer.
   const deployment = found ?? (await runningPartOf(kubernetes, plan));
@@ -219,15 +229,19 @@ async function deploymentOf(
     tuning,
     ways,
     isDirect = false,
+    sentinels,
   }: PodDeploymentPlan,
   labels: Labels,
   pods: readonly V1Pod[],
   watchers: readonly V1Pod[] = [],
 ): Promise<PodDeployment> {
   const openings = new Semaphore(OPENINGS_AT_ONCE);
-  const accessTo = new Map(
-    [...pods, ...watchers].map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]),
-  );
+  const { password } = sentinels ?? {};
+  const admin = password === undefined ? access : { tls: access.tls, username: SENTINEL_ADMIN, password };
+  const accessTo = new Map([
+    ...pods.map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)] as const),
+    ...watchers.map((pod) => [resourceName(pod), accessOf(pod, admin, clusterDomain)] as const),
+  ]);
   const connectTo: Deployment["connect"] = (node, timeoutMs) => {
     const forward = (): ReturnType<typeof openPortForward> =>
       openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }));

@@ -2,8 +2,9 @@
  * Makes servers accept new passwords in addition to the former passwords. This happens before anything else of the
  * deployment changes.
  */
+import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
+import { BadInput, Failure, isCausedBy, messageOf, problem } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { publishOverlap } from "../../platforms/kubernetes/access/overlap-secret";
@@ -29,7 +30,7 @@ import { PasswordRefused } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
 import { canonicalJson } from "../protocol/engine-values";
-import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { openForUpdate, openToLook } from "../protocol/opening";
 
 export interface AccessInputs extends Credentials {
@@ -62,20 +63,20 @@ function rulesIn(target: DeploymentReference | undefined): DesiredRules {
   return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
 }
 
-function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<AccessInputs>): InputProblem[] {
+function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<AccessInputs>): Problem[] {
   const isPlain = target?.platform === "kubernetes" && target.sentinel !== undefined;
   const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
-  const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
+  const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): Problem[] => {
     // The value is undefined if it comes from a resource that does not exist yet.
-    const problem = typeof value === "string" ? passwordProblem(value, isPlain && property === "password") : undefined;
-    return problem === undefined ? [] : [{ property, reason: problem }];
+    const why = typeof value === "string" ? passwordProblem(value, isPlain && property === "password") : undefined;
+    return why === undefined ? [] : [problem("wrong-password", property, why)];
   });
   for (const [name, rules] of Object.entries(rulesIn(target))) {
     const found = [
-      [`users.${name}`, userNameProblem(name)],
-      [`users.${name}.rules`, rulesProblem(rules)],
+      ["wrong-name", `users.${name}`, userNameProblem(name)],
+      ["wrong-rules", `users.${name}.rules`, rulesProblem(rules)],
     ] as const;
-    problems.push(...found.flatMap(([property, reason]) => (reason === undefined ? [] : [{ property, reason }])));
+    problems.push(...found.flatMap(([code, path, why]) => (why === undefined ? [] : [problem(code, path, why)])));
   }
   const [least, most] = [MIN_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS];
   if (
@@ -83,12 +84,19 @@ function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<Ac
     overlapSeconds !== undefined &&
     !(overlapSeconds >= least && overlapSeconds <= most)
   )
-    problems.push({
-      property: "passwordOverlapSeconds",
-      reason: `is ${overlapSeconds}; expected ${least} to ${most}, because pods read a new password up to ${least} s late`,
-    });
+    problems.push(
+      problem(
+        "out-of-range",
+        "passwordOverlapSeconds",
+        `is ${overlapSeconds}; expected ${least} to ${most}, because pods read a new password up to ${least} s late`,
+      ),
+    );
   return problems;
 }
+
+const passwordsIn = ({ password, users, sentinelPassword = "" }: AccessInputs): unknown => ({
+  ...{ password, users, sentinelPassword },
+});
 
 /** Opens the running nodes. @throws Failure when nodes do not run, or accept neither the new nor the former password */
 async function openNodes(olds: AccessInputs, password: string, context: HandlerContext): Promise<Deployment> {
@@ -163,15 +171,15 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   update: async (_id, olds, news, context, attempts = []) => {
     const { changedAt, drift } = olds;
     const same = [olds, ...attempts].every(
-      (each) => canonicalJson([each.password, each.users]) === canonicalJson([news.password, news.users]),
+      (each) => canonicalJson(passwordsIn(each)) === canonicalJson(passwordsIn(news)),
     );
     if ((same && drift.length + attempts.length === 0) || !(await anyServerRuns(olds))) return { changedAt, drift: [] };
     return tellNodes(olds, news, context, attempts);
   },
-  read: async (_id, { target, password, users, changedAt, drift }, { signal }) => {
+  read: async (_id, { target, password, users, sentinelPassword, changedAt, drift }, { signal }) => {
     try {
       const deployment = await openToLook({ target, password }, { signal });
-      return { changedAt, drift: await differingAccess(deployment, { password, users }) };
+      return { changedAt, drift: await differingAccess(deployment, { password, users, sentinelPassword }) };
     } catch (error) {
       // DeploymentVerification reports nodes that do not answer. Drift that an earlier refresh found may still exist.
       return { changedAt, drift: isCausedBy(error, PasswordRefused) ? [messageOf(error)] : drift };

@@ -1,4 +1,5 @@
 /** Finds the addresses for clients outside the Kubernetes cluster, and makes the nodes of a cluster announce them. */
+import { problem } from "../../lib/errors";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
 import type { ExternalEndpoint } from "../../platforms/kubernetes/access/external-endpoints";
@@ -110,12 +111,12 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
     return Promise.resolve(
       isTooOld
         ? [
-            {
-              property: "external.type",
-              reason:
-                `with NodePort, servers must tell clients the port of a Service, but servers of the image ${image ?? ""} can tell clients only their own port. ` +
+            problem(
+              "port-not-announced",
+              "external.type",
+              `with NodePort, servers must tell clients the port of a Service, but servers of the image ${image ?? ""} can tell clients only their own port. ` +
                 "Expected LoadBalancer, or an image with Valkey 9.1 or newer",
-            },
+            ),
           ]
         : [],
     );

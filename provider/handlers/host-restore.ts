@@ -1,6 +1,7 @@
 /** Fills a new deployment on this machine with the data of an archive, once. */
+import type { Problem } from "../../lib/errors";
 import { join } from "node:path";
-import { BadInput, Failure } from "../../lib/errors";
+import { BadInput, Failure, problem, problemText } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
@@ -16,13 +17,15 @@ import {
 } from "../../platforms/host/restoring/restore-marker";
 import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
-import { formatTime } from "../../valkey/archive/catalog";
 import type { Restore } from "../../valkey/archive/catalog";
+import { holdingSets } from "../../valkey/archive/keeping/holds";
+import type { Place } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { chooseSets } from "../../valkey/restoring/chosen-sets";
 import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
 import { fillDeployment } from "../../valkey/restoring/filling/fill-deployment";
 import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
+import { readFilled, removeFilled } from "../../valkey/restoring/filling/filled-key";
 import type { RestoreFrom } from "../../valkey/restoring/restore-from";
 import {
   describeRestoreFrom,
@@ -33,7 +36,7 @@ import {
 import { canonicalJson } from "../protocol/engine-values";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
-import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 
 export interface HostRestoreInputs {
   readonly target: DeploymentReference;
@@ -93,17 +96,17 @@ export const handler: ResourceHandler<HostRestoreInputs, HostRestoreOutputs> = {
       const filled = await inspectOrReport(target.name, context.report, async () =>
         filledProblem(target.name, await readServers(await openToLook({ target, password }, context))),
       );
-      return filled === undefined ? [] : [{ property: "restoreFrom", reason: filled }];
+      return filled === undefined ? [] : [problem("has-data", "restoreFrom", filled)];
     } catch (error) {
       return problemsOf(error);
     }
   },
 };
 
-function problemsOf(error: unknown): InputProblem[] {
+function problemsOf(error: unknown): Problem[] {
   if (error instanceof BadInput)
-    return error.problems.map((reason) => ({ property: "restoreFrom", reason: `${error.subject}: ${reason}` }));
-  if (error instanceof Failure) return [{ property: "restoreFrom", reason: error.message }];
+    return error.problems.map((each) => problem(each.code, "restoreFrom", `${error.subject}: ${problemText(each)}`));
+  if (error instanceof Failure) return [problem("not-restorable", "restoreFrom", error.message)];
   throw error;
 }
 
@@ -116,19 +119,21 @@ async function chooseArchived(
   earlier: Pick<RestoreRecord, "at"> | undefined,
   version: string,
   signal: AbortSignal,
-): Promise<{ readonly restored: Restore; readonly isRemote: boolean }> {
+): Promise<{ readonly restored: Restore; readonly place: Place }> {
   const place = await openRestoreFrom(restoreFrom, signal);
   const at = earlier?.at ?? restoredInstant(restoreFrom);
-  return { restored: await chooseSets(place, { at, option: "restoreFrom.at", version }), isRemote: place.isRemote };
+  return { restored: await chooseSets(place, { at, option: "restoreFrom.at", version }), place };
 }
 
 /** @throws BadInput if an interrupted restore with a different order has written a part of the keys */
 function refuseOtherOrder({ order }: RestoreRecord, restoreFrom: RestoreFrom): void {
   if (order === canonicalJson(restoreFrom)) return;
-  throw new BadInput("restoreFrom", [
+  throw BadInput.of(
+    "restoreFrom",
+    "changed-since-interrupted",
     `it has changed since an interrupted update, which has written a part of the keys of ` +
       `${describeRestoreFrom(JSON.parse(order) as RestoreFrom)}; undo the change, or replace the servers (pulumi up --replace)`,
-  ]);
+  );
 }
 
 /** Fills the servers of a directory, unless an earlier call has filled them. */
@@ -150,10 +155,14 @@ async function fill(
   await stopAbandonedRuns(...allRunsDirectories());
   const programs = await programsOf(context);
   const { deployment } = await openForUpdate(inputs, context);
-  const { restored, isRemote } = await chooseArchived(inputs.restoreFrom, earlier, programs.version, context.signal);
+  const filled = earlier === undefined ? undefined : await readFilled(deployment, earlier.time);
+  if (earlier !== undefined && filled !== undefined) return record(deployment, inputs, { ...earlier, result: filled });
+  const { restored, place } = await chooseArchived(inputs.restoreFrom, earlier, programs.version, context.signal);
   const host = new Host(RunDirectory.create(runsDirectory(), RESTORE_RUN), programs);
   try {
-    return await fillFrom(deployment, host, { inputs, earlier, restored, isRemote }, context);
+    return await holdingSets(place, restored, context.report, () =>
+      fillFrom(deployment, host, { inputs, earlier, restored, isRemote: place.isRemote }, context),
+    );
   } catch (error) {
     const exited: unknown = host.unexpectedExit.reason;
     throw !context.signal.aborted && exited instanceof Error ? exited : error;
@@ -187,8 +196,8 @@ async function fillFrom(
   // Not rounded: a restore that continues finds the same instants again, also while the archive is still being written.
   const at = Math.max(...restored.shards.map(({ point }) => point.at));
   const order = canonicalJson(restoreFrom);
-  let record: RestoreRecord | undefined;
-  const filled = await fillDeployment(
+  let began: RestoreRecord | undefined;
+  const { result } = await fillDeployment(
     deployment,
     {
       restored: local,
@@ -196,23 +205,26 @@ async function fillFrom(
       ttl: restoreFrom.ttl ?? "absolute",
       continues: earlier?.time,
       onBegin: (time) => {
-        record = { order, at: earlier?.at ?? at, time, result: null };
-        writeRestoreRecord(directory, record);
+        began = { order, at: earlier?.at ?? at, time, result: null };
+        writeRestoreRecord(directory, began);
       },
     },
     { staging: stagingProcesses(host), directory: host.run.path },
     { signal, report },
   );
-  const { shards, keys, expired } = filled;
-  const result = {
-    restoredAt: new Date().toISOString(),
-    shards: shards.map((shard) => ({ name: shard.name, at: formatTime(shard.at) })),
-    keys,
-    expired,
-  };
-  if (record === undefined) throw new Error("the restore did not begin");
-  writeRestoreRecord(directory, { ...record, result });
-  report(`restored and compared ${counted(keys, "key")}`);
+  if (began === undefined) throw new Error("the restore did not begin");
+  report(`restored and compared ${counted(result.keys, "key")}`);
+  return record(deployment, { directory }, { ...began, result });
+}
+
+/** Records the result beside the deployment, in place of the record in its data. */
+async function record(
+  deployment: Deployment,
+  { directory }: Pick<HostRestoreInputs, "directory">,
+  { result, ...began }: RestoreRecord & { readonly result: RestoreResult },
+): Promise<RestoreResult> {
+  writeRestoreRecord(directory, { ...began, result });
+  await removeFilled(deployment);
   return result;
 }
 

@@ -1,6 +1,6 @@
 /** Starts, resizes and stops valkey-server processes on this machine. */
 import { compact } from "../../lib/compact";
-import { Failure } from "../../lib/errors";
+import { Failure, problem } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { changeAlone, changeLock } from "../../platforms/host/change-lock";
@@ -76,7 +76,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const reason =
       `a running server cannot take a new value of ${names.join(", ")}, and a restart on the platform host loses the data. ` +
       "Undo the change; or destroy the deployment and its data first (pulumi destroy)";
-    return Promise.resolve([{ property: "settings", reason }]);
+    return Promise.resolve([problem("needs-restart", "settings", reason)]);
   },
   describeChange: (olds, { plan, settings = olds.settings, password }) => {
     if (canonicalJson(plan) !== canonicalJson(olds.plan))

@@ -11,7 +11,7 @@ import { comparisonOf, withoutDistributions } from "../../benchmarks/results/com
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import { measuredCosts } from "../../benchmarks/results/measured-cost";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
 import { pricesOf } from "../../platforms/eks/offers/prices";
 import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
@@ -63,7 +63,7 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
     const deployments = targets.map(({ target }) => ({ ...target, maxmemory: maxmemoryOf(target) }));
     const loads = { workload, mixes, capacity };
     const problems = loadProblems(adjustLoads(loads, deployments, adjustLoad ?? false), deployments);
-    return Promise.resolve(problems.map((reason) => ({ property: "", reason })));
+    return Promise.resolve(problems.map((each) => problem(each.code, "", problemText(each))));
   },
   create: async (inputs, { signal, report }) => {
     const { stack, directory, output, configuration } = inputs;

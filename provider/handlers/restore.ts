@@ -2,8 +2,9 @@
  * Fills a new deployment on Kubernetes with archived data. A pod does the work, because it reaches the bucket and the
  * servers, and because the data of a deployment may not fit on the machine that runs Pulumi.
  */
+import type { Problem } from "../../lib/errors";
 import type { V1PodSpec } from "@kubernetes/client-node";
-import { Failure, messageOf } from "../../lib/errors";
+import { Failure, messageOf, problem } from "../../lib/errors";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import type { Plain } from "../../platforms/kubernetes/api/plain";
@@ -21,9 +22,10 @@ import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-
 import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
 import { BEGAN_VARIABLE, parseResult } from "../../valkey/restoring/filling/fill-result";
 import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
+import { removeFilled } from "../../valkey/restoring/filling/filled-key";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
-import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
 
 export interface RestoreInputs {
@@ -77,6 +79,7 @@ async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<Res
     const result = await runPodToCompletion(kubernetes, { ...run, spec: withBegan(pod, began) }, options);
     const restored = parseResult(result);
     await completeRestoreRecord(kubernetes, target, owner, { source, result });
+    await removeFilled((await openForUpdate(inputs, context)).deployment);
     return { restored, owner: owner.uid };
   } catch (error) {
     context.signal.throwIfAborted();
@@ -134,9 +137,9 @@ function withBegan(pod: object, began: number): Plain<V1PodSpec> {
 async function problemsBefore(
   { target, password, source }: Partial<RestoreInputs>,
   { signal, report }: HandlerContext,
-): Promise<InputProblem[]> {
+): Promise<Problem[]> {
   if (target === undefined || password === undefined || source === undefined) return [];
-  const problem = await inspectOrReport(target.name, report, async () => {
+  const why = await inspectOrReport(target.name, report, async () => {
     const kubernetes = await openKubernetesClient(target);
     // A new deployment has no servers yet.
     if ((await findStatefulSet(kubernetes, target)) === undefined) return undefined;
@@ -147,7 +150,7 @@ async function problemsBefore(
     const former = owner && (await readRestoreRecord(kubernetes, target, owner));
     return former?.result === undefined ? continuationProblem({ target, source }, found, former) : undefined;
   });
-  return problem === undefined ? [] : [{ property: "source", reason: problem }];
+  return why === undefined ? [] : [problem("has-data", "source", why)];
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Grows the volumes of running servers. Refuses changes of volumes that would lose the data. */
+import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { deleteOrphans, recreateStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-recreation";
@@ -8,7 +9,7 @@ import { growVolumes } from "../../platforms/kubernetes/volumes/statefulset-volu
 import { nodeCount } from "../../valkey/topology/placement";
 import { openForDeletion } from "../protocol/deletion";
 import { inspectOrReport } from "../protocol/preview";
-import type { InputProblem, ResourceHandler } from "../protocol/resource-handler";
+import type { ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
 import type { StoredDeployment } from "../updates/volume-refusals";
 import { volumeRefusals, volumesOf, zoneChange, zoneList } from "../updates/volume-refusals";
@@ -25,9 +26,9 @@ export interface VolumesInputs extends StoredDeployment {
  * the former size. Volumes that have grown cannot shrink, so a smaller size is refused.
  */
 export const handler: ResourceHandler<VolumesInputs, object> = {
-  check: async (olds, { target, storage }, { report }): Promise<readonly InputProblem[]> => {
+  check: async (olds, { target, storage }, { report }): Promise<readonly Problem[]> => {
     if (storage !== undefined && !(parseQuantity(storage.size) > 0))
-      return [{ property: "storage.size", reason: `"${storage.size}" is not a size; expected a size such as 20Gi` }];
+      return [problem("not-a-size", "storage.size", `"${storage.size}" is not a size; expected a size such as 20Gi`)];
     if (olds === undefined || target === undefined || storage === undefined) return [];
     return (await inspectOrReport(target.name, report, () => volumeRefusals(olds, { target, storage }))) ?? [];
   },
@@ -55,11 +56,7 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
   update: async (_id, olds, { target, storage, timeoutSeconds }, context) => {
     // The update checks this again, because a preview may have had no access to the Kubernetes cluster.
     const refused = await volumeRefusals(olds, { target, storage });
-    if (refused.length > 0)
-      throw new BadInput(
-        target.name,
-        refused.map(({ property, reason }) => `${property}: ${reason}`),
-      );
+    if (refused.length > 0) throw new BadInput(target.name, refused);
     if (storage.ephemeral) return {};
     const options = waitOptions(target.name, timeoutSeconds, context);
     const kubernetes = await openKubernetesClient(target);

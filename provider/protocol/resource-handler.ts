@@ -1,4 +1,5 @@
 /** Operations of a custom resource, independent of Pulumi's protocol and of the declaration in a program. */
+import type { Problem } from "../../lib/errors";
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
@@ -11,14 +12,6 @@ export interface HandlerContext {
   readonly signal: AbortSignal;
   /** Prints a line below the resource's progress. */
   readonly report: ReportProgress;
-}
-
-/** A reason for refusing a resource's inputs. */
-export interface InputProblem {
-  /** Path of the input, such as `storage.size`; empty if the problem is not in a single input. */
-  readonly property: string;
-  /** Reason, as a sentence. */
-  readonly reason: string;
 }
 
 /**
@@ -104,5 +97,5 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
     olds: Inputs | undefined,
     news: Partial<Inputs>,
     context: HandlerContext,
-  ) => Promise<readonly InputProblem[]>;
+  ) => Promise<readonly Problem[]>;
 }

@@ -5,7 +5,7 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { openToLook } from "../protocol/opening";
 import type { SeenData } from "../../valkey/verification/kept-data";
-import { withKeptData } from "../../valkey/verification/kept-data";
+import { compareData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { describeLeftoverSettings } from "../../valkey/membership/temporary-settings";
@@ -24,6 +24,8 @@ const SETTLING_MS = 5_000;
 export interface Inspection {
   /** Verification of the present state; undefined if the nodes could not be reached. */
   readonly verification: Verification | undefined;
+  /** Data with which the next inspection compares; undefined if no verification has passed yet. */
+  readonly data?: SeenData | undefined;
   /** Differences from the verified deployment, one sentence for each; empty if there are no differences. */
   readonly drift: readonly string[];
   /**
@@ -34,7 +36,7 @@ export interface Inspection {
 
 /** Options of an inspection. */
 export interface InspectionOptions {
-  /** Data that an earlier verification saw. @default data is not compared */
+  /** Data that an earlier verification or inspection saw. @default data is not compared */
   readonly former?: SeenData | undefined;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
   readonly timeoutMs?: number | undefined;
@@ -59,7 +61,7 @@ export async function inspectDeployment(
     const opening = { signal, timeoutMs, kubernetes, connections };
     const deployment = await openToLook({ target, password }, opening);
     const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
-    const verification = former === undefined ? settled : withKeptData(settled, former);
+    const { verification, data } = compareData(settled, former);
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
     const drift = [
       ...failed.map(({ id, found }) => `${id}: ${found}`),
@@ -67,11 +69,12 @@ export async function inspectDeployment(
     ];
     return {
       verification,
+      data,
       drift: drift.length > 0 ? drift : unevenPrimaries(verification, target.shape),
       openSlots: forRepair ? await findOpenSlots(deployment, verification) : undefined,
     };
   } catch (error) {
-    return { verification: undefined, drift: [messageOf(error)] };
+    return { verification: undefined, data: former, drift: [messageOf(error)] };
   } finally {
     connections.close();
   }

@@ -56,7 +56,7 @@ export async function whyNotReplace(
   if (alive !== undefined) return alive;
   const part = await openRunningPart(kubernetes, target, password, names);
   // The expected number of replicas is left out, so that verification judges only the servers that run.
-  const { facts } = await verify({ ...part, shape: { primaries: shape.primaries } }, ["settings", "zones"]);
+  const { facts } = await verify({ ...part, shape: { primaries: shape.primaries } }, ["settings", "zones", "writes"]);
   return whyPartLacksData(facts);
 }
 

@@ -1,6 +1,8 @@
 /**
  * Checks of volume changes. A change is refused if servers would lose data, or if Kubernetes cannot make the change.
  */
+import type { Problem } from "../../lib/errors";
+import { problem } from "../../lib/errors";
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
@@ -18,7 +20,6 @@ import {
   zonesOfVolumes,
 } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import { listNames } from "../../valkey/verification/assertion";
-import type { InputProblem } from "../protocol/resource-handler";
 
 /** Wanted storage of the servers. */
 export interface StorageRequest extends DesiredVolume {
@@ -78,7 +79,7 @@ interface Change {
 const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this deployment and its data first";
 
 /** Reasons why a change cannot be made. Reads the Kubernetes API only if the change affects volumes. */
-export async function volumeRefusals(before: StoredDeployment, after: StoredDeployment): Promise<InputProblem[]> {
+export async function volumeRefusals(before: StoredDeployment, after: StoredDeployment): Promise<Problem[]> {
   const [had, wanted] = [before.storage, after.storage];
   const moves = after.target.namespace !== before.target.namespace;
   const switches = wanted.ephemeral !== had.ephemeral;
@@ -102,30 +103,34 @@ export async function volumeRefusals(before: StoredDeployment, after: StoredDepl
   ]);
 }
 
-function moveRefusal({ before: { target: before }, after: { target }, bound }: Change): InputProblem | undefined {
+function moveRefusal({ before: { target: before }, after: { target }, bound }: Change): Problem | undefined {
   if (bound.length === 0) return undefined;
   const { name, namespace } = before;
-  return {
-    property: "target.namespace",
-    reason: `${name} cannot move from namespace ${namespace} to namespace ${target.namespace}: ${whyNotReplaced(name, bound)}`,
-  };
+  const move = `from namespace ${namespace} to namespace ${target.namespace}`;
+  return problem(
+    "namespace-changed",
+    "target.namespace",
+    `${name} cannot move ${move}: ${whyNotReplaced(name, bound)}`,
+  );
 }
 
-function switchRefusal({ target: { name }, storage: { ephemeral } }: StoredDeployment): InputProblem {
+function switchRefusal({ target: { name }, storage: { ephemeral } }: StoredDeployment): Problem {
   const change = ephemeral
     ? "storage that is deleted with the pod cannot become volumes"
     : "volumes cannot become storage that is deleted with the pod";
-  return {
-    property: "storage.ephemeral",
-    reason: `${change}: Kubernetes would recreate all pods of ${name} at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
-  };
+  return problem(
+    "storage-switched",
+    "storage.ephemeral",
+    `${change}: Kubernetes would recreate all pods of ${name} at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
+  );
 }
 
-function classRefusal({ before, after, bound }: Change): InputProblem | undefined {
+function classRefusal({ before, after, bound }: Change): Problem | undefined {
   const [had, wanted] = [before.storage.className, after.storage.className];
   if (bound.every(({ spec }) => spec?.storageClassName === wanted)) return undefined;
   const change = `volumes of ${describeClass(had)} cannot become volumes of ${describeClass(wanted)}`;
-  return { property: "storage.className", reason: `${change}: ${whyNotReplaced(before.target.name, bound)}` };
+  const message = `${change}: ${whyNotReplaced(before.target.name, bound)}`;
+  return problem("storage-class-changed", "storage.className", message);
 }
 
 function describeClass(className: string | undefined): string {
@@ -136,7 +141,7 @@ function describeClass(className: string | undefined): string {
  * Reason why the zones cannot change; undefined if they can. A node moves to a different zone without its volume and
  * copies its data from other nodes of its shard, so a node without replicas cannot move.
  */
-async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<InputProblem | undefined> {
+async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<Problem | undefined> {
   const { name, shape, zones } = before.target;
   const { lost, gained } = zoneChange(zones, after.target.zones);
   const zoneOf = await zonesOfVolumes(kubernetes, bound);
@@ -150,15 +155,15 @@ async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promis
   const mayNotMove = shape.replicasPerPrimary === 0 ? [...there, ...tooMany] : [];
   if (mayNotMove.length === 0) return undefined;
   const change = there.length > 0 ? `${zoneList(lost)} cannot be removed` : `${zoneList(gained)} cannot be added`;
-  return {
-    property: "target.zones",
-    reason:
-      `${change}: a pod can run only in the zone of its volume, so nodes of ${name} would have to move, ` +
+  return problem(
+    "zones-changed",
+    "target.zones",
+    `${change}: a pod can run only in the zone of its volume, so nodes of ${name} would have to move, ` +
       `and no replica could take over from them (volumes: ${listNames(mayNotMove)}). Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
-  };
+  );
 }
 
-async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
+async function sizeRefusal(change: Change): Promise<Problem | undefined> {
   const { before, after, claims, bound } = change;
   if (bound.length === 0) return undefined;
   const [had, wanted] = [before.storage.size, after.storage.size];
@@ -167,22 +172,24 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
     if (parseQuantity(wanted) >= Math.max(...bound.map(requestedBytes))) return undefined;
     const held = heldBy(before.target.name, bound);
     return refusedSize(
+      "volumes-shrink",
       `volumes of ${had} cannot shrink to ${wanted}: volumes can only grow, and ${held}. Set at least ${had}; or ${ANOTHER_WAY}`,
     );
   }
   const unbound = claims.find((claim) => !isBound(claim));
   if (unbound !== undefined)
     return refusedSize(
+      "volume-missing",
       `volumes of ${had} cannot grow to ${wanted} while ${resourceName(unbound)} has no volume yet: ` +
         "first finish the change that added this volume claim, and then grow the volumes",
     );
   const why = await whyFixedSize(change);
   return why === undefined
     ? undefined
-    : refusedSize(`volumes of ${had} cannot grow to ${wanted}: ${why}; or ${ANOTHER_WAY}`);
+    : refusedSize("volumes-fixed", `volumes of ${had} cannot grow to ${wanted}: ${why}; or ${ANOTHER_WAY}`);
 }
 
-const refusedSize = (reason: string): InputProblem => ({ property: "storage.size", reason });
+const refusedSize = (code: string, message: string): Problem => problem(code, "storage.size", message);
 
 /** Reason why a storage class does not allow its volumes to grow; undefined if all classes allow it. */
 async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | undefined> {

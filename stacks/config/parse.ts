@@ -2,6 +2,7 @@
  * Turns a stack's raw configuration into a StackConfig: parses, validates and derives values. All problems are reported
  * at once. Pure.
  */
+import type { Problem } from "../../lib/errors";
 import { BadInput } from "../../lib/errors";
 import { studyTreatments } from "../plan/benchmark-plans";
 import { withDerivedSentinels, withDerivedSettings } from "./derive";
@@ -83,7 +84,7 @@ function validate(
   machine: MachineFacts,
   parser: SectionParser,
   overrides: OptionOverrides,
-): string[] {
+): Problem[] {
   const { benchmark, study, capacity, areWorkloadsValid } = sections;
   // The search may name a workload that has a problem, so this name is checked only if all workloads are valid.
   const isCapacityKnown = overrides.workload === undefined && areWorkloadsValid;

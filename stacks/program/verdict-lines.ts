@@ -9,7 +9,7 @@ export interface DatedVerdict {
   readonly verifiedAt: string;
 }
 
-/** Lines such as `VERIFY cluster: PASS — all 19 assertions hold; verified at 2026-07-20T10:00:00.000Z.` */
+/** Lines such as `VERIFY cluster: PASS — all 20 assertions hold; verified at 2026-07-20T10:00:00.000Z.` */
 export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
   return verdicts.map(({ topology: { deployment, verdict }, verifiedAt }) =>
     verdictLine({ deployment, ...verdict }, verifiedAt),

@@ -1,11 +1,10 @@
-/** Alerts: by promtool's unit tests where it is installed, and as the program declares them. */
+/** Alerts: by promtool's unit tests where it is installed. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { alertRules } from "../../components/alert-rules";
-import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
 
 const HAS_PROMTOOL = spawnSync("promtool", ["--version"]).error === undefined;
 const SKIPPED = HAS_PROMTOOL ? "" : " (skipped: needs promtool)";
@@ -144,16 +143,5 @@ describe("alerts", () => {
     expect(RULES.map(({ alert }) => alert)).toEqual(Object.keys(SERIES));
     for (const { expr } of RULES)
       for (const metric of expr.match(/redis_\w+(\{[^}]*\})?/g) ?? []) expect(metric).toContain('{namespace="shop"}');
-  });
-
-  it("are a PrometheusRule in the servers' namespace", async () => {
-    const { ValkeyAlerts } = await import("../../components/valkey-alerts.js");
-    const declared = await evaluateProgram(
-      () => new ValkeyAlerts("orders-alerts", { namespace: "shop", labels: { release: "prometheus" } }),
-    );
-    expect(onlyResource(declared, "kubernetes:monitoring.coreos.com/v1:PrometheusRule").inputs).toMatchObject({
-      metadata: { name: "orders-alerts", namespace: "shop", labels: { release: "prometheus" } },
-      spec: { groups: [{ name: "valkey", rules: RULES }] },
-    });
   });
 });

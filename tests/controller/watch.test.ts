@@ -44,3 +44,21 @@ it("come early when something has changed, but not more often than while the dep
   const [, late] = await looks(true, 100);
   expect(late).toBeGreaterThan(250);
 });
+
+it("compare with the data of the last look that saw some", async () => {
+  const data = { seenAt: "2026-01-01T00:00:00Z", shards: [] };
+  const given: unknown[] = [];
+  const stop = new AbortController();
+  await watch(
+    {
+      name: "orders",
+      inspect: (_signal, former) => {
+        given.push(former);
+        if (given.length === 3) stop.abort();
+        return Promise.resolve(given.length === 1 ? { ...passing(false), data } : passing(false));
+      },
+    },
+    { everyMs: 10, signal: stop.signal, onLook: () => undefined },
+  );
+  expect(given).toEqual([undefined, data, data]);
+});

@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { WARNING_CODES } from "../../benchmarks/results/measurement-schema";
 import { ROOT } from "../../lib/system/package";
-import FOLDERS from "../../scripts/rooms.json";
+import ROOMS from "../../scripts/rooms.json";
 import { PUZZLING } from "./plain-english";
 
 const DOCS = join(ROOT, "docs");
@@ -53,7 +53,7 @@ describe("the docs", () => {
   });
 
   it.each(pageNames)("of %s name files and folders of the program that exist", (_name, text) => {
-    const rooms = Object.keys(FOLDERS).join("|");
+    const rooms = Object.keys(ROOMS).join("|");
     const paths = [...text.matchAll(new RegExp(`\`((?:${rooms}|tests|scripts|policies)/[\\w./-]*)\``, "g"))].map(([, path = ""]) => path);
     const patterns = /NAME|\*/;
     expect(paths.filter((path) => !patterns.test(path) && !existsSync(join(ROOT, path)))).toEqual([]);

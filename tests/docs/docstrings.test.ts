@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../lib/system/package";
-import FOLDERS from "../../scripts/rooms.json";
+import ROOMS from "../../scripts/rooms.json";
 import { PUZZLING } from "./plain-english";
 
 const BEGINS_WITHOUT_NOUN = /\/\*\*[\s*]*(?:Of|What|Who|Whose)\b.*/g;
@@ -14,14 +14,14 @@ function sourcesIn(folder: string): string[] {
 }
 
 describe("docstrings", () => {
-  it.each([...Object.keys(FOLDERS), "scripts", "tests"])("of %s never begin with Of, What, Who or Whose", (folder) => {
+  it.each([...Object.keys(ROOMS), "scripts", "bench", "tests"])("of %s never begin with Of, What, Who or Whose", (folder) => {
     const found = sourcesIn(folder).flatMap((name) =>
       [...readFileSync(join(ROOT, name), "utf8").matchAll(BEGINS_WITHOUT_NOUN)].map(([text]) => `${name}: ${text}`),
     );
     expect(found).toEqual([]);
   });
 
-  it.each(Object.keys(FOLDERS))("and messages of %s say what is not there in plain English", (folder) => {
+  it.each(Object.keys(ROOMS))("and messages of %s say what is not there in plain English", (folder) => {
     const found = sourcesIn(folder).flatMap((name) =>
       [...readFileSync(join(ROOT, name), "utf8").matchAll(PUZZLING)].map(([words]) => `${name}: ${words}`),
     );

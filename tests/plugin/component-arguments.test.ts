@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problemText } from "../../lib/errors";
 import { ROOT, VERSION } from "../../lib/system/package";
 import { checkedArguments } from "../../plugin/component-arguments";
 import { ComponentProvider } from "../../plugin/component-provider";
@@ -61,7 +61,7 @@ async function problemsOf(type: string, inputs: pulumi.Inputs, of = schema): Pro
     await checkedArguments(of, spec, inputs);
     return [];
   } catch (error) {
-    if (error instanceof BadInput) return [...error.problems].sort();
+    if (error instanceof BadInput) return error.problems.map(problemText).sort();
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 /** Sentences of previews about changes. */
+import { problem, problemText } from "../../lib/errors";
 import { describe, expect, it } from "vitest";
 import { podReference } from "../../components/kubernetes/deployment/reference";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
@@ -50,7 +51,12 @@ describe("a preview", () => {
       "2 nodes restart, one after the other, in about 12 s, longer with much data; a replica takes over before the primary stops",
     ]);
     const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-    const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
+    const sentinel = {
+      statefulSet: "orders-sentinel",
+      port: 26_379,
+      settings: timing,
+      secret: { name: "orders-password", key: "sentinel-password" },
+    };
     expect(
       rollout.describeChange?.(inputs, { target: { ...target(1, {}, "replication"), sentinel }, revision: "2" }),
     ).toEqual([
@@ -78,12 +84,12 @@ describe("a preview", () => {
     const refused = async (news: object): Promise<unknown> =>
       externalAddresses.check?.(undefined, { ...on, ...news }, HANDLER_CONTEXT);
     expect(await refused({ image: "valkey:8.1.1" })).toEqual([
-      {
-        property: "external.type",
-        reason:
-          "with NodePort, servers must tell clients the port of a Service, but servers of the image valkey:8.1.1 can tell clients only their own port. " +
+      problem(
+        "port-not-announced",
+        "external.type",
+        "with NodePort, servers must tell clients the port of a Service, but servers of the image valkey:8.1.1 can tell clients only their own port. " +
           "Expected LoadBalancer, or an image with Valkey 9.1 or newer",
-      },
+      ),
     ]);
     expect(await refused({ image: "valkey:8.1.1", external: { type: "LoadBalancer", services } })).toEqual([]);
     expect(await refused({ image: "valkey:8.1.1", target: target(1, {}, "replication") })).toEqual([]);
@@ -117,9 +123,7 @@ describe("a preview", () => {
     ]);
     expect(access.describeChange?.(inputs, inputs)).toEqual([]);
     const problems = async (changes: Partial<typeof inputs> | object): Promise<unknown> =>
-      (await access.check?.(inputs, { ...inputs, ...changes }, HANDLER_CONTEXT))?.map(
-        ({ property, reason }) => `${property}: ${reason}`,
-      );
+      (await access.check?.(inputs, { ...inputs, ...changes }, HANDLER_CONTEXT))?.map(problemText);
     expect(await problems({ password: 'any "quoted" password' })).toEqual([]);
     expect(await problems({ password: "p", overlapSeconds: 10 })).toEqual([
       "password: has 1 characters; expected at least 16",
@@ -129,7 +133,12 @@ describe("a preview", () => {
     const replication = target(1, {}, "replication");
     expect(await problems({ target: replication, password: "with a space in it" })).toEqual([]);
     const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-    const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
+    const sentinel = {
+      statefulSet: "orders-sentinel",
+      port: 26_379,
+      settings: timing,
+      secret: { name: "orders-password", key: "sentinel-password" },
+    };
     const watched = { target: { ...replication, sentinel }, password: "with a space in it" };
     expect(await problems(watched)).toEqual([
       "password: has characters that Sentinels cannot store; expected letters, digits, `.`, `_` and `-`",
@@ -191,9 +200,13 @@ describe("a preview", () => {
       "a b": app,
       app: { rules: "+get >secret", password: "p" },
     });
-    expect(
-      (await access.check?.(inputs, { ...inputs, ...wrong }, HANDLER_CONTEXT))?.map(({ property }) => property),
-    ).toEqual(["users.app.password", "users.default", "users.valkey-measured-x", "users.a b", "users.app.rules"]);
+    expect((await access.check?.(inputs, { ...inputs, ...wrong }, HANDLER_CONTEXT))?.map(({ path }) => path)).toEqual([
+      "users.app.password",
+      "users.default",
+      "users.valkey-measured-x",
+      "users.a b",
+      "users.app.rules",
+    ]);
   });
 
   it("says on the platform host when servers are replaced, and refuses what would lose data unasked", async () => {
@@ -213,8 +226,9 @@ describe("a preview", () => {
       await hostServers.check?.(inputs, { ...inputs, settings: { "io-threads": 2 } }, HANDLER_CONTEXT),
     ).toMatchObject([
       {
-        property: "settings",
-        reason: expect.stringMatching(/cannot take a new value of io-threads, .* loses the data/) as string,
+        code: "needs-restart",
+        path: "settings",
+        message: expect.stringMatching(/cannot take a new value of io-threads, .* loses the data/) as string,
       },
     ]);
   });

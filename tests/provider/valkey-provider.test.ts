@@ -1,4 +1,5 @@
 /** The provider `valkey`: in its own process, as the engine starts it, and with handlers of the tests' own. */
+import { problem } from "../../lib/errors";
 import type { Server } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -208,7 +209,7 @@ describe("the provider", () => {
     const { check } = providerOf({
       check: (olds, news) => {
         asked.push([olds, news]);
-        return Promise.resolve([{ property: "size", reason: "is too small" }]);
+        return Promise.resolve([problem("too-small", "size", "is too small")]);
       },
     });
     const failures = [{ property: "size", reason: "is too small" }];

@@ -44,7 +44,11 @@ describe("a larger size of volumes that is taken back after it failed", () => {
     expect(await handler.check?.(inputs("2Gi"), inputs("1Gi"), HANDLER_CONTEXT)).toEqual([]);
     claim(1, "2Gi");
     expect(await handler.check?.(inputs("2Gi"), inputs("1Gi"), HANDLER_CONTEXT)).toMatchObject([
-      { property: "storage.size", reason: expect.stringContaining("volumes can only grow") as string },
+      {
+        code: "volumes-shrink",
+        path: "storage.size",
+        message: expect.stringContaining("volumes can only grow") as string,
+      },
     ]);
   });
 

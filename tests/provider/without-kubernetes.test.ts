@@ -1,4 +1,5 @@
 /** Handlers of a deployment whose Kubernetes cluster does not answer: previews, refreshes and `destroy`. */
+import { problem } from "../../lib/errors";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { handler as access } from "../../provider/handlers/access";
@@ -42,7 +43,7 @@ describe("a preview", () => {
       );
     const reason =
       "valkey:platform.createNamespace: this stack created the namespace valkey. Without createNamespace: true, the update would delete this namespace with all data in it; set createNamespace: true";
-    expect(await check(true, false)).toEqual([{ property: "", reason }]);
+    expect(await check(true, false)).toEqual([problem("unfit-cluster", "", reason)]);
     expect(await check(true, true)).toEqual([]);
     expect(await check(false, false)).toEqual([]);
   });

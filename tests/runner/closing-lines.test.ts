@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { closing } from "./closing-lines";
+import { closing, failedSoFar } from "./closing-lines";
 import type { TestRecord } from "./outcome";
-import { afterSecondTry, NOTHING } from "./outcome";
+import { afterSecondTry } from "./outcome";
 
 const record = (title: string, state: TestRecord["state"], message?: string, file = "a.test.ts"): TestRecord => ({
   file,
@@ -9,7 +9,7 @@ const record = (title: string, state: TestRecord["state"], message?: string, fil
   state,
   message,
 });
-const outcome = (...records: TestRecord[]) => ({ ...NOTHING, records });
+const outcome = (...records: TestRecord[]) => ({ records, times: [] });
 
 describe("the last lines of npm test", () => {
   it("name the ten slowest files, the slowest first", () => {
@@ -24,18 +24,38 @@ describe("the last lines of npm test", () => {
   });
 });
 
+describe("200 lines of a log", () => {
+  const many = Array.from({ length: 70 }, (_, n) =>
+    record(`test ${n}`, "failed", `error ${n}\n${"more\n".repeat(20)}`),
+  );
+
+  it("are enough for every failure of a run that ended", () => {
+    const last = closing(outcome(...many)).lines.slice(-200);
+    for (const { title } of many) expect(last).toContain(`  a.test.ts: ${title}`);
+  });
+
+  it("are enough for what failed so far, with the first line of each error, twice", () => {
+    const lines = failedSoFar([record("holds", "passed"), record("late", "flaky", "at first"), ...many]);
+    expect(lines.slice(0, 3)).toEqual([
+      "Failed so far: 71",
+      "  flaky: a.test.ts: late: at first",
+      "  a.test.ts: test 0: error 0",
+    ]);
+    expect(lines.at(-1)).toMatch(/^ {2}and \d+ others$/);
+    expect(lines.length).toBeLessThan(70);
+  });
+});
+
 describe("a second try", () => {
-  const first = outcome(
+  const first = [
     record("steady", "passed"),
     record("unsteady", "failed", "first error"),
     record("suite (before or after its tests)", "failed", "a hook"),
-    record("elsewhere", "failed", "its error", "b.test.ts"),
-  );
+  ];
 
   it("makes flaky what passes then, with the error of the first try, and keeps the rest", () => {
-    const second = outcome(record("steady", "passed"), record("unsteady", "passed"), record("within suite", "passed"));
-    expect(afterSecondTry(first, second, new Set(["a.test.ts"])).records).toEqual([
-      record("elsewhere", "failed", "its error", "b.test.ts"),
+    const second = [record("steady", "passed"), record("unsteady", "passed"), record("within suite", "passed")];
+    expect(afterSecondTry(first, second)).toEqual([
       record("steady", "passed"),
       record("unsteady", "flaky", "first error"),
       record("within suite", "passed"),
@@ -44,8 +64,7 @@ describe("a second try", () => {
   });
 
   it("fails what fails then, also when it passed before", () => {
-    const second = outcome(record("steady", "failed", "new"), record("unsteady", "failed", "again"));
-    const { records } = afterSecondTry(first, second, new Set(["a.test.ts"]));
+    const records = afterSecondTry(first, [record("steady", "failed", "new"), record("unsteady", "failed", "again")]);
     expect(records).toContainEqual(record("steady", "failed", "new"));
     expect(records).toContainEqual(record("unsteady", "failed", "again"));
   });

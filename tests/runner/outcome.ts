@@ -23,9 +23,6 @@ export interface Outcome {
   readonly times: readonly FileTime[];
 }
 
-/** An outcome without tests. */
-export const NOTHING: Outcome = { records: [], times: [] };
-
 interface TestError {
   readonly name?: string;
   readonly message: string;
@@ -58,7 +55,8 @@ export function recordsOf(module: TestModule): TestRecord[] {
   ];
 }
 
-function recordOf(file: string, test: TestCase, isBroken: boolean): TestRecord[] {
+/** Record of a test, or nothing if a broken hook kept it from running. */
+export function recordOf(file: string, test: TestCase, isBroken = false): TestRecord[] {
   const result = test.result();
   const title = test.fullName;
   switch (result.state) {
@@ -97,32 +95,15 @@ export function timeOf(module: TestModule): FileTime {
   return { file: module.relativeModuleId, seconds: (collectDuration + setupDuration + duration) / 1000 };
 }
 
-/** Both outcomes as one. */
-export function joined(a: Outcome, b: Outcome): Outcome {
-  return { records: [...a.records, ...b.records], times: [...a.times, ...b.times] };
-}
-
-/**
- * The outcome of files that ran twice. What failed once is flaky and keeps its error; what failed in the second try has
- * failed.
- * @param second of the files that were tried again, and no others
- */
-export function afterSecondTry(first: Outcome, second: Outcome, tried: ReadonlySet<string>): Outcome {
-  const keyOf = ({ file, title }: TestRecord): string => `${file}\n${title}`;
-  const failedFirst = new Map(
-    first.records.filter(({ file, state }) => tried.has(file) && state === "failed").map((each) => [keyOf(each), each]),
-  );
-  const again = second.records.map((record): TestRecord => {
-    const before = failedFirst.get(keyOf(record));
+/** Records of a file that ran twice. What failed once is flaky and keeps its error; what failed in the second try has failed. */
+export function afterSecondTry(first: readonly TestRecord[], second: readonly TestRecord[]): TestRecord[] {
+  const failedFirst = new Map(first.filter(({ state }) => state === "failed").map((each) => [each.title, each]));
+  const again = second.map((record): TestRecord => {
+    const before = failedFirst.get(record.title);
     return record.state === "passed" && before !== undefined ? { ...before, state: "flaky" } : record;
   });
-  const seen = new Set(again.map(keyOf));
-  // A hook that did not fail again leaves no trace in the second outcome.
-  const vanished = [...failedFirst]
-    .filter(([key]) => !seen.has(key))
-    .map(([, each]): TestRecord => ({ ...each, state: "flaky" }));
-  return {
-    records: [...first.records.filter(({ file }) => !tried.has(file)), ...again, ...vanished],
-    times: first.times,
-  };
+  const seen = new Set(again.map(({ title }) => title));
+  // A hook that did not fail again leaves no trace in the second try.
+  const vanished = [...failedFirst.values()].filter(({ title }) => !seen.has(title));
+  return [...again, ...vanished.map((each): TestRecord => ({ ...each, state: "flaky" }))];
 }

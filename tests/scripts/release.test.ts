@@ -33,13 +33,12 @@ describe("a release", () => {
   it("is refused with everything that is wrong", () => {
     const wrong = { tag: "0.0.2", repository: "shop/valkey" };
     expect(() => releaseFiles(wrong, "## Unreleased\n- next\n", {})).toThrow(
-      expect.objectContaining({
-        problems: [
-          `the tag is 0.0.2; expected v${VERSION}, the version of package.json`,
-          'the repository is "shop/valkey"; expected https://HOST/OWNER/NAME',
-          `CHANGELOG.md has no section "## ${VERSION}" with text`,
-        ],
-      }) as Error,
+      [
+        "release:",
+        `  - the tag is 0.0.2; expected v${VERSION}, the version of package.json`,
+        '  - the repository is "shop/valkey"; expected https://HOST/OWNER/NAME',
+        `  - CHANGELOG.md has no section "## ${VERSION}" with text`,
+      ].join("\n"),
     );
   });
 });

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problemText } from "../../lib/errors";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatUsd } from "../../lib/dollars";
@@ -164,7 +164,7 @@ describe("billion", () => {
           // us-west-2 has four zones, EKS wants two, and the largest network holds some thousand machines in each of
           // two.
           if (zoneCount > 1 && zoneCount < 5)
-            for (const problem of error.problems)
+            for (const problem of error.problems.map(problemText))
               expect(problem).toMatch(
                 /^valkey:platform\.network\.cidr: .* plan for fewer machines(, or for [23]( or 3)? zones)?$/,
               );

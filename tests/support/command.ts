@@ -45,8 +45,17 @@ export class Command {
 
 /** A user's place: a cache and a results directory of its own, so that tests see exactly their own runs. */
 export class Place {
-  readonly directory = mkdtempSync(join(tmpdir(), "valkey-place-"));
-  readonly runs = join(this.directory, "runs");
+  #directory: string | undefined;
+
+  /** Made when it is needed first. */
+  get directory(): string {
+    this.#directory ??= mkdtempSync(join(tmpdir(), "valkey-place-"));
+    return this.#directory;
+  }
+
+  get runs(): string {
+    return join(this.directory, "runs");
+  }
 
   output(name = "out"): string {
     return join(this.directory, name);
@@ -87,7 +96,6 @@ export class Place {
     return { VALKEY_HOME: await valkeyHome(), VALKEY_MEASURED_CACHE: this.directory };
   }
 
-  /** Process numbers of this place's runs that are alive. */
   living(): number[] {
     return RunDirectory.list(this.runs).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
   }
@@ -96,39 +104,17 @@ export class Place {
   async close(): Promise<void> {
     for (const { path } of RunDirectory.list(this.runs)) await stopRun(path);
     rmSync(this.directory, { recursive: true, force: true });
+    this.#directory = undefined;
   }
 }
 
-/** Files that a run leaves behind. */
 export const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "results.om", "summary.txt"];
 
 export const resultsIn = (directory: string): Results =>
   resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
 
 /** The stack `local` with the least work that goes through every step. */
-export const SHORT = [
-  "--tests",
-  "get",
-  "--requests",
-  "20000",
-  "--keyspace-len",
-  "16384",
-  "--warmup",
-  "0",
-  "--repeats",
-  "1",
-] as const;
+export const SHORT = "--tests get --requests 20000 --keyspace-len 16384 --warmup 0 --repeats 1".split(" ");
 
 /** With measurements that take a second, for what is to happen during one. */
-export const TIMED = [
-  "--tests",
-  "get",
-  "--duration",
-  "1",
-  "--keyspace-len",
-  "16384",
-  "--warmup",
-  "0",
-  "--repeats",
-  "1",
-] as const;
+export const TIMED = "--tests get --duration 1 --keyspace-len 16384 --warmup 0 --repeats 1".split(" ");

@@ -9,7 +9,7 @@ import type { Deployment } from "../deployment";
 import { sentinelsAsDeployment } from "../sentinel/form-sentinels";
 import { refusalOf, userProblems, splitRules } from "./read-users";
 import type { Credentials } from "./users";
-import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
+import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf, SENTINEL_ADMIN } from "./users";
 
 /**
  * Makes every node accept the passwords in `credentials` in addition to the passwords that it already accepts, and
@@ -40,11 +40,13 @@ export async function addAccess(
     await Promise.all(nodes.map((node) => node.config("SET", "masterauth", credentials.password)));
   });
   await withSentinels(deployment, async (sentinel) => {
-    await sentinel.call("ACL", "SETUSER", DEFAULT_USER, "on", `>${credentials.password}`);
+    for (const { name, password } of usersOfSentinels(credentials))
+      await sentinel.call("ACL", "SETUSER", name, "on", `>${password}`);
   });
   await withSentinels(deployment, async (sentinel) => {
-    await sentinel.call("SENTINEL", "CONFIG", "SET", "sentinel-pass", credentials.password);
-    await sentinel.call("SENTINEL", "SET", deployment.name, "auth-pass", credentials.password);
+    const { password, sentinelPassword = password } = credentials;
+    await sentinel.call("SENTINEL", "CONFIG", "SET", "sentinel-pass", sentinelPassword);
+    await sentinel.call("SENTINEL", "SET", deployment.name, "auth-pass", password);
     await keep(sentinel);
   });
 }
@@ -65,7 +67,8 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
     );
   });
   await withSentinels(deployment, async (sentinel) => {
-    await sentinel.call("ACL", "SETUSER", DEFAULT_USER, "resetpass", `>${credentials.password}`);
+    for (const { name, password } of usersOfSentinels(credentials))
+      await sentinel.call("ACL", "SETUSER", name, "resetpass", `>${password}`);
     await keep(sentinel);
   });
 }
@@ -141,12 +144,18 @@ async function differencesOfNodes(deployment: Deployment, credentials: Credentia
   });
 }
 
-async function differencesOfSentinels(deployment: Deployment, { password }: Credentials): Promise<readonly string[]> {
+async function differencesOfSentinels(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   const answers = await withSentinels(deployment, async (sentinel, name) => {
-    const problem = await passwordProblem(sentinel, { name: DEFAULT_USER, password });
-    return problem && `${name}: ${problem}`;
+    const problems = await Promise.all(usersOfSentinels(credentials).map((user) => passwordProblem(sentinel, user)));
+    return compact(problems).map((problem) => `${name}: ${problem}`);
   });
-  return compact(answers);
+  return answers.flat();
+}
+
+/** Users of Sentinels, with their passwords. */
+function usersOfSentinels({ password, sentinelPassword }: Credentials): { name: string; password: string }[] {
+  const reader = { name: DEFAULT_USER, password };
+  return sentinelPassword === undefined ? [reader] : [reader, { name: SENTINEL_ADMIN, password: sentinelPassword }];
 }
 
 /**

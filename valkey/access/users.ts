@@ -15,9 +15,16 @@ export interface Credentials {
   /** Password of the user `default`. This user has all rights. */
   readonly password: string;
   readonly users: Users;
+  /**
+   * Password of the user `admin` of Sentinels.
+   * @default Sentinels have only the user `default`, with all rights
+   */
+  readonly sentinelPassword?: string | undefined;
 }
 
 export const DEFAULT_USER = "default";
+/** User of Sentinels with all rights. `default` can then only read there (components/kubernetes/scripts/sentinel.sh). */
+export const SENTINEL_ADMIN = "admin";
 
 /** Prefix of the names of users that this project creates for a short time. */
 export const OWN_USERS = "valkey-measured-";
@@ -69,7 +76,10 @@ export function aclFile(
  */
 export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
   const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
-  return everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password);
+  return (
+    everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password) ||
+    (before.sentinelPassword ?? after.sentinelPassword) !== after.sentinelPassword
+  );
 }
 
 /**

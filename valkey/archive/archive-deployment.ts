@@ -143,14 +143,16 @@ async function awaitMove(
   signal: AbortSignal,
 ): Promise<number> {
   const wanted = shards.flatMap(({ slots = "" }) => slots).sort();
-  let unmovedAt = now() - GOSSIP_MS;
+  let unmovedSince = performance.now();
   for (;;) {
     await pause(WATCH_MS, signal);
-    const askedAt = now() - GOSSIP_MS;
+    const askedAt = performance.now();
     // While no node answers, the followers decide how long to wait.
     const found = await readSlots(deployment).catch(() => undefined);
     if (found === undefined) continue;
-    if (found.moves || found.slots.join() !== wanted.join()) return unmovedAt;
-    unmovedAt = askedAt;
+    // If the clock was set meanwhile, this is a time of the clock as it is now.
+    if (found.moves || found.slots.join() !== wanted.join())
+      return now() - (performance.now() - unmovedSince) - GOSSIP_MS;
+    unmovedSince = askedAt;
   }
 }

@@ -5,7 +5,7 @@ import { listSets, readSet } from "./sets";
 import type { RestorePoint } from "./materialize";
 import { followedInstants, restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";
-import { listPeriods, listStrayPeriods, nameTime, readOwner, shardStore } from "./periods";
+import { listPeriods, listStrayPeriods, readOwner, shardStore } from "./periods";
 import type { ArchiveStore } from "./store";
 
 /** Time by which data of one shard may be newer than the last time of all shards without a word, milliseconds. */
@@ -20,13 +20,19 @@ export interface Span {
   readonly to: number;
 }
 
+/** A span of time of a set, with the offsets in the replication stream at its first and at its last time. */
+export interface SetSpan extends Span {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** A set without its increments. A set of a busy shard has tens of thousands of them. */
 export interface CatalogSet {
   readonly set: Omit<ArchiveSet, "increments">;
   /** Spans of time as of which this set can be restored, in the order of the stream. */
-  readonly spans: readonly Span[];
-  /** Time of the last instant, or of the base if it is later, milliseconds since the epoch. */
-  readonly end: number;
+  readonly spans: readonly SetSpan[];
+  /** Replication ID of the stream at the end of the set. */
+  readonly replid: string;
   /** Total size of the set's RDB file and its files with commands, bytes. */
   readonly bytes: number;
 }
@@ -41,7 +47,7 @@ export interface CatalogShard {
 export interface CatalogPeriod {
   readonly period: Period;
   readonly shards: readonly CatalogShard[];
-  /** Spans of time as of which every shard can be restored, ascending. */
+  /** The times to which all shards can be restored together: spans in the order of the stream. */
   readonly spans: readonly Span[];
 }
 
@@ -49,11 +55,10 @@ export interface CatalogPeriod {
 export interface Damage {
   /** Text for the user: the damaged set or period, and the reason why it cannot be restored. */
   readonly text: string;
-  /**
-   * Time before which the damaged data were written, milliseconds since the epoch: the beginning of the next set or
-   * period. Infinity if nothing follows.
-   */
-  readonly until: number;
+  readonly period: string;
+  /** Undefined if the whole period is damaged. */
+  readonly shard?: string;
+  readonly set?: string;
 }
 
 export interface Catalog {
@@ -76,7 +81,11 @@ export interface Choice {
   readonly period: Period;
   /** The time, milliseconds since the epoch. */
   readonly at: number;
-  readonly shards: readonly (Pick<CatalogShard, "name" | "slots" | "store"> & Pick<CatalogSet, "set">)[];
+  readonly shards: readonly (Pick<CatalogShard, "name" | "slots" | "store"> &
+    Pick<CatalogSet, "set"> & {
+      /** Offset of the last instant of the chosen span of time. */
+      readonly last: number;
+    })[];
 }
 
 /** The sets from which a deployment is restored, in the order of the shards. */
@@ -99,32 +108,26 @@ export interface Restore {
  */
 export async function readCatalog(store: ArchiveStore, folder: string): Promise<Catalog> {
   const owner = await readOwner(store);
-  if (owner === undefined) throw new BadInput(folder, ["there is no archive; the command `archive` makes one"]);
+  if (owner === undefined)
+    throw BadInput.of(folder, "no-archive", "there is no archive; the command `archive` makes one");
   const damaged: Damage[] = [];
   const periods: CatalogPeriod[] = [];
-  const listed = await listPeriods(store);
-  for (const name of await listStrayPeriods(store))
-    damaged.push({
-      text: `${name}: the manifest of the period is missing`,
-      until: listed.find((each) => each.name > name)?.startedAt ?? Infinity,
-    });
-  for (const [index, period] of listed.entries()) {
-    const end = period.endedAt ?? listed[index + 1]?.startedAt ?? Infinity;
+  for (const period of await listStrayPeriods(store))
+    damaged.push({ text: `${period}: the manifest of the period is missing`, period });
+  for (const period of await listPeriods(store)) {
     const shards: CatalogShard[] = [];
     for (const { name, slots } of period.shards) {
       const sets = shardStore(store, period, name);
       const found: CatalogSet[] = [];
-      const names = await listSets(sets);
-      for (const [place, set] of names.entries()) {
-        const following = names[place + 1];
-        const until = following === undefined ? end : nameTime(following) || end;
+      for (const set of await listSets(sets)) {
+        const where = { period: period.name, shard: name, set };
         try {
           const read = await readSet(sets, set);
           found.push(catalogSet(read, period.endedAt));
           if (read.damage !== undefined)
-            damaged.push({ text: `${period.name}/${name}/set ${set}: ${read.damage}`, until });
+            damaged.push({ text: `${period.name}/${name}/set ${set}: ${read.damage}`, ...where });
         } catch (error) {
-          damaged.push({ text: `${period.name}/${name}/${messageOf(error)}`, until });
+          damaged.push({ text: `${period.name}/${name}/${messageOf(error)}`, ...where });
         }
       }
       shards.push({ name, slots, store: sets, sets: found });
@@ -140,10 +143,12 @@ export async function readCatalog(store: ArchiveStore, folder: string): Promise<
 
 function catalogSet({ increments, ...set }: ArchiveSet, endedAt = Infinity): CatalogSet {
   const instants = increments.flatMap((increment) => increment.instants);
+  // By position, because the time of an earlier instant is later if a clock was set back.
+  const end = instants.findLastIndex(([time]) => time <= endedAt) + 1;
   return {
     set,
-    spans: spansOf(instants.filter(([time]) => time <= endedAt)),
-    end: instants.reduce((end, [time]) => Math.max(end, time), set.base.startedAt),
+    spans: spansOf(instants.slice(0, end)),
+    replid: increments.at(-1)?.replid ?? set.base.replid,
     bytes: increments.reduce((sum, { size }) => sum + size, set.base.size),
   };
 }
@@ -153,11 +158,11 @@ function catalogSet({ increments, ...set }: ArchiveSet, endedAt = Infinity): Cat
  * than 5 s later, because the archive did not follow the server in between. The ends are not rounded, because the data
  * of the last instant would be lost without its last fraction of a millisecond. Pure.
  */
-export function spansOf(instants: IncrementManifest["instants"]): Span[] {
-  return followedInstants(instants).map((each) => ({
-    from: each[0]?.[0] ?? Infinity,
-    to: each.at(-1)?.[0] ?? -Infinity,
-  }));
+export function spansOf(instants: IncrementManifest["instants"]): SetSpan[] {
+  return followedInstants(instants).flatMap((each) => {
+    const [begin, end] = [each[0], each.at(-1)];
+    return begin && end ? [{ from: begin[0], to: end[0], first: begin[1], last: end[1] }] : [];
+  });
 }
 
 /**
@@ -169,28 +174,81 @@ export function wholeMilliseconds({ from, to }: Span): Span {
   return { from: Math.min(Math.ceil(from), last), to: last };
 }
 
-/** Spans of time that are covered in every one of the lists. Pure. */
+/** Spans of time that are covered in every one of the lists, in the order of the lists. Pure. */
 export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
-  const [first = [], ...others] = lists;
-  return others
-    .reduce<readonly Span[]>(
-      (common, list) =>
-        common.flatMap((a) =>
-          list.flatMap((b) => {
-            const span = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
-            return span.from > span.to ? [] : [span];
-          }),
-        ),
-      first,
-    )
-    .toSorted((a, b) => a.from - b.from);
+  const [first = [], ...others] = lists.map((list) => list.map(({ from, to }) => ({ from, to })));
+  return others.reduce<Span[]>(
+    (common, list) =>
+      common.flatMap((a) =>
+        list.flatMap((b) => {
+          const span = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
+          return span.from > span.to ? [] : [span];
+        }),
+      ),
+    first,
+  );
+}
+
+/** A span of a shard, with its set and its period. */
+interface PlacedSpan extends SetSpan {
+  readonly period: CatalogPeriod;
+  readonly found: CatalogSet;
+}
+
+/** Spans of a shard in the order of the stream. Not after a limit of times, milliseconds since the epoch. */
+const placedSpans = (period: CatalogPeriod, { sets }: CatalogShard, notAfter = Infinity): PlacedSpan[] =>
+  sets.flatMap((found) =>
+    found.spans.flatMap((span) =>
+      span.from <= notAfter ? [{ ...span, to: Math.min(span.to, notAfter), period, found }] : [],
+    ),
+  );
+
+/**
+ * The span with the newest data, by position in the stream. A set is newer than the sets before it, unless its stream is
+ * theirs and has not come as far yet.
+ */
+function newestSpan(spans: readonly PlacedSpan[]): PlacedSpan | undefined {
+  return spans.reduce<PlacedSpan | undefined>(
+    (newest, span) => (newest?.found.replid === span.found.set.base.replid && span.last < newest.last ? newest : span),
+    undefined,
+  );
+}
+
+/** Sets that may be written at the same time, because the later one begins before the earlier one ends, overlap by less. */
+const OVERLAP_MS = 5_000;
+
+/** Whether a clock was set back between two spans that have a common time. `later` follows in the order of the stream. */
+function isRepeated(earlier: PlacedSpan, later: PlacedSpan): boolean {
+  if (earlier.found === later.found && earlier.period === later.period) return earlier.last < later.last;
+  const areAtOnce =
+    earlier.period === later.period &&
+    earlier.found.replid === later.found.set.base.replid &&
+    later.first < earlier.last;
+  return !areAtOnce && Math.min(earlier.to, later.to) - Math.max(earlier.from, later.from) > OVERLAP_MS;
+}
+
+/**
+ * The newest data by position, whatever their times are: the last period that has an instant of every shard, and the
+ * last time that the newest spans of all its shards have.
+ */
+function latestTime(periods: readonly CatalogPeriod[], notAfter: number): number | undefined {
+  for (const period of periods.toReversed()) {
+    const newest = period.shards.map((shard) => newestSpan(placedSpans(period, shard, notAfter)));
+    const at = Math.min(...newest.map((span) => span?.to ?? -Infinity));
+    if (newest.length > 0 && newest.every((span) => span !== undefined && span.from <= at)) return at;
+    const common = commonSpans(period.shards.map((shard) => placedSpans(period, shard, notAfter))).at(-1);
+    if (common !== undefined) return common.to;
+  }
+  return undefined;
 }
 
 /**
  * Chooses the sets from which all shards can be restored as of a time.
- * @param at time to restore, milliseconds since the epoch. Undefined for the latest time that can be restored
+ * @param at time to restore, milliseconds since the epoch. Undefined for the newest data that can be restored, by their
+ *   position in the stream
  * @param notAfter limit of the latest time, milliseconds since the epoch. @default no limit
- * @returns a text with the nearest times if the archive cannot restore this time. Pure
+ * @returns a text with the nearest times if the archive cannot restore this time, or if it has this time twice, because a
+ *   clock was set back. Pure
  */
 export function chooseRestore(
   { owner, periods }: Catalog,
@@ -198,23 +256,49 @@ export function chooseRestore(
   notAfter = Infinity,
 ): Choice | string {
   const spans = periods.flatMap((each) => each.spans);
-  const reached = spans.filter(({ from }) => from <= notAfter);
-  const latest = Math.max(...reached.map(({ to }) => Math.min(to, notAfter)));
   if (spans.length === 0) return "no set can be restored yet: no time has an instant of every shard";
-  if (at === undefined && reached.length === 0) return outside(spans, notAfter);
-  const wanted = at ?? latest;
-  const chosen = periods.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
+  const wanted = at ?? latestTime(periods, notAfter);
+  if (wanted === undefined) return outside(spans, notAfter);
+  const chosen = periods.findLast((each) => each.spans.some((span) => covers(span, wanted)));
   if (chosen === undefined) return outside(spans, wanted);
+  const repeated = at === undefined ? undefined : repeatedTime(periods, at);
+  if (repeated !== undefined) return repeated;
   return {
     owner,
     period: chosen.period,
     at: wanted,
-    shards: chosen.shards.map(({ name, slots, store, sets }) => {
-      const found = sets.findLast((each) => each.spans.some(({ from, to }) => from <= wanted && wanted <= to));
+    shards: chosen.shards.map((shard) => {
+      const { name, slots, store } = shard;
+      const found = newestSpan(placedSpans(chosen, shard).filter((span) => covers(span, wanted)));
       if (found === undefined) throw new Error(`${name} has no set for a time that all shards have`);
-      return { name, slots, store, set: found.set };
+      return { name, slots, store, set: found.found.set, last: found.last };
     }),
   };
+}
+
+const covers = ({ from, to }: Span, time: number): boolean => from <= time && time <= to;
+
+/** The reason why a time names no state: a shard had different data at two times with this name. Undefined otherwise. */
+function repeatedTime(periods: readonly CatalogPeriod[], at: number): string | undefined {
+  const shards = new Map<string, PlacedSpan[]>();
+  for (const period of periods)
+    for (const shard of period.shards)
+      shards.set(shard.name, [
+        ...(shards.get(shard.name) ?? []),
+        ...placedSpans(period, shard).filter((span) => covers(span, at)),
+      ]);
+  for (const [name, spans] of shards)
+    for (const [index, earlier] of spans.entries())
+      for (const later of spans.slice(index + 1))
+        if (isRepeated(earlier, later)) {
+          const common = { from: Math.max(earlier.from, later.from), to: Math.min(earlier.to, later.to) };
+          const { from, to } = wholeMilliseconds(common);
+          return (
+            `${formatTime(at)} is in the archive twice, with different data of ${name}, because a clock was set back; ` +
+            `name a time before ${formatTime(from)} or after ${formatTime(to)}, or take the newest data (without a time)`
+          );
+        }
+  return undefined;
 }
 
 /**
@@ -223,9 +307,9 @@ export function chooseRestore(
  */
 export async function readRestore({ at, shards, ...choice }: Choice): Promise<Restore> {
   const read: Restore["shards"][number][] = [];
-  for (const { set: chosen, ...shard } of shards) {
+  for (const { set: chosen, last, ...shard } of shards) {
     const set = await readSet(shard.store, chosen.name);
-    const point = restorePoint(set, at);
+    const point = restorePoint(set, at, last);
     read.push({ ...shard, set: { ...set, increments: neededIncrements(set, point) }, point });
   }
   return { ...choice, shards: read };
@@ -240,8 +324,8 @@ function neededIncrements({ increments }: ArchiveSet, { offset }: RestorePoint):
 }
 
 /**
- * Shards with archived data that are newer than the last time of all shards by more than a minute, as text. Such data
- * cannot be restored together with the other shards, because no later time has an instant of every shard. Pure.
+ * Shards with archived data that are newer, in the order of the stream, than the newest data of all shards, and differ
+ * from them by more than a minute, as text. Such data cannot be restored together with the other shards. Pure.
  * @param notAfter limit of the last time, milliseconds since the epoch. @default no limit
  */
 export function newerShards(
@@ -250,18 +334,28 @@ export function newerShards(
   notAfter = Infinity,
 ): string[] {
   const last = new Map<string, number>();
-  for (const { name, sets } of periods.flatMap(({ shards }) => shards))
-    for (const { from, to } of sets.flatMap(({ spans }) => spans))
-      if (from <= notAfter) last.set(name, Math.max(last.get(name) ?? -Infinity, Math.min(to, notAfter)));
+  for (const period of periods)
+    for (const shard of period.shards) {
+      const newest = newestSpan(placedSpans(period, shard, notAfter));
+      if (newest !== undefined) last.set(shard.name, newest.to);
+    }
   return [...last].flatMap(([name, time]) =>
-    time > at + COMMON_MS ? [`${name} has data until ${formatTime(time)}`] : [],
+    Math.abs(time - at) > COMMON_MS ? [`${name} has data until ${formatTime(time)}`] : [],
   );
 }
 
-/** Damaged parts of an archive that may contain data newer than the state that a restore chooses. Pure. */
-export function newerDamage({ damaged }: Pick<Catalog, "damaged">, { shards }: Pick<Restore, "shards">): Damage[] {
-  const first = Math.min(...shards.map(({ point }) => point.at));
-  return damaged.filter(({ until }) => until > first);
+/**
+ * Damaged parts of an archive that may contain data newer than the state that a restore chooses. Names of periods and
+ * sets sort in the order of the stream. Pure.
+ */
+export function newerDamage(
+  { damaged }: Pick<Catalog, "damaged">,
+  { period: { name }, shards }: Pick<Restore, "period" | "shards">,
+): Damage[] {
+  const chosen = new Map(shards.map((shard) => [shard.name, shard.set.name]));
+  return damaged.filter(
+    ({ period, shard = "", set = "" }) => period > name || (period === name && set >= (chosen.get(shard) ?? "")),
+  );
 }
 
 function outside(spans: readonly Span[], at: number): string {

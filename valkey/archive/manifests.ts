@@ -77,13 +77,15 @@ export async function readManifest<T>(store: ArchiveStore, path: string, schema:
   const text = Buffer.concat(pieces).toString();
   const version = versioned.safeParse(parseJson(text)).data?.version ?? MANIFEST_VERSION;
   if (version > MANIFEST_VERSION)
-    throw new BadInput(path, [
+    throw BadInput.of(
+      path,
+      "newer-format",
       `a newer version of this program wrote the manifest (format ${version}; this program knows ${MANIFEST_VERSION})`,
-    ]);
+    );
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw new BadInput(path, [`the manifest is damaged: ${messageOf(error)}`]);
+    throw BadInput.of(path, "damaged-manifest", `the manifest is damaged: ${messageOf(error)}`);
   }
 }
 

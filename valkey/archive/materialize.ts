@@ -5,10 +5,12 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { BadInput, Failure } from "../../lib/errors";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { RdbWalker } from "../rdb/walker";
 import type { ArchiveSet, IncrementManifest } from "./manifests";
 import { BASE_FILE, incrementFile } from "./manifests";
 import type { ArchiveStore, PendingFile } from "./store";
+import { ReplicatedCommands } from "../replication-stream/replicated-commands";
 import { DirectoryStore, pathExists } from "./store";
 
 /** Directory and file names with the servers' default settings `appenddirname` and `appendfilename`. */
@@ -55,21 +57,32 @@ export function followedInstants(instants: Instants): Instants[] {
  * Finds the last instant of a set that is not after `at`. At an instant, no transaction is half executed. If a clock was
  * set back, a set can have a time twice, and the later one counts.
  * @param at milliseconds since the epoch
+ * @param last offset of the last instant that counts. @default all instants count
  * @throws BadInput if the archive did not follow the server at this time. The message has the nearest instants
  */
-export function restorePoint({ name, increments }: Pick<ArchiveSet, "name" | "increments">, at: number): RestorePoint {
-  const instants = increments.flatMap((increment) => increment.instants);
+export function restorePoint(
+  { name, increments }: Pick<ArchiveSet, "name" | "increments">,
+  at: number,
+  last = Infinity,
+): RestorePoint {
+  const instants = increments.flatMap((increment) => increment.instants).filter(([, offset]) => offset <= last);
   const span = followedInstants(instants).findLast((each) => (each[0]?.[0] ?? Infinity) <= at && at <= endOf(each));
   const found = span?.findLast(([time]) => time <= at);
   if (found !== undefined) return { at: found[0], offset: found[1] };
   const subject = `set ${name}`;
-  if (instants.length === 0) throw new BadInput(subject, ["the set has no instant yet"]);
+  if (instants.length === 0) throw BadInput.of(subject, "no-instant", "the set has no instant yet");
   const text = (time: number): string => new Date(time).toISOString();
   const before = highest(instants.filter(([time]) => time < at));
   const after = instants.reduce((least, [time]) => (time > at ? Math.min(least, time) : least), Infinity);
-  if (before === -Infinity) throw new BadInput(subject, [`${text(at)} is before its first instant, ${text(after)}`]);
-  if (after === Infinity) throw new BadInput(subject, [`${text(at)} is after its last instant, ${text(before)}`]);
-  throw new BadInput(subject, [`${text(at)} is between its instants ${text(before)} and ${text(after)}`]);
+  if (before === -Infinity)
+    throw BadInput.of(subject, "before-first-instant", `${text(at)} is before its first instant, ${text(after)}`);
+  if (after === Infinity)
+    throw BadInput.of(subject, "after-last-instant", `${text(at)} is after its last instant, ${text(before)}`);
+  throw BadInput.of(
+    subject,
+    "between-instants",
+    `${text(at)} is between its instants ${text(before)} and ${text(after)}`,
+  );
 }
 
 const endOf = (instants: Instants): number => instants.at(-1)?.[0] ?? -Infinity;
@@ -78,8 +91,9 @@ const highest = (instants: Instants): number => instants.reduce((most, [time]) =
 /**
  * Writes a data directory from a set, with the data as of `point`.
  * @param directory data directory of a server that does not run. It must not contain an append-only file
- * @throws Failure if the directory has an append-only file, or if a file of the set is damaged. The server's manifest
- * is written last, so a server does not load an incomplete directory
+ * @throws Failure if the directory has an append-only file, if a file of the set is damaged, or if the set has anything
+ * but an RDB file and commands that servers send to their replicas. The server's manifest is written last, so a server
+ * does not load an incomplete directory
  */
 export async function materialize(
   store: ArchiveStore,
@@ -90,8 +104,10 @@ export async function materialize(
   const path = await makeAppendDirectory(directory);
   const target = new DirectoryStore(path);
   const baseFile = await target.create(BASE);
-  await copyChecked(store, `${set.name}/${BASE_FILE}`, set.base, baseFile);
+  // A server executes commands that follow in the same file.
+  await copyChecked(store, `${set.name}/${BASE_FILE}`, set.base, baseFile, new RdbWalker({}));
   await baseFile.commit();
+  const commands = new ReplicatedCommands();
   const incrementOutput = await target.create(INCREMENT);
   await incrementOutput.write(selectCommand(set.base.database));
   for (const each of set.increments.filter(({ from }) => from < point.offset))
@@ -100,6 +116,7 @@ export async function materialize(
       `${set.name}/${incrementFile(each.from)}`,
       each,
       incrementOutput,
+      commands,
       point.offset - each.from,
     );
   await incrementOutput.commit();
@@ -153,24 +170,45 @@ function selectCommand(database: number): Buffer {
   return Buffer.from(database === 0 ? "" : `*2\r\n$6\r\nSELECT\r\n$${digits.length}\r\n${digits}\r\n`);
 }
 
-/** Copies the first `limit` bytes of a file of the set. @throws Failure if the checksum of the whole file is wrong */
+/** Reads the bytes of a file, and throws if the file has anything that it must not have. */
+interface FileCheck {
+  push(bytes: Buffer): unknown;
+  finish(): unknown;
+}
+
+/**
+ * Copies the first `limit` bytes of a file of the set.
+ * @throws Failure if the checksum of the whole file is wrong, or if the check refuses the bytes
+ */
 async function copyChecked(
   store: ArchiveStore,
   name: string,
   expected: { readonly size: number; readonly sha256: string },
   output: PendingFile,
+  check: FileCheck,
   limit = expected.size,
 ): Promise<void> {
   const hash = createHash("sha256");
   let copied = 0;
+  let refusal: string | undefined;
+  const examine = (work: () => unknown): void => {
+    try {
+      if (refusal === undefined) work();
+    } catch (error) {
+      refusal = `${name}: ${messageOf(error)}`;
+    }
+  };
   for await (const piece of store.read(name)) {
     hash.update(piece);
     const wanted = piece.subarray(0, Math.max(0, limit - copied));
-    if (wanted.length > 0) await output.write(wanted);
+    examine(() => check.push(wanted));
+    if (wanted.length > 0 && refusal === undefined) await output.write(wanted);
     copied += piece.length;
   }
-  if (copied !== expected.size || hash.digest("hex") !== expected.sha256) {
-    await output.discard();
-    throw new Failure(`${name} is damaged: its checksum is not that of its manifest`);
-  }
+  examine(() => check.finish());
+  if (copied !== expected.size || hash.digest("hex") !== expected.sha256)
+    refusal = `${name} is damaged: its checksum is not that of its manifest`;
+  if (refusal === undefined) return;
+  await output.discard();
+  throw new Failure(refusal);
 }

@@ -87,7 +87,7 @@ export function ownerProblem(owner: ArchiveOwner, { deployment, mode, nodes }: A
 export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, folder: string): Promise<void> {
   const owner = await readOwner(store);
   const problem = owner === undefined ? undefined : ownerProblem(owner, wanted);
-  if (problem !== undefined) throw new BadInput(folder, [problem]);
+  if (problem !== undefined) throw BadInput.of(folder, "other-owner", problem);
   // Nodes may come and go, and an archive that is used goes with them.
   await writeManifest(store, OWNER, { version: MANIFEST_VERSION, ...wanted });
 }

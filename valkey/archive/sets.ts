@@ -47,14 +47,32 @@ export async function listSets(store: ArchiveStore): Promise<string[]> {
 /** Whether a file with this name shows that its set has an increment (a file with commands). */
 const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || parseIncrementName(file) !== undefined;
 
+/** Whether a set is gone, or its deletion has begun. */
+export async function isDeleted(store: ArchiveStore, name: string): Promise<boolean> {
+  const files = await store.list(name, FIRST_FILES);
+  return files.length === 0 || files.includes(DELETED);
+}
+
 /**
  * Deletes a set. Readers stop seeing the set before its first file is removed.
  * @param name name of the set
+ * @param isHeld called after readers have stopped to see the set. If it returns true, the set stays
+ * @returns whether the set was deleted
  */
-export async function deleteSet(store: ArchiveStore, name: string, signal: AbortSignal): Promise<void> {
+export async function deleteSet(
+  store: ArchiveStore,
+  name: string,
+  signal: AbortSignal,
+  isHeld?: () => Promise<boolean>,
+): Promise<boolean> {
   await writeManifest(store, `${name}/${DELETED}`, { version: MANIFEST_VERSION });
+  if ((await isHeld?.()) === true) {
+    await store.remove(`${name}/${DELETED}`);
+    return false;
+  }
   await store.remove(`${name}/${BASE_MANIFEST}`);
   await store.removeFolder(name, DELETED, signal);
+  return true;
 }
 
 /** Goes on with deletions that were interrupted. */
@@ -88,7 +106,7 @@ export async function readSet(store: ArchiveStore, name: string): Promise<Archiv
 async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSet> {
   const files = new Set(await store.list(name));
   for (const file of [BASE_MANIFEST, BASE_FILE])
-    if (!files.has(file)) throw new BadInput(`set ${name}`, [`the file ${file} is missing`]);
+    if (!files.has(file)) throw BadInput.of(`set ${name}`, "missing-file", `the file ${file} is missing`);
   const base = await readManifest(store, `${name}/${BASE_MANIFEST}`, baseManifest);
   const increments: IncrementManifest[] = [];
   let missing: string | undefined;
@@ -107,7 +125,7 @@ async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSe
     const path = `${name}/${incrementManifestFile(next)}`;
     const increment = await readManifest(store, path, incrementManifest);
     if (increment.from !== next || increment.to < next || increment.size !== increment.to - next)
-      throw new BadInput(path, ["the offsets do not fit the name and the size of the file"]);
+      throw BadInput.of(path, "wrong-offsets", "the offsets do not fit the name and the size of the file");
     if (increment.size > 0 && !files.has(incrementFile(next))) missing = incrementFile(next);
     if (missing !== undefined) break;
     increments.push(increment);

@@ -41,13 +41,13 @@ export async function form(
   const placed = placedNodes(deployment, options);
   const plan = planOrReject(deployment.name, placed, shape);
   if (plan.warnings.length > 0)
-    throw new BadInput(`${deployment.name} would not survive the loss of a zone`, plan.warnings);
+    throw BadInput.of(`${deployment.name} would not survive the loss of a zone`, "zone-needed", plan.warnings);
   return formCluster(deployment, plan, shape, options);
 }
 
 async function formAroundPrimary(deployment: Deployment, options: FormationOptions): Promise<FormationResult> {
   const { name, nodes, sentinels } = deployment;
-  if (nodes.length === 0) throw new BadInput(name, ["it has no nodes"]);
+  if (nodes.length === 0) throw BadInput.of(name, "no-nodes", "it has no nodes");
   const primary =
     options.repair === undefined
       ? await awaitPrimary(deployment, new Deadline(name, nodes.length, options))
@@ -65,21 +65,22 @@ async function formAroundPrimary(deployment: Deployment, options: FormationOptio
 function placedNodes({ name: deployment, nodes }: Deployment, { leaving = [] }: FormationOptions): PlacedNode[] {
   const placed = nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
   const unplaced = placed.filter(({ zone }) => zone === "").map(({ name }) => `${name}: its zone is unknown`);
-  if (unplaced.length > 0) throw new BadInput(`${deployment} cannot be planned`, unplaced);
+  if (unplaced.length > 0) throw BadInput.of(`${deployment} cannot be planned`, "unknown-zone", unplaced);
   const leavingNames = new Set(leaving.map(({ name }) => name));
   const both = placed.filter(({ name }) => leavingNames.has(name));
   if (both.length === 0) return placed;
   const problems = both.map(
     ({ name }) => `${name} is listed both among the nodes that stay and among the nodes that leave`,
   );
-  throw new BadInput(`${deployment} cannot be planned`, problems);
+  throw BadInput.of(`${deployment} cannot be planned`, "stays-and-leaves", problems);
 }
 
 function planOrReject(deployment: string, placed: readonly PlacedNode[], shape: Shape): ClusterPlan {
   try {
     return planCluster(placed, shape);
   } catch (error) {
-    if (error instanceof PlanError) throw new BadInput(`${deployment} cannot be planned`, error.problems);
+    if (error instanceof PlanError)
+      throw BadInput.of(`${deployment} cannot be planned`, "not-placeable", error.problems);
     throw error;
   }
 }

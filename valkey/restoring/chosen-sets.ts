@@ -1,5 +1,5 @@
 /** Chooses the sets of an archive that a program restores without a person who watches, and refuses damaged archives. */
-import { BadInput, Failure } from "../../lib/errors";
+import { BadInput, Failure, problem } from "../../lib/errors";
 import type { Catalog, Restore } from "../archive/catalog";
 import { chooseRestore, formatTime, newerDamage, newerShards, readCatalog, readRestore } from "../archive/catalog";
 import type { Place } from "../archive/store";
@@ -27,7 +27,10 @@ export async function chooseSets(place: Place, { at, notAfter, option, version }
   const catalog = await readCatalog(place, place.label);
   const choice = chooseRestore(catalog, at, notAfter);
   if (typeof choice === "string")
-    throw new BadInput(place.label, [choice, ...catalog.damaged.map(({ text }) => `damaged: ${text}`)]);
+    throw new BadInput(place.label, [
+      problem("not-archived", "", choice),
+      ...catalog.damaged.map(({ text }) => problem("damaged", "", `damaged: ${text}`)),
+    ]);
   const newer = at === undefined ? newerShards(catalog, choice, notAfter) : [];
   if (newer.length > 0)
     throw new Failure(
@@ -37,7 +40,7 @@ export async function chooseSets(place: Place, { at, notAfter, option, version }
   const chosen = await readRestore(choice);
   if (at === undefined) refuseDamage(catalog, chosen, option);
   const problems = unloadable(chosen, version);
-  if (problems.length > 0) throw new BadInput(place.label, problems);
+  if (problems.length > 0) throw BadInput.of(place.label, "not-loadable", problems);
   return chosen;
 }
 

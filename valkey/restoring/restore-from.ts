@@ -1,6 +1,7 @@
 /** The archive from which a new deployment gets its data, as the user describes it. */
+import type { Problem } from "../../lib/errors";
 import { isAbsolute } from "node:path";
-import { BadInput } from "../../lib/errors";
+import { BadInput, problem } from "../../lib/errors";
 import { isBucket } from "../archive/bucket/location";
 import { placeAt } from "../archive/bucket/open-place";
 import type { Place } from "../archive/store";
@@ -29,24 +30,36 @@ export interface RestoreFrom {
 /** Names of the options of a bucket, for messages. */
 const NAMES = { endpoint: "endpoint", region: "region", encryption: "encryption", pathStyle: "pathStyle" };
 
-/** Problems of the description that can be found without the archive, one sentence each. Pure. */
-export function restoreFromProblems({ from, at, keys = [], ...bucket }: RestoreFrom): string[] {
-  const problems: string[] = [];
+/** Problems of the description that can be found without the archive. Pure. */
+export function restoreFromProblems({ from, at, keys = [], ...bucket }: RestoreFrom): Problem[] {
+  const problems: Problem[] = [];
   if (!isBucket(from) && !isAbsolute(from))
     problems.push(
-      `from is ${JSON.stringify(from)}: expected the absolute path of a folder on this machine, or s3://BUCKET/PREFIX`,
+      problem(
+        "not-a-place",
+        "from",
+        ` is ${JSON.stringify(from)}: expected the absolute path of a folder on this machine, or s3://BUCKET/PREFIX`,
+      ),
     );
   else placeAt(from, bucketOptions(bucket), problems, NAMES);
   if (at !== undefined && parseInstant(at) === undefined)
-    problems.push(`at is ${JSON.stringify(at)}: expected a time with a time zone, such as 2026-11-24T08:00:00Z`);
+    problems.push(
+      problem(
+        "wrong-time",
+        "at",
+        ` is ${JSON.stringify(at)}: expected a time with a time zone, such as 2026-11-24T08:00:00Z`,
+      ),
+    );
   if (keys.includes(""))
-    problems.push('keys has the pattern "", which no key matches; leave keys out to restore all keys');
+    problems.push(
+      problem("empty-pattern", "keys", ' has the pattern "", which no key matches; leave keys out to restore all keys'),
+    );
   return problems;
 }
 
 /** Opens the archive. For a bucket, it sends a first request. @throws BadInput; the errors of the bucket */
 export async function openRestoreFrom({ from, ...bucket }: RestoreFrom, signal: AbortSignal): Promise<Place> {
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const open = placeAt(from, bucketOptions(bucket), problems, NAMES);
   if (problems.length > 0) throw new BadInput("restoreFrom", problems);
   return open(signal);

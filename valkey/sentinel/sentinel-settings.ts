@@ -2,6 +2,8 @@
  * The Sentinels that a configuration requests, the defaults of a request, and reasons to refuse a request.
  * `../sentinel-config.ts` turns the numbers into the configuration of a Sentinel. Pure.
  */
+import type { Problem } from "../../lib/errors";
+import { problem } from "../../lib/errors";
 import type { SentinelSettings } from "../sentinel-config";
 import { majority, MIN_SENTINEL_ZONES } from "../sentinel-config";
 
@@ -43,12 +45,6 @@ export interface SentinelSubject {
   readonly zones: number;
 }
 
-/** A reason to refuse a request. `field` is absent if the reason is about the whole request. */
-export interface SentinelProblem {
-  readonly field?: keyof SentinelRequest;
-  readonly reason: string;
-}
-
 /** The settings of a request, with defaults for omitted values. */
 export function sentinelSettings(request: SentinelRequest): SentinelSettings {
   const count = request.count ?? SENTINEL_DEFAULTS.count;
@@ -78,29 +74,38 @@ export function requestedSentinels(
  * Every problem of a request. For example, a request must leave a majority of the Sentinels and a replica after the
  * loss of any zone.
  */
-export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): SentinelProblem[] {
+export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): Problem[] {
   const { name, replicas, zones } = subject;
   const { count, quorum, downAfterMs, failoverTimeoutMs } = sentinelSettings(request);
-  const problems: SentinelProblem[] = [];
-  const refuse = (reason: string, field?: keyof SentinelRequest): void => {
-    problems.push({ reason, ...(field !== undefined && { field }) });
+  const problems: Problem[] = [];
+  const refuse = (code: string, message: string, path: keyof SentinelRequest | "" = ""): void => {
+    problems.push(problem(code, path, message));
   };
   for (const [field, value] of Object.entries({ count, downAfterMs, failoverTimeoutMs })) {
     const key = field as keyof typeof SENTINEL_LIMITS;
     const [least, most] = SENTINEL_LIMITS[key];
     if (!Number.isInteger(value) || value < least || value > most)
-      refuse(`${value}; expected a whole number from ${least} to ${most}`, key);
+      refuse("out-of-range", `${value}; expected a whole number from ${least} to ${most}`, key);
   }
   if (count % 2 === 0)
-    refuse(`${count}; expected an odd number: 4 Sentinels, for example, tolerate no more failures than 3`, "count");
+    refuse(
+      "even-count",
+      `${count}; expected an odd number: 4 Sentinels, for example, tolerate no more failures than 3`,
+      "count",
+    );
   if (!Number.isInteger(quorum) || quorum < 1 || quorum > count)
-    refuse(`${quorum} of ${count} Sentinels; expected at most ${count}`, "quorum");
+    refuse("wrong-quorum", `${quorum} of ${count} Sentinels; expected at most ${count}`, "quorum");
   if (name.length > LONGEST_NAME)
-    refuse(`the name ${name} has ${name.length} characters; with Sentinels, expected at most ${LONGEST_NAME}`);
-  if (replicas === 0) refuse(`${name} has no replica that a failover could promote; expected at least 1`);
+    refuse(
+      "name-too-long",
+      `the name ${name} has ${name.length} characters; with Sentinels, expected at most ${LONGEST_NAME}`,
+    );
+  if (replicas === 0)
+    refuse("no-replicas", `${name} has no replica that a failover could promote; expected at least 1`);
   if (zones < MIN_SENTINEL_ZONES) {
     const some = zones === 1 ? "one zone" : `${zones} zones`;
     refuse(
+      "too-few-zones",
       `with ${some}, the loss of one zone can be the loss of most Sentinels; expected at least ${MIN_SENTINEL_ZONES} zones`,
     );
   }

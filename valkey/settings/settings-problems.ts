@@ -2,6 +2,8 @@
  * Finds settings that cannot be used: the server lacks the directive, the deployment itself sets the directive, or the
  * shape does not allow the value. Pure.
  */
+import type { Problem } from "../../lib/errors";
+import { problem } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
 import type { ServerSettings } from "./settings";
@@ -33,26 +35,25 @@ export interface SettingsTarget {
   readonly replicas: number;
 }
 
-/** A setting that cannot be used, and the reason. */
-export interface SettingProblem {
-  readonly name: string;
-  readonly reason: string;
-}
-
 /** A problem for each setting that cannot be used. Values are checked only if they depend on the shape. */
-export function settingProblems(settings: ServerSettings, target: SettingsTarget): SettingProblem[] {
+export function settingProblems(settings: ServerSettings, target: SettingsTarget): Problem[] {
   const { replicas } = target;
   const needed = settings[REPLICAS_NEEDED] ?? 0;
   const unwritable = `with ${needed}, no primary would accept writes; expected at most ${replicas}, the number of replicas of a primary`;
   return Object.keys(settings).flatMap((name) => {
-    const reason = problemOf(name, target) ?? (name === REPLICAS_NEEDED && needed > replicas ? unwritable : undefined);
-    return reason === undefined ? [] : [{ name, reason }];
+    const found = problemOf(name, target);
+    if (found !== undefined) return [found];
+    return name === REPLICAS_NEEDED && needed > replicas ? [problem("no-writes", name, unwritable)] : [];
   });
 }
 
-function problemOf(name: string, { engine = "valkey", version, newerDirectives = [] }: SettingsTarget) {
+function problemOf(
+  name: string,
+  { engine = "valkey", version, newerDirectives = [] }: SettingsTarget,
+): Problem | undefined {
   const reserved = Object.hasOwn(RESERVED_DIRECTIVES, name) ? RESERVED_DIRECTIVES[name] : undefined;
-  if (reserved !== undefined) return `the deployment decides this directive itself: ${reserved}`;
+  if (reserved !== undefined)
+    return problem("reserved", name, `the deployment decides this directive itself: ${reserved}`);
   // Directives of modules begin with the name of the module and a dot. Other engines have their own directives and
   // flags.
   if (engine !== "valkey" || name.includes(".") || newerDirectives.includes(name)) return undefined;
@@ -62,11 +63,13 @@ function problemOf(name: string, { engine = "valkey", version, newerDirectives =
     const range = `Valkey ${oldest} to ${newest} has no directive of this name`;
     const meant = didYouMean(name, settable());
     const nearest = meant === "" ? "." : `;${meant}`;
-    return `${range}${nearest} If a newer version has the directive, name it in newerDirectives`;
+    const remedy = "If a newer version has the directive, name it in newerDirectives";
+    return problem("unknown-directive", name, `${range}${nearest} ${remedy}`);
   }
   const line = version === undefined ? undefined : minorVersion(version);
   if (line === undefined || !VERSIONS.includes(line) || versions.includes(line)) return undefined;
-  return `Valkey ${line} does not have this directive; versions with it: ${versions.join(", ")}`;
+  const message = `Valkey ${line} does not have this directive; versions with it: ${versions.join(", ")}`;
+  return problem("not-in-version", name, message);
 }
 
 function settable(): string[] {

@@ -5,46 +5,94 @@ import { formatList } from "../../lib/units";
 import type { Observation } from "../observation";
 import type { NodeFacts } from "./facts";
 
-/** Names of assertions. These names never change, because tools that read verdicts depend on these names. */
-export type AssertionId =
-  | "reachable"
-  | "not-loading"
-  | "same-version"
-  | "same-settings"
-  | "users"
-  | "zones-known"
-  | "zones-told"
-  | "links-up"
-  | "lag-bounded"
-  | "primaries"
-  | "replicas"
-  | "replica-elsewhere"
-  | "zones-apart"
-  | "one-primary"
-  | "one-data-set"
-  | "all-online"
-  | "read-only"
-  | "even-spread"
-  | "data-kept"
-  | "clients-led"
-  | "state-ok"
-  | "slots-covered"
-  | "none-failing"
-  | "views-agree"
-  | "members"
-  | "one-owner"
-  | "no-moves"
-  | "sentinels-watch"
-  | "sentinels-know"
-  | "sentinels-quorum"
-  | "sentinels-zones"
-  | "accept-queue"
-  | "boot-script"
-  | "huge-pages-off"
-  | "interrupts-pinned"
-  | "memory-overcommitted"
-  | "open-files"
-  | "own-cpus";
+/** An assertion about a deployment. */
+interface AssertionMeaning {
+  /** The assertion as a sentence. */
+  readonly what: string;
+  /**
+   * Whether the assertion can begin to hold without intervention. For example, replicas connect to their primary and
+   * receive its data. With a large data set this takes minutes.
+   */
+  readonly recovers?: true;
+  /**
+   * `heals`: a repair by the controller can make the assertion true again. `needed`: the assertion must hold before the
+   * controller repairs anything, because every server must reply, each shard must have one primary, and replicas must
+   * keep up. Without a value, the controller does not repair because of the assertion.
+   */
+  readonly repair?: "heals" | "needed";
+  /** Whether the assertion must hold for the running nodes, so that these nodes have all data of the deployment. */
+  readonly part?: true;
+}
+
+/** All assertions by name. The names never change, because tools that read verdicts depend on them. */
+export const ASSERTIONS = {
+  reachable: { what: "every node can be reached", recovers: true, repair: "needed", part: true },
+  "not-loading": { what: "no node is loading its data", recovers: true, repair: "needed", part: true },
+  writable: { what: "every primary accepts a write of a client, and returns what was written", recovers: true },
+  "same-version": { what: "every node runs the same version" },
+  "same-settings": { what: "the compared settings are the same on every node, and as configured" },
+  users: { what: "every node has the configured users with their rules, and no other users" },
+  "zones-known": { what: "the zone of every node is known" },
+  "zones-told": { what: "every server tells clients the zone of its machine, or no zone" },
+  "links-up": { what: "every replica's link to its primary is up", recovers: true, repair: "heals", part: true },
+  "lag-bounded": { what: "every replica keeps up with its primary", recovers: true, repair: "needed", part: true },
+  primaries: { what: "the cluster has the expected number of primaries", repair: "heals", part: true },
+  replicas: { what: "every primary has the expected number of replicas", recovers: true, repair: "heals" },
+  "replica-elsewhere": { what: "every primary has a replica in a different zone", repair: "heals" },
+  "zones-apart": { what: "no replica is in the zone of its primary", repair: "heals" },
+  "one-primary": { what: "there is exactly one primary", repair: "needed", part: true },
+  "one-data-set": {
+    what: "every replica has the data set of the primary",
+    recovers: true,
+    repair: "heals",
+    part: true,
+  },
+  "all-online": { what: "the primary counts every replica as online", recovers: true, repair: "heals", part: true },
+  "read-only": { what: "every replica refuses writes" },
+  "even-spread": { what: "nodes are spread over zones as evenly as possible", repair: "heals" },
+  "data-kept": { what: "no data has vanished since the last verification" },
+  "clients-led": {
+    what: "every Service routes clients to all nodes that it must reach, and to no other server",
+    recovers: true,
+  },
+  "state-ok": { what: "every node reports cluster_state ok", recovers: true, repair: "heals", part: true },
+  "slots-covered": {
+    ...{ what: "every node reports that all slots are assigned and ok", recovers: true, repair: "heals", part: true },
+  },
+  "none-failing": { what: "no node reports another node as failing", recovers: true, repair: "heals" },
+  "views-agree": { what: "all nodes agree on node IDs, roles, slots and epochs", recovers: true, repair: "heals" },
+  members: { what: "the cluster has all nodes of the deployment, and no other nodes", repair: "heals" },
+  "one-owner": { what: "every slot has exactly one primary", repair: "needed", part: true },
+  "no-moves": { what: "no slot is being migrated", part: true },
+  "sentinels-watch": {
+    what: "every Sentinel monitors the primary, and does not report it as failed",
+    ...{ recovers: true, repair: "heals" },
+  },
+  "sentinels-know": {
+    what: "every Sentinel knows all other Sentinels and all replicas, and sees them as healthy",
+    ...{ recovers: true, repair: "heals" },
+  },
+  "sentinels-quorum": {
+    what: "every Sentinel reaches enough other Sentinels to agree on a failure and to elect a leader for the failover",
+    ...{ recovers: true, repair: "heals" },
+  },
+  "sentinels-zones": { what: "after the loss of any zone, the remaining Sentinels can still fail over" },
+  "accept-queue": { what: "the kernel allows the accept queue that every server requests" },
+  "boot-script": { what: "the boot script of every machine succeeded" },
+  "huge-pages-off": { what: "transparent huge pages are off on every machine" },
+  "interrupts-pinned": { what: "only CPUs for interrupts handle the interrupts of the network card" },
+  "memory-overcommitted": { what: "every machine overcommits memory" },
+  "open-files": { what: "every server process may open enough files" },
+  "own-cpus": { what: "every server has exclusive CPUs" },
+} as const satisfies Readonly<Record<string, AssertionMeaning>>;
+
+/** The name of an assertion. */
+export type AssertionId = keyof typeof ASSERTIONS;
+
+/** The entry of an assertion in the table. Undefined for a name that is not in the table. */
+export function meaningOf(id: string): AssertionMeaning | undefined {
+  return Object.hasOwn(ASSERTIONS, id) ? ASSERTIONS[id as AssertionId] : undefined;
+}
 
 /** One assertion of a verdict, with its result. */
 export interface Assertion {
@@ -71,14 +119,13 @@ export interface Violation {
  */
 export function assertion(
   id: AssertionId,
-  what: string,
   expected: string,
   violations: readonly Violation[],
   found = expected,
 ): Assertion {
   const pass = violations.length === 0;
   const nodes = [...new Set(violations.map(({ node }) => node))].filter((name) => name !== "");
-  return { id, what, expected, found: pass ? found : listViolations(violations), pass, nodes };
+  return { id, what: ASSERTIONS[id].what, expected, found: pass ? found : listViolations(violations), pass, nodes };
 }
 
 /**

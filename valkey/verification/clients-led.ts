@@ -11,16 +11,15 @@ import type { DeploymentFacts } from "./facts";
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];
-  const what = "every Service routes clients to all nodes that it must reach, and to no other server";
   if (!ways.known)
-    return [assertion("clients-led", what, "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
+    return [assertion("clients-led", "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
   const nameOf = new Map(
     nodes.flatMap(({ node, info }) => (info.known ? [[info.value.get("run_id") ?? "", node.name] as const] : [])),
   );
   const all = nodes.map(({ node }) => node.name);
   const violations = ways.value.flatMap((way) => violationsOfWay(way, { all, primary, nameOf }));
   const expected = ways.value.map(({ service, to }) => `${service} to ${to === "all" ? "all" : "the primary"}`);
-  return [assertion("clients-led", what, expected.join(", "), violations)];
+  return [assertion("clients-led", expected.join(", "), violations)];
 }
 
 interface Known {

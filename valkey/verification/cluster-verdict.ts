@@ -27,6 +27,7 @@ import {
 import type { Shard } from "./shards";
 import { selfOf, shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
+import { writable } from "./write-trial";
 import { makeVerdict } from "./verdict";
 
 /** Judges the facts of a cluster. */
@@ -35,6 +36,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
   const assertions = [
     reachable(facts),
     notLoading(facts),
+    writable(facts),
     stateOk(facts),
     slotsCovered(facts),
     noneFailing(facts),
@@ -69,7 +71,7 @@ function stateOk({ nodes }: DeploymentFacts): Assertion {
       return state === "ok" ? undefined : `reports ${state ?? "no cluster_state"}`;
     },
   );
-  return assertion("state-ok", "every node reports cluster_state ok", "cluster_state ok", violations, "ok");
+  return assertion("state-ok", "cluster_state ok", violations, "ok");
 }
 
 function slotsCovered({ nodes }: DeploymentFacts): Assertion {
@@ -83,7 +85,7 @@ function slotsCovered({ nodes }: DeploymentFacts): Assertion {
     },
   );
   const expected = `${SLOT_COUNT} assigned, ${SLOT_COUNT} ok`;
-  return assertion("slots-covered", "every node reports that all slots are assigned and ok", expected, violations);
+  return assertion("slots-covered", expected, violations);
 }
 
 const FLAG_WORDS: Readonly<Record<FailureFlag, string>> = {
@@ -109,7 +111,7 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
       return problems.length === 0 ? undefined : problems.slice(0, 4).join(", ");
     },
   );
-  return assertion("none-failing", "no node reports another node as failing", "none", violations);
+  return assertion("none-failing", "none", violations);
 }
 
 /**
@@ -152,7 +154,7 @@ function viewsAgree({ nodes }: DeploymentFacts): Assertion {
     holders.map((node): Violation => ({ node, problem: firstDifference(topology, common?.topology ?? topology) })),
   );
   const violations = [...unobservedViolations(nodes, ({ view }) => view), ...differing];
-  return assertion("views-agree", "all nodes agree on node IDs, roles, slots and epochs", "one view", violations);
+  return assertion("views-agree", "one view", violations);
 }
 
 function firstDifference(topology: Topology, common: Topology): string {
@@ -183,8 +185,7 @@ function members({ nodes }: DeploymentFacts): Assertion {
     return problem === "" ? [] : holders.map((node): Violation => ({ node, problem }));
   });
   const violations = [...unobservedViolations(nodes, ({ view }) => view), ...wrong];
-  const what = "the cluster has all nodes of the deployment, and no other nodes";
-  return assertion("members", what, `${nodes.length} nodes`, violations);
+  return assertion("members", `${nodes.length} nodes`, violations);
 }
 
 /** Asserts that exactly one node claims each slot. A claim counts only if the node itself makes this claim. */
@@ -205,12 +206,7 @@ function oneOwner({ nodes }: DeploymentFacts): Assertion {
     const problem = `no node serves ${countSlots(unserved)} slots: ${formatRanges(unserved.slice(0, 5))}`;
     violations.push({ node: "", problem });
   }
-  return assertion(
-    "one-owner",
-    "every slot has exactly one primary",
-    `${SLOT_COUNT} slots, each served once`,
-    violations,
-  );
+  return assertion("one-owner", `${SLOT_COUNT} slots, each served once`, violations);
 }
 
 function noOpenSlots({ nodes }: DeploymentFacts): Assertion {
@@ -227,7 +223,7 @@ function noOpenSlots({ nodes }: DeploymentFacts): Assertion {
       return others.length === 0 ? describe(first) : `${describe(first)} and ${others.length} more`;
     },
   );
-  return assertion("no-moves", "no slot is being migrated", "none", violations);
+  return assertion("no-moves", "none", violations);
 }
 
 function namesById(nodes: readonly NodeFacts[]): Map<string, string> {

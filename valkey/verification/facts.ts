@@ -14,7 +14,7 @@ import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 /** The facts about one node, as the node itself reports them. */
 export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
-  /** Keys and values of INFO server, replication, persistence, memory and keyspace. */
+  /** Keys and values of INFO: the sections of the server's state, its counters and its numbers of keys. */
   readonly info: Observation<ReadonlyMap<string, string>>;
   /** The reply to CLUSTER INFO. If the server is not in cluster mode, there is a reason instead of a reply. */
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
@@ -29,15 +29,21 @@ export interface NodeFacts {
    * if no users are configured.
    */
   readonly users?: Observation<readonly string[]> | undefined;
+  /**
+   * Whether a primary accepted a write of a client, or the error with which it refused the write. Undefined if no write
+   * was tried: the node is not a primary that serves slots, or writes are skipped.
+   */
+  readonly write?: Observation<true> | undefined;
   /** Machine settings that the node's container sees. Undefined if the platform promises nothing about machines. */
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
 /**
  * Assertions that the user is allowed to skip. Managed services forbid the commands that `settings` needs, and some
- * managed services do not report the facts for `zones`.
+ * managed services do not report the facts for `zones`. Without `writes`, verification changes nothing and cannot pass,
+ * because nothing shows that clients can write.
  */
-export const OPTIONAL_ASSERTIONS = ["settings", "zones"] as const;
+export const OPTIONAL_ASSERTIONS = ["settings", "zones", "writes"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
 /** The facts about all nodes of a deployment, and the wanted state of the deployment. */

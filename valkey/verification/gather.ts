@@ -1,4 +1,7 @@
-/** Reads the facts of a deployment. All nodes are asked in parallel, each node over its own connection. */
+/**
+ * Reads the facts of a deployment, and writes a key to each primary. All nodes are asked in parallel, each node over its
+ * own connection.
+ */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
 import { userProblems } from "../access/read-users";
@@ -14,6 +17,7 @@ import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { ViewParser } from "../topology/cluster-view";
 import { parseFlatReply, parseInfo } from "../topology/replies";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
+import { tryWrite } from "./write-trial";
 
 /**
  * Asks every node of a deployment for its facts. If a value cannot be read, the facts contain the reason, and this
@@ -50,6 +54,10 @@ export async function gatherFacts(
   return { ...facts, sentinels: { settings: sentinels.settings, nodes: sentinelNodes } };
 }
 
+const INFO_SECTIONS: readonly string[] = [
+  ...["server", "clients", "memory", "persistence", "stats", "replication", "commandstats", "keyspace"],
+];
+
 async function observe<T>(read: () => Promise<T>): Promise<Observation<T>> {
   try {
     return observed(await read());
@@ -73,7 +81,7 @@ async function askNode(
   const readsSettings = !skippedAssertions.includes("settings");
   const names = [...new Set([...COMPARED_DIRECTIVES, ...deployment.directives.keys()])];
   const [someInfo, someSettings, clusterInfo, view] = await ask(connection, (pipeline) => {
-    pipeline.info("server", "replication", "persistence", "memory", "keyspace");
+    pipeline.info(...(INFO_SECTIONS as [string]));
     if (readsSettings) pipeline.config("GET", ...(names as [string]));
     else pipeline.echo("");
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
@@ -83,14 +91,19 @@ async function askNode(
   const all = takesLists(someInfo) ? undefined : await ask(connection, askForAll);
   const [info, settings] = all ?? [someInfo, someSettings];
   const notAsked = unobserved("not asked");
+  const told = {
+    info: mapObservation(info ?? notAsked, (text) => parseInfo(String(text))),
+    view: parseView(view ?? notAsked, parser),
+  };
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
-    info: mapObservation(info ?? notAsked, (text) => parseInfo(String(text))),
-    keys: mapObservation(info ?? notAsked, (text) => keysInAllDatabases(parseInfo(String(text)))),
+    ...told,
+    keys: mapObservation(told.info, keysInAllDatabases),
     settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
-    view: parseView(view ?? notAsked, parser),
     users: users === undefined ? undefined : await observe(() => userProblems(connection, users)),
+    // The last step, because a paused server answers nothing after it.
+    write: skippedAssertions.includes("writes") ? undefined : await tryWrite(connection, told),
   };
 }
 

@@ -1,9 +1,12 @@
 /**
- * Checks that each shard still has the data that the last verification saw. The check compares the ID and the offset of
- * each shard's replication stream. Pure.
+ * Checks that no data has vanished since the last verification. Each verification leaves a mark: the position of each
+ * shard in its replication stream, its number of keys, and what its servers counted. The next verification compares with
+ * this mark. A loss that only the counters could explain, and that they do not explain, is never PASS. Pure.
  */
 import { compact } from "../../lib/compact";
-import { infoNumber } from "../topology/replies";
+import { counted } from "../../lib/units";
+import { formatRanges } from "../topology/slots";
+import { infoFields, infoNumber } from "../topology/replies";
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { DeploymentFacts } from "./facts";
@@ -11,10 +14,20 @@ import type { Shard } from "./shards";
 import { makeVerdict } from "./verdict";
 import type { Verification } from "./verify";
 
+/** The counters of one server process. */
+interface Counters {
+  /** `run_id` of the server process. A restart sets the counters to zero. */
+  readonly runId: string;
+  /** Number of expired and evicted keys. */
+  readonly removed: number;
+  /** Number of calls of commands that may remove keys. One call may remove any number of keys. */
+  readonly calls: number;
+}
+
 /** The state of a shard's data at the time of a verification. */
 export interface ShardData {
-  /** Names of the shard's nodes. The primary comes first. */
-  readonly nodes: readonly string[];
+  /** Slots of the shard, such as `0-5460`. Empty in replication mode. */
+  readonly slots: string;
   /** `master_replid` of the shard's primary. */
   readonly replicationId: string;
   /** Offset in the replication stream that all nodes of the shard had reached, bytes. */
@@ -25,138 +38,209 @@ export interface ShardData {
   readonly unsaved: boolean;
   /** Whether the primary had an append-only file. */
   readonly appendOnly: boolean;
+  /** Counters of the shard's nodes, by node name. */
+  readonly counters: Readonly<Record<string, Counters>>;
 }
 
-/** The state of a deployment's data at the time of a verification. */
+/** The mark that a verification leaves: the state of a deployment's data at that time. */
 export interface SeenData {
   /** Time of the verification, ISO 8601. */
   readonly seenAt: string;
-  /**
-   * Data of the shards that have replicas. Shards with a single node are omitted, because a single node loses its data
-   * at every restart unless the node writes a file.
-   */
+  /** Data of the shards whose servers report the needed values. */
   readonly shards: readonly ShardData[];
 }
 
+/** A verification that was compared with a mark, and the mark for the next one. */
+export interface ComparedVerification {
+  readonly verification: Verification;
+  /** Undefined if neither this verification nor an earlier one has passed. */
+  readonly data: SeenData | undefined;
+}
+
 /**
- * Data with which the next verification compares the deployment. Some shards are left out: shards without replicas, and
- * shards whose servers do not report the needed values.
+ * Compares a verification with the mark of an earlier one. A verification that passes leaves a new mark. So a loss is
+ * reported once: the next verification compares with the data that the servers have then.
+ * @param former mark of an earlier verification. Undefined if nothing is compared
  */
+export function compareData(settled: Verification, former: SeenData | undefined): ComparedVerification {
+  return {
+    verification: former === undefined ? settled : withKeptData(settled, former),
+    data: settled.verdict.pass ? seenData(settled) : former,
+  };
+}
+
+/** The mark of a verification. */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
-  const shards = verdict.shards.flatMap(({ primary, replicas }): ShardData[] => {
-    const nodes = compact([primary, ...replicas]);
-    const info = infoOf(facts, primary);
-    const keys = facts.nodes.find(({ node }) => node.name === primary)?.keys;
-    const offsets = compact(nodes.map((name) => offsetOf(infoOf(facts, name))));
-    const replicationId = info?.get("master_replid");
-    if (info === undefined || replicationId === undefined || keys?.known !== true) return [];
-    if (replicas.length === 0 || offsets.length < nodes.length || !info.has("rdb_last_load_keys_loaded")) return [];
+  const shards = verdict.shards.flatMap((shard): ShardData[] => {
+    const present = nodesOf(facts, shard);
+    const [primary] = present;
+    const id = primary?.info.get("master_replid");
+    const offsets = compact(present.map(({ info }) => infoNumber(info, "master_repl_offset")));
+    if (primary?.keys === undefined || id === undefined || offsets.length <= shard.replicas.length) return [];
+    const { info, keys } = primary;
     return [
       {
-        ...{ nodes, replicationId, offset: Math.min(...offsets), keys: keys.value },
+        slots: formatRanges(shard.slots),
+        ...{ replicationId: id, offset: Math.min(...offsets), keys },
         unsaved: info.get("rdb_changes_since_last_save") !== "0",
         appendOnly: keepsAppendOnlyFile(info),
+        counters: Object.fromEntries(present.map((node) => [node.name, countersOf(node.info)])),
       },
     ];
   });
   return { seenAt: now.toISOString(), shards };
 }
 
-/**
- * Adds the assertion `data-kept` to a verdict. The assertion fails if a shard's primary has started empty or from an
- * older copy since the last verification.
- *
- * If a loss is not certain, the assertion holds. A loss is not certain in three cases: the nodes of the shard have
- * changed, or the server reads an append-only file, or a different server has taken over since the loss and clients
- * have written as much data as there was before.
- */
-export function withKeptData({ facts, verdict }: Verification, former: SeenData, now = new Date()): Verification {
-  const seconds = (now.getTime() - Date.parse(former.seenAt)) / 1000;
-  const violations = former.shards.flatMap((data): Violation[] => {
-    const shard = verdict.shards.find((each) => isSame(data, each));
-    const keys = facts.nodes.find(({ node }) => node.name === shard?.primary)?.keys;
-    const info = infoOf(facts, shard?.primary);
-    if (info === undefined || keys?.known !== true) return [];
-    const all = compact(data.nodes.map((name) => infoOf(facts, name)));
-    const allStarted = all.length === data.nodes.length && all.every((each) => hasStartedIn(each, seconds));
-    const problem = problemOf(data, info, { seconds, allStarted, keys: keys.value });
-    return problem === undefined ? [] : [{ node: shard?.primary ?? "", problem }];
-  });
-  const assertions = [...verdict.assertions, keptData(former, violations)];
+/** Adds the assertion `data-kept` to a verdict. */
+export function withKeptData({ facts, verdict }: Verification, former: SeenData): Verification {
+  const assertions = [...verdict.assertions, keptData(facts, verdict.shards, former)];
   return { facts, verdict: { ...verdict, ...makeVerdict(facts, assertions, verdict.shards) } };
 }
 
-function keptData({ seenAt, shards }: SeenData, violations: readonly Violation[]): Assertion {
-  const what = "every shard still has the data that the last verification saw, or has newer data";
-  return assertion(
-    "data-kept",
-    what,
-    `all ${shards.length} shards, compared with the verification at ${seenAt}`,
-    violations,
-  );
+function keptData(facts: DeploymentFacts, shards: readonly Shard[], former: SeenData): Assertion {
+  const bySlots = new Map(shards.map((shard) => [formatRanges(shard.slots), shard]));
+  const isSame = former.shards.every(({ slots }) => bySlots.has(slots));
+  // If slots have moved between shards, only the numbers of all keys can be compared.
+  const groups = isSame
+    ? former.shards.map((data) => ({ then: [data], now: compact([bySlots.get(data.slots)]) }))
+    : [{ then: former.shards, now: shards }];
+  const violations = groups.flatMap(({ then, now }): Violation[] => {
+    const present = now.map((shard) => nodesOf(facts, shard));
+    const problem = problemOf(then, present);
+    const [only] = now;
+    return problem === undefined ? [] : [{ node: now.length === 1 ? (only?.primary ?? "") : "", problem }];
+  });
+  const count = counted(former.shards.length, "shard");
+  return assertion("data-kept", `${count}, compared with the verification at ${former.seenAt}`, violations);
 }
 
 type Info = ReadonlyMap<string, string>;
 
-const infoOf = ({ nodes }: DeploymentFacts, name: string | undefined): Info | undefined => {
-  const info = nodes.find(({ node }) => node.name === name)?.info;
-  return info?.known === true ? info.value : undefined;
-};
-const offsetOf = (info: Info | undefined): number | undefined =>
-  info === undefined ? undefined : infoNumber(info, "master_repl_offset");
+/** A node that replied. */
+interface PresentNode {
+  readonly name: string;
+  readonly info: Info;
+  readonly keys: number | undefined;
+}
+
+/** The nodes of a shard that replied. The primary comes first; the list is empty without a primary. */
+function nodesOf({ nodes }: DeploymentFacts, { primary, replicas }: Shard): PresentNode[] {
+  const present = compact([primary, ...replicas]).flatMap((name): PresentNode[] => {
+    const found = nodes.find(({ node }) => node.name === name);
+    if (found?.info.known !== true) return [];
+    return [{ name, info: found.info.value, keys: found.keys.known ? found.keys.value : undefined }];
+  });
+  return present[0]?.name === primary ? present : [];
+}
 
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
 /**
- * Whether a shard has the same nodes as in the last verification. If a shard has new nodes, these nodes may have the
- * data of removed nodes.
+ * Commands that may reduce the number of keys. Commands of modules have a dot in their names, and count as such
+ * commands. BITOP is absent, because a verification itself removes its key by BITOP.
  */
-function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
-  const present = compact([primary, ...replicas]);
-  return present.length === nodes.length && present.every((name) => nodes.includes(name));
+const REMOVING: ReadonlySet<string> = new Set([
+  ..."del unlink getdel delifeq flushall flushdb rename restore migrate cluster|flushslot".split(" "),
+  ..."expire pexpire expireat pexpireat hexpire hpexpire hexpireat hpexpireat hsetex".split(" "),
+  ..."lpop rpop lmpop blpop brpop blmpop lmove blmove rpoplpush brpoplpush lrem ltrim".split(" "),
+  ..."spop srem smove sdiffstore sinterstore sunionstore hdel hgetdel sort".split(" "),
+  ..."zrem zpopmin zpopmax zmpop bzpopmin bzpopmax bzmpop zremrangebyrank zremrangebyscore zremrangebylex".split(" "),
+  ..."zdiffstore zinterstore zunionstore zrangestore geosearchstore georadius georadiusbymember".split(" "),
+]);
+
+const PREFIX = "cmdstat_";
+const EXPIRED = ["expired_keys", "expired_fields", "evicted_keys", "rdb_last_load_keys_expired"];
+
+function countersOf(info: Info): Counters {
+  const calls = [...info].flatMap(([key, value]) => {
+    const name = key.startsWith(PREFIX) ? key.slice(PREFIX.length) : "";
+    return REMOVING.has(name) || name.includes(".") ? [infoNumber(infoFields(value), "calls") ?? 0] : [];
+  });
+  return {
+    runId: info.get("run_id") ?? "",
+    removed: sum(EXPIRED.map((name) => infoNumber(info, name) ?? 0)),
+    calls: sum(calls),
+  };
 }
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** Value of `master_replid2` in the INFO of a server that has no earlier replication ID. */
 const NO_ID = /^0*$/;
 
-/** Whether a server has started within the last `seconds` seconds. Servers report their uptime in whole seconds. */
-const hasStartedIn = (info: Info, seconds: number): boolean =>
-  (infoNumber(info, "uptime_in_seconds") ?? Infinity) < seconds + 1;
+/**
+ * The reason why shards lack data of the mark, or why this cannot be said. Undefined if nothing has vanished.
+ * @param then shards of the mark
+ * @param now nodes of the shards that have the same slots now
+ */
+function problemOf(then: readonly ShardData[], now: readonly PresentNode[][]): string | undefined {
+  const primaries = compact(now.map(([primary]) => primary));
+  const keys = compact(primaries.map((primary) => primary.keys));
+  if (keys.length < now.length || now.length === 0) return "its number of keys is unknown";
+  const [[data, ...otherData], [primary, ...others]] = [then, primaries];
+  const pair = data && primary && otherData.length + others.length === 0 ? { data, primary } : undefined;
+  const olderCopy = pair && describeOlderCopy(pair.data, pair.primary);
+  if (olderCopy !== undefined) return olderCopy;
+  const before = sum(then.map((each) => each.keys));
+  const lost = before - sum(keys);
+  if (lost <= 0) return undefined;
+  const counters = Object.fromEntries(then.flatMap((each) => Object.entries(each.counters)));
+  const gone = `${lost} of the ${before} keys that the last verification saw are gone`;
+  const isSameRun = pair !== undefined && runsSince(counters, pair.primary);
+  const isSameStream = isSameRun && pair.primary.info.get("master_replid") === pair.data.replicationId;
+  if (!isSameStream && pair !== undefined && continues(pair.data, pair.primary.info)) return undefined;
+  // A server that has started from its own disk, or with a shorter stream, cannot tell what was missing at its start.
+  const isNew = (node: PresentNode): boolean =>
+    !runsSince(counters, node) && (NO_ID.test(formerId(node.info)) || offsetOf(node.info) < (pair?.data.offset ?? 0));
+  const fresh = primaries.filter(isNew);
+  const counting = isSameStream ? primaries : fresh.length > 0 ? fresh : now.flat();
+  const since = counting.map(({ name, info }) => countedSince(counters[name], countersOf(info)));
+  const [removed, calls] = [sum(since.map((each) => each.removed)), sum(since.map((each) => each.calls))];
+  const isExplained = lost <= removed + (fresh.length === 0 && calls > 0 ? Infinity : calls);
+  if (isExplained) return undefined;
+  return isSameStream
+    ? `${gone}, although the server has counted ${removed} expired or evicted keys and no deletion since then`
+    : `${gone}, and it cannot be said why: what the servers have counted since their start does not explain it`;
+}
 
-/** The state of a shard now. */
-interface Now {
-  /** Seconds since the last verification. */
-  readonly seconds: number;
-  /** Whether all nodes of the shard have restarted since the last verification. */
-  readonly allStarted: boolean;
-  /** Number of keys of the primary. */
-  readonly keys: number;
+const formerId = (info: Info): string => info.get("master_replid2") ?? "";
+
+/** Whether a server process has run since the mark. */
+const runsSince = (counters: Readonly<Record<string, Counters>>, { name, info }: PresentNode): boolean =>
+  counters[name] !== undefined && counters[name].runId === info.get("run_id");
+
+/** The counts of a server since the mark, or since its start or the last reset of its counters if this is later. */
+function countedSince(then: Counters | undefined, now: Counters): Counters {
+  const isReset = then?.runId !== now.runId || now.removed < then.removed || now.calls < then.calls;
+  return isReset ? now : { ...now, removed: now.removed - then.removed, calls: now.calls - then.calls };
 }
 
 /**
- * The reason why a shard's primary lacks data that the last verification saw. Undefined if the primary has all of this
- * data.
+ * Whether a primary continues the stream of the mark, so that every removal of a key was a command in the stream. A
+ * server that has taken over knows the ID of the stream that it continues.
  */
-function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
-  const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
-  if (data.keys === 0 || own === data.replicationId) return undefined;
-  const hasStarted = hasStartedIn(info, now.seconds);
-  const isEmpty = NO_ID.test(former) && hasStarted && info.get("rdb_last_load_keys_loaded") === "0";
+function continues({ replicationId, offset }: ShardData, info: Info): boolean {
+  if (formerId(info) === replicationId) return endOfCopy(info) >= offset;
+  return info.get("master_replid") === replicationId && offsetOf(info) >= offset;
+}
+
+const offsetOf = (info: Info): number => infoNumber(info, "master_repl_offset") ?? -1;
+
+/** A server that starts from a snapshot, or takes over, continues from this offset under a new ID. */
+const endOfCopy = (info: Info): number => (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
+
+/** Describes that a primary has certainly started empty or from an older copy. Undefined if this is not certain. */
+function describeOlderCopy(data: ShardData, primary: PresentNode): string | undefined {
+  const { info, keys } = primary;
+  if (data.keys === 0 || info.get("master_replid") === data.replicationId || runsSince(data.counters, primary))
+    return undefined;
   // A server that reads an append-only file gets a new replication ID.
   const reads = data.appendOnly || keepsAppendOnlyFile(info);
-  if (isEmpty && (!reads || now.keys === 0))
+  const isEmpty = NO_ID.test(formerId(info)) && info.get("rdb_last_load_keys_loaded") === "0";
+  if (isEmpty && (!reads || keys === 0))
     return `it has started without the ${data.keys} keys that the last verification saw, and no other server had them`;
-  if (!hasStarted || reads || !data.unsaved) return undefined;
-  if (former === data.replicationId) {
-    // A server that starts from a snapshot continues from the snapshot's offset, under a new ID.
-    const from = (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
-    return from < data.offset
-      ? `it has started from an older copy, which ends at byte ${from} of the replication stream; the last verification saw byte ${data.offset}`
-      : undefined;
-  }
-  // A server that takes over continues from the offset of the old primary, even if clients have deleted keys.
-  const isShorter = (offsetOf(info) ?? Infinity) < data.offset && now.keys < data.keys;
-  return now.allStarted && isShorter
-    ? `all servers have started since the last verification, without some of the ${data.keys} keys that it saw`
+  const isOlder = formerId(info) === data.replicationId && endOfCopy(info) < data.offset;
+  return isOlder && !reads && data.unsaved
+    ? `it has started from an older copy, which ends at byte ${endOfCopy(info)} of the replication stream; the last verification saw byte ${data.offset}`
     : undefined;
 }

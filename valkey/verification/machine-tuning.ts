@@ -5,14 +5,13 @@
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
 import type { Assertion, Violation } from "./assertion";
-import { assertion, listNames, violationsOf } from "./assertion";
+import { ASSERTIONS, assertion, listNames, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
 /** A promise of the platform about its machines. Each promise becomes one assertion of a verdict. */
 interface TuningPromise {
   readonly id: Assertion["id"];
-  readonly what: string;
   readonly expected: string;
   /**
    * Judges the settings of a machine. The result's value is the problem, or undefined if the machine keeps the promise.
@@ -33,7 +32,6 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
   const rows: (TuningPromise | undefined)[] = [
     {
       id: "boot-script",
-      what: "the boot script of every machine succeeded",
       expected: "ok",
       judge: ({ boot }) =>
         judged(boot, (state) =>
@@ -44,21 +42,18 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
     },
     {
       id: "huge-pages-off",
-      what: "transparent huge pages are off on every machine",
       expected: "never",
       judge: ({ hugePages }) =>
         judged(hugePages, (value) => (value === "never" ? undefined : `transparent huge pages are ${value}`)),
     },
     {
       id: "memory-overcommitted",
-      what: "every machine overcommits memory",
       expected: "vm.overcommit_memory 1",
       judge: ({ overcommit }) =>
         judged(overcommit, (value) => (value === "1" ? undefined : `vm.overcommit_memory is ${value}`)),
     },
     {
       id: "open-files",
-      what: "every server process may open enough files",
       expected: `${openFiles} or more`,
       judge: (settings) =>
         judged(settings.openFiles, (value) => (value >= openFiles ? undefined : `may open ${value} files`)),
@@ -67,7 +62,6 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
       ? undefined
       : {
           id: "accept-queue",
-          what: "the kernel allows the accept queue that every server requests",
           expected: `net.core.somaxconn ${acceptQueue} or more`,
           judge: (settings) =>
             judged(settings.acceptQueue, (value) =>
@@ -79,7 +73,6 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
       ? undefined
       : {
           id: "own-cpus",
-          what: "every server has exclusive CPUs",
           expected: `${ownCpus} CPUs each, not CPU 0`,
           judge: ({ cpus }) =>
             judged(cpus, (list) =>
@@ -93,7 +86,6 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
 function interruptPromise(count: number): TuningPromise {
   return {
     id: "interrupts-pinned",
-    what: "only CPUs for interrupts handle the interrupts of the network card",
     expected: count === 1 ? "CPU 0" : `CPU 0 and the last CPUs, ${count} CPUs in all`,
     judge: ({ interrupts, machineCpus }) => {
       if (!interrupts.known) return interrupts;
@@ -110,14 +102,14 @@ function interruptPromise(count: number): TuningPromise {
 /** One assertion for each promise of the platform. The list is empty if the platform promises nothing. */
 export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
   if (tuning === undefined) return [];
-  return promisesOf(tuning).map(({ id, what, expected, judge }) => {
+  return promisesOf(tuning).map(({ id, expected, judge }) => {
     const violations = violationsOf(
       nodes,
       (node) => judgedOf(node, judge),
       (problem) => problem,
     );
     const shared = id === "own-cpus" ? sharedCpus(nodes) : [];
-    return assertion(id, what, expected, [...violations, ...shared], "all");
+    return assertion(id, expected, [...violations, ...shared], "all");
   });
 }
 
@@ -145,9 +137,9 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
 /** Descriptions of settings that differ from the promised values. The list is empty if no setting differs. */
 function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
-  return promisesOf(promised).flatMap(({ what, judge }) => {
+  return promisesOf(promised).flatMap(({ id, judge }) => {
     const problem = judge(settings.value);
-    if (!problem.known) return [`it is unknown whether ${what} (${problem.why})`];
+    if (!problem.known) return [`it is unknown whether ${ASSERTIONS[id].what} (${problem.why})`];
     return problem.value === undefined ? [] : [problem.value];
   });
 }

@@ -23,6 +23,7 @@ import { tuningAssertions } from "./machine-tuning";
 import type { Shard } from "./shards";
 import { shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
+import { writable } from "./write-trial";
 import { makeVerdict } from "./verdict";
 
 /** Judges the facts of a deployment in replication mode. */
@@ -31,6 +32,7 @@ export function replicationVerdict(facts: DeploymentFacts): Verdict {
   const assertions = [
     reachable(facts),
     notLoading(facts),
+    writable(facts),
     onePrimary(facts),
     replicaCount(facts, shards),
     oneDataSet(facts, shards),
@@ -73,7 +75,7 @@ function onePrimary({ nodes }: DeploymentFacts): Assertion {
   const none: Violation[] = primaries.length === 0 ? [{ node: "", problem: "there is no primary" }] : [];
   const several = primaries.length > 1 ? primaries.map((node) => ({ node, problem: "is a primary" })) : [];
   const violations = [...unobservedViolations(nodes, replicationInfo), ...none, ...several];
-  return assertion("one-primary", "there is exactly one primary", "1", violations, `1 (${primaries[0] ?? ""})`);
+  return assertion("one-primary", "1", violations, `1 (${primaries[0] ?? ""})`);
 }
 
 function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]): Assertion {
@@ -81,7 +83,7 @@ function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[
   const found = shards.flatMap(({ replicas }) => replicas).length;
   const wrong = found === wanted ? [] : [{ node: "", problem: `${found} replicas` }];
   const violations = [...unobservedViolations(nodes, replicationInfo), ...wrong];
-  return assertion("replicas", "the deployment has the expected number of replicas", String(wanted), violations);
+  return assertion("replicas", String(wanted), violations);
 }
 
 /** Asserts that every replica has the data set of the primary, and that no replica follows a different primary. */
@@ -95,7 +97,7 @@ function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Asser
     if (info.get("master_replid") === replicationId) return undefined;
     return `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, which has a different data set`;
   });
-  return assertion("one-data-set", "every replica has the data set of the primary", "one replication ID", violations);
+  return assertion("one-data-set", "one replication ID", violations);
 }
 
 /** Asserts that the primary reports every replica as online. */
@@ -110,8 +112,7 @@ function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]):
   });
   const unasked: Violation[] =
     primary.length === 0 ? [{ node: "", problem: "there is not exactly one primary to ask" }] : [];
-  const what = "the primary counts every replica as online";
-  return assertion("all-online", what, `${wanted} online`, [...wrong, ...unasked]);
+  return assertion("all-online", `${wanted} online`, [...wrong, ...unasked]);
 }
 
 function readOnly({ nodes }: DeploymentFacts): Assertion {
@@ -119,7 +120,7 @@ function readOnly({ nodes }: DeploymentFacts): Assertion {
     const isWritable = info.get("role") === "slave" && info.get("slave_read_only") !== "1";
     return isWritable ? "accepts writes" : undefined;
   });
-  return assertion("read-only", "every replica refuses writes", "all", violations);
+  return assertion("read-only", "all", violations);
 }
 
 /** Asserts that the numbers of nodes in any two zones differ by at most one. */
@@ -138,5 +139,5 @@ function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
     ...unplaced.map(({ name }) => ({ node: name, problem: "its zone is unknown" })),
   ]);
   const expected = "at least two zones, and in each zone the same number of nodes or one more";
-  return assertion("even-spread", "nodes are spread over zones as evenly as possible", expected, violations, found);
+  return assertion("even-spread", expected, violations, found);
 }

@@ -1,7 +1,6 @@
 /** Judges whether the running nodes of a deployment have all its data, so that the other nodes are not needed. Pure. */
 import { compact } from "../../lib/compact";
-import type { AssertionId } from "./assertion";
-import { listNames } from "./assertion";
+import { listNames, meaningOf } from "./assertion";
 import type { ClusterView } from "../topology/cluster-view";
 import { formatRanges } from "../topology/slots";
 import type { DeploymentFacts } from "./facts";
@@ -13,31 +12,13 @@ interface NamedView {
   readonly view: ClusterView;
 }
 
-/** Assertions that must hold for the running nodes only. If all of them hold, the running nodes have all data. */
-const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
-  "reachable",
-  "not-loading",
-  // In a cluster: each slot has one primary among the running nodes, and no slot is being migrated.
-  "state-ok",
-  "slots-covered",
-  "primaries",
-  "one-owner",
-  "no-moves",
-  // In replication mode: the only primary runs, and it lists only running replicas.
-  "one-primary",
-  "one-data-set",
-  "all-online",
-  "links-up",
-  "lag-bounded",
-]);
-
 /**
  * Reason why the running nodes may lack data of the other nodes, or may still use one of the other nodes. Undefined if
  * the loss of the other nodes would lose no data.
  * @param facts facts about the running nodes, with the wanted number of primaries but without a number of replicas
  */
 export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
-  const failed = judgeFacts(facts).assertions.filter(({ id, pass }) => NEEDED.has(id) && !pass);
+  const failed = judgeFacts(facts).assertions.filter(({ id, pass }) => meaningOf(id)?.part && !pass);
   const views = facts.nodes.flatMap(({ node, view }) => (view.known ? [{ name: node.name, view: view.value }] : []));
   const problems = [
     ...failed.map(({ id, found }) => `${id}: ${found}`),

@@ -36,21 +36,17 @@ export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
   const wrongCount: Violation[] = isRightCount ? [] : [{ node: "", problem: `${sentinels.length} Sentinels` }];
   const others = settings.count - 1;
   return [
-    assertion(
-      "sentinels-watch",
-      "every Sentinel monitors the primary, and does not report it as failed",
-      `${settings.count} Sentinels, primary ${primary}`,
-      [...wrongCount, ...violationsOf((view) => monitoringProblem(view, nodeAt(view.primary), input.primary))],
-    ),
+    assertion("sentinels-watch", `${settings.count} Sentinels, primary ${primary}`, [
+      ...wrongCount,
+      ...violationsOf((view) => monitoringProblem(view, nodeAt(view.primary), input.primary)),
+    ]),
     assertion(
       "sentinels-know",
-      "every Sentinel knows all other Sentinels and all replicas, and sees them as healthy",
       `${others} other Sentinels, ${replicas} replicas`,
       violationsOf((view) => knowledgeProblem(view, others, replicas)),
     ),
     assertion(
       "sentinels-quorum",
-      "every Sentinel reaches enough other Sentinels to agree on a failure and to elect a leader for the failover",
       `quorum ${settings.quorum}`,
       violationsOf((view) => quorumProblem(view, settings)),
     ),
@@ -110,6 +106,5 @@ function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: Sentin
       ? []
       : [{ node: "", problem: `after the loss of ${lost}, ${counted(left, "Sentinel")} would remain` }];
   });
-  const what = "after the loss of any zone, the remaining Sentinels can still fail over";
-  return assertion("sentinels-zones", what, `${needed} of ${count} Sentinels`, violations, `${zones.length} zones`);
+  return assertion("sentinels-zones", `${needed} of ${count} Sentinels`, violations, `${zones.length} zones`);
 }

@@ -18,7 +18,6 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   const wrong = isRight ? [] : [{ node: "", problem: `${serving} primaries` }];
   return assertion(
     "primaries",
-    "the cluster has the expected number of primaries",
     wanted === undefined ? "3 or more" : String(wanted),
     [...unobservedViews(facts), ...withoutSlots, ...wrong],
     String(serving),
@@ -42,7 +41,6 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
     .flatMap(({ replicas }) => replicas.map((node) => ({ node, problem: "follows no primary that serves slots" })));
   return assertion(
     "replicas",
-    "every primary has the expected number of replicas",
     replicasPerPrimary === undefined
       ? `the same number for each primary, at least 1 (here ${inferred})`
       : String(wanted),
@@ -53,9 +51,7 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
 
 /** Asserts that every primary has a replica in a different zone, if replicas are wanted. */
 export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
-  const what = "every primary has a replica in a different zone";
-  if (facts.shape.replicasPerPrimary === 0)
-    return assertion("replica-elsewhere", what, "no replicas are configured", []);
+  if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", "no replicas are configured", []);
   const zoneOf = zoneLookup(facts);
   const isElsewhere = (replica: string, primary: string): boolean => {
     const [here, there] = [zoneOf(replica), zoneOf(primary)];
@@ -65,7 +61,7 @@ export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[
     if (primary === undefined || replicas.some((replica) => isElsewhere(replica, primary))) return [];
     return [{ node: primary, problem: "has no replica in a different zone" }];
   });
-  return assertion("replica-elsewhere", what, "each", [...unobservedViews(facts), ...violations]);
+  return assertion("replica-elsewhere", "each", [...unobservedViews(facts), ...violations]);
 }
 
 /** Asserts that no replica is in the zone of its primary. */
@@ -85,7 +81,7 @@ export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): As
     }),
   );
   const all = [...unobservedViews(facts), ...violations];
-  return assertion("zones-apart", "no replica is in the zone of its primary", "none", all);
+  return assertion("zones-apart", "none", all);
 }
 
 function unobservedViews({ nodes }: DeploymentFacts): Violation[] {

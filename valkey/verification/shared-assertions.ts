@@ -12,7 +12,7 @@ import type { Shard } from "./shards";
 /** Asserts that every node replies. */
 export function reachable({ nodes }: DeploymentFacts): Assertion {
   const violations = nodes.flatMap(({ node, info }) => (info.known ? [] : [{ node: node.name, problem: info.why }]));
-  return assertion("reachable", "every node can be reached", `${nodes.length} of ${nodes.length} nodes`, violations);
+  return assertion("reachable", `${nodes.length} of ${nodes.length} nodes`, violations);
 }
 
 /** Asserts that no node is still loading its data. */
@@ -25,7 +25,7 @@ export function notLoading({ nodes }: DeploymentFacts): Assertion {
       return info.get("loading") === "1" ? "is loading its data" : "does not report whether it is loading its data";
     },
   );
-  return assertion("not-loading", "no node is loading its data", "none", violations);
+  return assertion("not-loading", "none", violations);
 }
 
 /** Asserts that all nodes run the same version. */
@@ -33,7 +33,7 @@ export function sameVersion({ nodes }: DeploymentFacts): Assertion {
   const version = ({ info }: NodeFacts): Observation<string> => mapObservation(info, serverVersion);
   const violations = differencesOf(nodes, "version", version);
   const [first] = nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));
-  return assertion("same-version", "every node runs the same version", "one version", violations, first ?? "none");
+  return assertion("same-version", "one version", violations, first ?? "none");
 }
 
 /** The server and its version from INFO, such as `valkey 9.1.2` */
@@ -67,8 +67,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
     ...unsupported.map((name): Violation => ({ node: "", problem: `the servers do not have the setting ${name}` })),
     ...differing,
   ];
-  const what = "the compared settings are the same on every node, and as configured";
-  return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
+  return [assertion("same-settings", `${names.size} settings the same`, violations)];
 }
 
 /**
@@ -92,8 +91,7 @@ export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
     (node) => node.users ?? unobserved("not asked"),
     (problems) => (problems.length === 0 ? undefined : problems.join(", ")),
   );
-  const what = "every node has the configured users with their rules, and no other users";
-  return [assertion("users", what, names.join(", "), violations)];
+  return [assertion("users", names.join(", "), violations)];
 }
 
 /** Asserts that the zone of every node is known. */
@@ -103,7 +101,7 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
   const zones = new Set(nodes.map(({ node }) => node.zone));
   // Only servers that this project did not deploy may lack a zone.
   const expected = wanted === undefined ? "all: name zones as HOST:PORT=ZONE, or use --without zones" : "all";
-  return assertion("zones-known", "the zone of every node is known", expected, violations, `${zones.size} zones`);
+  return assertion("zones-known", expected, violations, `${zones.size} zones`);
 }
 
 /**
@@ -124,11 +122,9 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
     return [{ node: each.node.name, problem: `tells clients the zone ${told}, but its machine is in ${place}` }];
   });
   const count = telling.filter((each) => toldBy(each) !== "").length;
-  const what = "every server tells clients the zone of its machine, or no zone";
   return [
     assertion(
       "zones-told",
-      what,
       "the right zone or none",
       violations,
       `${count} of ${nodes.length} tell clients their zone`,
@@ -170,8 +166,8 @@ export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard
   const linksUp = distinct([...links, ...unasked]);
   const lagBounded = distinct([...lags, ...unasked]);
   return [
-    assertion("links-up", "every replica's link to its primary is up", `${pairs.length} up`, linksUp),
-    assertion("lag-bounded", "every replica keeps up with its primary", limit, lagBounded, "all within"),
+    assertion("links-up", `${pairs.length} up`, linksUp),
+    assertion("lag-bounded", limit, lagBounded, "all within"),
   ];
 }
 

@@ -1,5 +1,5 @@
 /** Verifies a deployment. It reads the facts from every node, and then judges these facts. */
-import type { AssertionId } from "./assertion";
+import { meaningOf } from "./assertion";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
@@ -10,6 +10,7 @@ import { replicationVerdict } from "./replication-verdict";
 import { reachable } from "./shared-assertions";
 import type { Verdict } from "./verdict";
 import { makeVerdict } from "./verdict";
+import { refusesForGood } from "./write-trial";
 
 /** The facts about a deployment and the verdict on them. */
 export interface Verification {
@@ -33,7 +34,8 @@ export interface SettlingTime {
   /** Time limit for all assertions to hold, milliseconds. */
   readonly settlingMs: number;
   /**
-   * Time limit for SELF_RECOVERING_ASSERTIONS, milliseconds. It applies while all other assertions hold.
+   * Time limit for assertions that can begin to hold without intervention, milliseconds. It applies while all other
+   * assertions hold.
    * @default `settlingMs`
    */
   readonly recoveryMs?: number | undefined;
@@ -43,28 +45,6 @@ export interface SettlingTime {
   /** Called with the assertions that do not hold yet. */
   readonly report?: ReportProgress | undefined;
 }
-
-/**
- * Assertions that can begin to hold without intervention. For example, replicas connect to their primary and receive
- * its data. With a large data set this takes minutes.
- */
-export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
-  "reachable",
-  "not-loading",
-  "replicas",
-  "one-data-set",
-  "all-online",
-  "links-up",
-  "lag-bounded",
-  "state-ok",
-  "slots-covered",
-  "none-failing",
-  "views-agree",
-  "clients-led",
-  "sentinels-watch",
-  "sentinels-know",
-  "sentinels-quorum",
-]);
 
 /**
  * Verifies a deployment until the verdict passes, or until the verdict can no longer pass within the time limit. Use
@@ -78,7 +58,7 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
     const verification = await verify(deployment, skippedAssertions);
     const failing = verification.verdict.assertions.filter(({ pass }) => !pass);
     if (failing.length === 0) return verification;
-    const canRecover = failing.every(({ id }) => SELF_RECOVERING_ASSERTIONS.has(id));
+    const canRecover = failing.every(({ id }) => meaningOf(id)?.recovers) && !refusesForGood(verification.facts);
     if (performance.now() - began >= (canRecover ? Math.max(limitMs, settlingMs) : settlingMs)) return verification;
     report?.(failing.map(({ id, found }) => `${id}: ${found}`).join("; "), true);
     return undefined;

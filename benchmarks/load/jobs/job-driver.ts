@@ -199,7 +199,7 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   ): Promise<ValkeyBenchmarkJobDriver> {
     const { deployments, plan } = options;
     const [first] = deployments;
-    if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
+    if (first === undefined) throw BadInput.of("benchmark", "no-deployment", "there is no deployment to measure");
     const job = featuresJob({
       name: jobName(first),
       namespace: plan.namespace ?? first.namespace,
@@ -225,10 +225,13 @@ export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSe
   if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;
   const own = plan.namespace ?? namespace;
   if (own !== namespace)
-    throw new BadInput(name, [
-      `loadGenerators.tls: load generators in namespace ${own} cannot mount Secret ${tlsSecret} of namespace ${namespace}; ` +
+    throw BadInput.of(
+      name,
+      "tls-of-other-namespace",
+      `load generators in namespace ${own} cannot mount Secret ${tlsSecret} of namespace ${namespace}; ` +
         `expected { secret, cacert } with a Secret of namespace ${own} that has the same ca.crt`,
-    ]);
+      "loadGenerators.tls",
+    );
   return { ...plan, tls: { secret: tlsSecret, cacert: "ca.crt" } };
 }
 

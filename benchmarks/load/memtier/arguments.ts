@@ -85,7 +85,7 @@ function ratePerConnection({ name, clients }: MemtierWorkload, rate: number): nu
   const nearest = [Math.floor(each), Math.ceil(each)].filter((part) => part >= 1).map((part) => part * clients);
   const reason = `memtier cannot share rate ${rate} evenly over ${clients} connections`;
   const rule = "each connection needs a whole number of requests per second";
-  throw new BadInput(`workload ${name}`, [`${reason}: ${rule}; nearest rates: ${nearest.join(" or ")}`]);
+  throw BadInput.of(`workload ${name}`, "uneven-rate", `${reason}: ${rule}; nearest rates: ${nearest.join(" or ")}`);
 }
 
 function tlsArguments(tls: TlsFiles | undefined): string[] {

@@ -16,7 +16,7 @@ export function findMemtier(environment: NodeJS.ProcessEnv = process.env): strin
   const found = candidates.find(isExecutable);
   if (found !== undefined) return found;
   const problem = named === "" ? `there is no ${PROGRAM} on the PATH` : `MEMTIER is ${named}, which cannot be run`;
-  throw new BadInput("the load generator memtier", [`${problem}; ${ADVICE}`]);
+  throw BadInput.of("the load generator memtier", "no-memtier", `${problem}; ${ADVICE}`);
 }
 
 const ADVICE =

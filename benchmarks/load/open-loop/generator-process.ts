@@ -18,7 +18,8 @@ import { Tally } from "./tally";
  */
 export class GeneratorProcess {
   #waiting:
-    { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;
+    | { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void }
+    | undefined;
   #messages: ProcessMessage[] = [];
   #errors = "";
   #failure: Error | undefined;

@@ -45,11 +45,7 @@ export class KarpenterPools extends pulumi.ComponentResource {
   constructor(name: string, args: KarpenterPoolsArgs, options?: pulumi.ComponentResourceOptions) {
     const pools = completePools(args.pools);
     const problems = [...poolProblems(pools), ...limitProblems(pools)];
-    if (problems.length > 0)
-      throw new BadInput(
-        `KarpenterPools ${name}`,
-        problems.map(({ path, message }) => `${path.join(".")}: ${message}`),
-      );
+    if (problems.length > 0) throw new BadInput(`KarpenterPools ${name}`, problems);
     super("valkey:index:KarpenterPools", name, {}, options);
     const cluster = { machineImage: EKS_VERSIONS.machineImage, tags: {}, ...args };
     const made = new Map<PoolName, k8s.apiextensions.CustomResource>();

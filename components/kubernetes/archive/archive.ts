@@ -1,9 +1,10 @@
 /** The archive of a deployment: a pod that follows the servers and writes what they send to an S3 bucket. */
+import type { Problem } from "../../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { ARCHIVER_BUNDLE } from "../../../archiver/bundle";
 import type { ArchiverSettings } from "../../../archiver/pod-settings";
 import { ARCHIVER_PORT, BASE_SECONDS, DRILL_SECONDS, KEEP_SECONDS, READY_PATH } from "../../../archiver/pod-settings";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problem, within } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Mode } from "../../../valkey/node";
@@ -18,7 +19,6 @@ import { archiveResources } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import { backupProblems } from "./backup-problems";
-import type { ArgumentProblem } from "./bucket-problems";
 import type { BucketAccess } from "./bucket-access";
 import { bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
 
@@ -38,17 +38,14 @@ const MOST_CRON_JOB = 52;
 export function checkBackup(deployment: string, args: BackupArgs | undefined): void {
   const problems = args === undefined ? [] : [...backupProblems(args), ...nameProblems(deployment, args)];
   if (problems.length === 0) return;
-  throw new BadInput(
-    deployment,
-    problems.map(({ field, reason }) => `backup.${field}: ${reason}`),
-  );
+  throw new BadInput(deployment, within("backup", problems));
 }
 
 /** Problem if Kubernetes does not accept the name of the CronJob. */
-function nameProblems(deployment: string, { drill }: BackupArgs): ArgumentProblem[] {
+function nameProblems(deployment: string, { drill }: BackupArgs): Problem[] {
   const { drill: name } = objectNames(deployment);
   if (drill === undefined || name.length <= MOST_CRON_JOB) return [];
-  return [{ field: "drill", reason: `the CronJob ${name} needs a name of at most ${MOST_CRON_JOB} characters` }];
+  return [problem("name-too-long", "drill", `the CronJob ${name} needs a name of at most ${MOST_CRON_JOB} characters`)];
 }
 
 /**

@@ -1,12 +1,8 @@
 /** Problems of the arguments that describe a bucket. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import type { BucketArgs } from "../backup-arguments";
-
-/** Problem of one argument, with the path of the argument below `backup` or `restoreFrom`. */
-export interface ArgumentProblem {
-  readonly field: string;
-  readonly reason: string;
-}
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const PREFIX = /^[\w!*'()+=@,-][\w!.*'()+=@,-]*(\/[\w!*'()+=@,-][\w!.*'()+=@,-]*)*$/;
@@ -18,7 +14,7 @@ const REGION = /^[a-z0-9-]{1,64}$/;
  * Problems of the arguments that describe a bucket. Arguments that other resources compute are not known yet. The pod
  * checks them when it starts.
  */
-export function bucketProblems(args: BucketArgs): ArgumentProblem[] {
+export function bucketProblems(args: BucketArgs): Problem[] {
   const { bucket, prefix, region, role } = args;
   return compact([
     textProblem("bucket", bucket, BUCKET, "the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens"),
@@ -34,54 +30,47 @@ export function bucketProblems(args: BucketArgs): ArgumentProblem[] {
 const isKnown = (value: unknown): value is string => typeof value === "string";
 
 /** Problem of a text that does not match its pattern. A value that another resource computes is not checked. */
-export function textProblem(
-  field: string,
-  value: unknown,
-  pattern: RegExp,
-  expected: string,
-): ArgumentProblem | undefined {
+export function textProblem(field: string, value: unknown, pattern: RegExp, expected: string): Problem | undefined {
   if (!isKnown(value) || pattern.test(value)) return undefined;
-  return { field, reason: `it is ${JSON.stringify(value)}; expected ${expected}` };
+  return problem("wrong-text", field, `it is ${JSON.stringify(value)}; expected ${expected}`);
 }
 
-function prefixProblem(prefix: BucketArgs["prefix"]): ArgumentProblem | undefined {
+function prefixProblem(prefix: BucketArgs["prefix"]): Problem | undefined {
   if (!isKnown(prefix) || (PREFIX.test(prefix) && prefix.length <= MOST_PREFIX_CHARACTERS)) return undefined;
   const expected =
     `names of letters, digits and !-_.*'()+=@ with / between them, not at the beginning or the end, at most ` +
     `${MOST_PREFIX_CHARACTERS} characters`;
-  return { field: "prefix", reason: `it is ${JSON.stringify(prefix)}; expected ${expected}` };
+  return problem("wrong-prefix", "prefix", `it is ${JSON.stringify(prefix)}; expected ${expected}`);
 }
 
-function regionProblem({ region, endpoint, role }: BucketArgs): ArgumentProblem | undefined {
+function regionProblem({ region, endpoint, role }: BucketArgs): Problem | undefined {
   if (region !== undefined || endpoint !== undefined || role !== undefined) return undefined;
-  return { field: "region", reason: "it is missing; only a pod with role or endpoint finds it by itself" };
+  return problem("no-region", "region", "it is missing; only a pod with role or endpoint finds it by itself");
 }
 
-function endpointProblem({ endpoint }: BucketArgs): ArgumentProblem | undefined {
+function endpointProblem({ endpoint }: BucketArgs): Problem | undefined {
   if (endpoint === undefined) return undefined;
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url !== undefined && (url.username !== "" || url.password !== ""))
-    return { field: "endpoint", reason: "it has a user or a password; use credentials" };
+    return problem("endpoint-with-user", "endpoint", "it has a user or a password; use credentials");
   if (url !== undefined && ["http:", "https:"].includes(url.protocol) && url.search === "" && url.hash === "")
     return undefined;
-  return {
-    field: "endpoint",
-    reason: `it is ${JSON.stringify(endpoint)}; expected a URL such as https://s3.example.com`,
-  };
+  const message = `it is ${JSON.stringify(endpoint)}; expected a URL such as https://s3.example.com`;
+  return problem("wrong-endpoint", "endpoint", message);
 }
 
-function credentialProblems({ credentials, role }: BucketArgs): ArgumentProblem[] {
+function credentialProblems({ credentials, role }: BucketArgs): Problem[] {
   if (credentials === undefined) return [];
   const { secretName, accessKeyId, secretAccessKey } = credentials;
   const keys = [accessKeyId, secretAccessKey].filter((each) => each !== undefined).length;
   const field = "credentials";
   return compact([
-    role === undefined ? undefined : { field, reason: "cannot be set together with role" },
+    role === undefined ? undefined : problem("excluded-by-role", field, "cannot be set together with role"),
     secretName !== undefined && keys > 0
-      ? { field, reason: "expected either secretName or both keys, not all of them" }
+      ? problem("two-credentials", field, "expected either secretName or both keys, not all of them")
       : undefined,
     secretName === undefined && keys < 2
-      ? { field, reason: "expected secretName, or accessKeyId and secretAccessKey" }
+      ? problem("no-credentials", field, "expected secretName, or accessKeyId and secretAccessKey")
       : undefined,
   ]);
 }

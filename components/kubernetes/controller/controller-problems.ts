@@ -1,4 +1,6 @@
 /** Problems of a controller's arguments. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { LOOK_SECONDS, LOST_MACHINE_SECONDS } from "../../../controller/pod-settings";
 import { compact } from "../../../lib/compact";
 import type { Mode } from "../../../valkey/node";
@@ -12,14 +14,8 @@ export interface ControlledKind {
   readonly keepsData: boolean;
 }
 
-/** Problem of one argument of a controller, with the name of the argument. */
-interface ControllerProblem {
-  readonly field: keyof ControllerArgs;
-  readonly reason: string;
-}
-
 /** Problems of a controller's arguments, each with the name of the argument. */
-export function controllerProblems(args: ControllerArgs, kind: ControlledKind): ControllerProblem[] {
+export function controllerProblems(args: ControllerArgs, kind: ControlledKind): Problem[] {
   const { everySeconds, replaceLostMachinesAfterSeconds } = args;
   return [
     ...rangeProblems("everySeconds", everySeconds, LOOK_SECONDS),
@@ -31,16 +27,16 @@ export function controllerProblems(args: ControllerArgs, kind: ControlledKind): 
 }
 
 function rangeProblems(
-  field: ControllerProblem["field"],
+  field: keyof ControllerArgs,
   value: number | undefined,
   { min, max }: { readonly min: number; readonly max: number },
-): ControllerProblem[] {
+): Problem[] {
   if (value === undefined || (value >= min && value <= max)) return [];
-  return [{ field, reason: `it is ${value}; expected ${min} to ${max} seconds` }];
+  return [problem("out-of-range", field, `it is ${value}; expected ${min} to ${max} seconds`)];
 }
 
-function settingsProblems({ repair = true, repairSettings = false }: ControllerArgs): ControllerProblem[] {
-  return repairSettings && !repair ? [{ field: "repairSettings", reason: "needs repair: true" }] : [];
+function settingsProblems({ repair = true, repairSettings = false }: ControllerArgs): Problem[] {
+  return repairSettings && !repair ? [problem("needs-repair", "repairSettings", "needs repair: true")] : [];
 }
 
 /**
@@ -50,28 +46,37 @@ function settingsProblems({ repair = true, repairSettings = false }: ControllerA
 function replacementProblems(
   { repair = true, replaceLostMachinesAfterSeconds }: ControllerArgs,
   { replicasPerPrimary }: ControlledKind,
-): ControllerProblem[] {
+): Problem[] {
   if (replaceLostMachinesAfterSeconds === undefined) return [];
-  const reasons = compact([
-    repair ? undefined : "needs repair: true",
+  const path = "replaceLostMachinesAfterSeconds";
+  return compact([
+    repair ? undefined : problem("needs-repair", path, "needs repair: true"),
     replicasPerPrimary > 0
       ? undefined
-      : "needs replicas: without replicas, no other machine has the data of a lost machine",
+      : problem(
+          "needs-replicas",
+          path,
+          "needs replicas: without replicas, no other machine has the data of a lost machine",
+        ),
   ]);
-  return reasons.map((reason) => ({ field: "replaceLostMachinesAfterSeconds", reason }));
 }
 
 function takeoverProblems(
   { repair = true, onLostMajority }: ControllerArgs,
   { mode, keepsData }: ControlledKind,
-): ControllerProblem[] {
+): Problem[] {
   if (onLostMajority !== "takeover") return [];
-  const reasons = compact([
-    repair ? undefined : "needs repair: true",
-    mode === "cluster" ? undefined : "is for clusters; in replication mode, Sentinels promote a replica",
+  const refusal = (code: string, why: string): Problem => problem(code, "onLostMajority", `takeover ${why}`);
+  return compact([
+    repair ? undefined : refusal("needs-repair", "needs repair: true"),
+    mode === "cluster"
+      ? undefined
+      : refusal("needs-cluster", "is for clusters; in replication mode, Sentinels promote a replica"),
     keepsData
       ? undefined
-      : "needs volumes with an append-only file or snapshots: otherwise a replica that restarts has no data to serve",
+      : refusal(
+          "needs-volumes",
+          "needs volumes with an append-only file or snapshots: otherwise a replica that restarts has no data to serve",
+        ),
   ]);
-  return reasons.map((reason) => ({ field: "onLostMajority", reason: `takeover ${reason}` }));
 }

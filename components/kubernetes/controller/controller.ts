@@ -3,20 +3,21 @@ import * as pulumi from "@pulumi/pulumi";
 import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
 import { CONTROLLER_PORT, LOOK_SECONDS } from "../../../controller/pod-settings";
 import type { ControllerSettings } from "../../../controller/pod-settings";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { budgetNames } from "../../../platforms/kubernetes/pods/disruption-budgets";
 import { nodeCount } from "../../../valkey/topology/placement";
 import type { ControllerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { SECRET_DIRECTORY } from "../layout";
-import { controllerLabels } from "../names";
+import { controllerLabels, objectNames } from "../names";
 import { createControllerPolicy } from "../network-policy";
 import { CONTROLLER_RESOURCES } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
-import { PASSWORD_FILE, TLS_FILES } from "../server-config";
+import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE, TLS_FILES } from "../server-config";
 import type { ControlledKind } from "./controller-problems";
 import { controllerProblems } from "./controller-problems";
-import type { ReplaceablePods } from "./rights";
+import type { ControlledObjects } from "./rights";
 import { createRights } from "./rights";
 
 /**
@@ -30,10 +31,7 @@ export const LOOKING_OPTIONS = ["--max-semi-space-size=1", "--no-opt"] as const;
 export function checkController(deployment: string, args: ControllerArgs | undefined, kind: ControlledKind): void {
   const problems = args === undefined ? [] : controllerProblems(args, kind);
   if (problems.length === 0) return;
-  throw new BadInput(
-    deployment,
-    problems.map(({ field, reason }) => `controller.${field}: ${reason}`),
-  );
+  throw new BadInput(deployment, within("controller", problems));
 }
 
 /**
@@ -50,8 +48,6 @@ export function createController(
   const settings = pulumi
     .all([target, memory])
     .apply(([known, memoryLimit]) => JSON.stringify({ ...settingsOf(known, args), memoryLimit }));
-  const replaceable =
-    args.replaceLostMachinesAfterSeconds === undefined ? undefined : target.apply((known) => podNames(known));
   createControllerPolicy(context, CONTROLLER_PORT);
   createProgramPod(context, {
     component: "controller",
@@ -59,20 +55,21 @@ export function createController(
     labels: controllerLabels(deployment),
     program: CONTROLLER_BUNDLE,
     nodeOptions: LOOKING_OPTIONS,
+    connectsToSentinels: true,
     settings,
     image: args.image,
     port: CONTROLLER_PORT,
     resources: CONTROLLER_RESOURCES,
-    dependsOn: createRights(context, args, replaceable),
+    dependsOn: createRights(context, args, target.apply(objectsOf)),
   });
 }
 
-/** Names of the pods of servers and Sentinels. */
-function podNames({ statefulSet, sentinel, shape }: KubernetesReference): ReplaceablePods {
+function objectsOf({ name, statefulSet, sentinel, shape }: KubernetesReference): ControlledObjects {
   const namesOf = (set: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${set}-${i}`);
   return {
     servers: namesOf(statefulSet, nodeCount(shape)),
     sentinels: sentinel === undefined ? [] : namesOf(sentinel.statefulSet, sentinel.settings.count),
+    budgets: budgetNames(objectNames(name).disruptionBudget, shape.primaries),
   };
 }
 
@@ -91,7 +88,10 @@ function settingsOf(
   }: ControllerArgs,
 ): ControllerSettings {
   const { replaceLostMachinesAfterSeconds } = args;
-  const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
+  const inside = {
+    ...(target.tls && { caFile: TLS_FILES.authority }),
+    ...(target.sentinel && { sentinelPasswordFile: `${SECRET_DIRECTORY}/${SENTINEL_PASSWORD_FILE}` }),
+  };
   return {
     target: { ...target, inside },
     everySeconds,

@@ -1,4 +1,6 @@
 /** Translates the arguments of a deployment into values of the upstream chart. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { formatConfigFile, toDirectives } from "../../../valkey/settings/settings";
 import type { ServerArgs } from "../arguments";
@@ -77,10 +79,12 @@ const OWN: readonly string[] = [
 ];
 
 /** Problems with the chart values that a program gives: one problem for each value that only the component may set. */
-export function chartValueProblems(given: ChartValues): { readonly path: string; readonly reason: string }[] {
+export function chartValueProblems(given: ChartValues): Problem[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;
-  return OWN.filter(isGiven).map((path) => ({ path, reason: "the deployment sets this value itself; leave it out" }));
+  return OWN.filter(isGiven).map((path) =>
+    problem("value-of-deployment", path, "the deployment sets this value itself; leave it out"),
+  );
 }
 
 /**

@@ -4,7 +4,7 @@
  * limit of replication buffers are added, which depend on the memory limit. Pure.
  */
 import { compact } from "../../../lib/compact";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problem, within } from "../../../lib/errors";
 import { describeIssues } from "../../../lib/schema/problems";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { settingProblems } from "../../../valkey/settings/settings-problems";
@@ -45,13 +45,20 @@ export function checkedSettings(
   const tooMuch = demand === undefined || oversubscribed ? undefined : memoryProblem(demand);
   const problems = compact([
     ...(parsed.success ? [] : describeIssues(settingsSchema, settings, parsed.error.issues, label)),
-    ...settingProblems(settings, {
-      ...{ engine: kind.engine, version: tagOf(image), newerDirectives },
-      replicas: kind.shape.replicasPerPrimary,
-    }).map(({ name, reason }) => `${label([name])}: ${reason}`),
+    ...within(
+      "settings",
+      settingProblems(settings, {
+        ...{ engine: kind.engine, version: tagOf(image), newerDirectives },
+        replicas: kind.shape.replicasPerPrimary,
+      }),
+    ),
     tooMuch === undefined
       ? undefined
-      : `settings.maxmemory: ${tooMuch}. Lower maxmemory, or raise resources.limits.memory`,
+      : problem(
+          "memory-exceeds-pod",
+          "settings.maxmemory",
+          `${tooMuch}. Lower maxmemory, or raise resources.limits.memory`,
+        ),
   ]);
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);
   if (demand === undefined) return { settings: parsed.data, derived: [] };

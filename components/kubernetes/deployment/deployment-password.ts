@@ -1,6 +1,6 @@
 /** The password of the user `default`. It is given, read from an existing Secret, or generated. */
 import * as pulumi from "@pulumi/pulumi";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problem } from "../../../lib/errors";
 import { Password } from "../../../provider/resources";
 import type { SecretKey } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
@@ -27,7 +27,7 @@ export function deploymentPassword(
     return pulumi.secret(password ?? new Password(deployment, { version: passwordVersion ?? 0 }, { parent }).password);
   const others = Object.entries({ password, passwordVersion: passwordVersion === 0 ? undefined : passwordVersion });
   const problems = others.flatMap(([key, value]) =>
-    value === undefined ? [] : [`passwordSecret: cannot be set together with ${key}`],
+    value === undefined ? [] : [problem("two-passwords", "passwordSecret", `cannot be set together with ${key}`)],
   );
   if (problems.length > 0) throw new BadInput(deployment, problems);
   const { name, key } = passwordSecret;
@@ -47,6 +47,6 @@ export function valueIn(
   const text = files?.[key];
   if (text !== undefined) return Buffer.from(text, "base64").toString();
   const known = Object.keys(files ?? {}).join(", ");
-  const problem = `passwordSecret: the Secret ${secret} has no key ${key}; it has ${known === "" ? "no keys" : known}`;
-  throw new BadInput(deployment, [problem]);
+  const message = `the Secret ${secret} has no key ${key}; it has ${known === "" ? "no keys" : known}`;
+  throw BadInput.of(deployment, "no-such-key", message, "passwordSecret");
 }

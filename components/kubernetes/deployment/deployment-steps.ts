@@ -12,6 +12,7 @@ import {
   Formation,
   ImageCheck,
   Maxmemory,
+  Password,
   PasswordRetirement,
   Restore,
   Rollout,
@@ -111,6 +112,8 @@ export class DeploymentSteps {
     this.#timeoutSeconds = args.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
     this.#overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
     const wanted = deploymentPassword(name, args, parent);
+    const sentinelPassword =
+      kind.sentinel && new Password(`${name}-sentinel`, { version: args.passwordVersion ?? 0 }, { parent }).password;
     this.#planned = plannedReference(name, kind, serverArgs(name, args, wanted), args);
     this.#access = new Access(
       name,
@@ -118,11 +121,17 @@ export class DeploymentSteps {
         ...{ target: this.#planned, password: wanted, timeoutSeconds: this.#timeoutSeconds },
         overlapSeconds: this.#overlapSeconds,
         users: args.users === undefined ? {} : pulumi.secret(args.users),
+        ...(sentinelPassword && { sentinelPassword: pulumi.secret(sentinelPassword) }),
       },
       { parent },
     );
     this.password = pulumi.secret(this.#access.password);
-    this.servers = serverArgs(name, { ...args, users: this.#access.users }, this.password);
+    // A step that depends on `Access`: every Sentinel accepts a new password before pods get it.
+    const accepted = sentinelPassword && pulumi.secret(this.#access.sentinelPassword.apply((text) => text ?? ""));
+    this.servers = {
+      ...serverArgs(name, { ...args, users: this.#access.users }, this.password),
+      sentinelPassword: accepted,
+    };
   }
 
   /** Computes the consequences of each kind of failure, and logs a warning if a kind of failure loses all data. */
@@ -247,11 +256,15 @@ export class DeploymentSteps {
    * passwords.
    */
   retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
-    const { changedAt, users } = this.#access;
+    const { changedAt, users, sentinelPassword } = this.#access;
+    const { sentinel } = this.request.kind;
     const exporterPort = this.servers.metrics === undefined ? null : METRICS_PORT;
     return new PasswordRetirement(
       this.request.name,
-      { ...inputs, users, overlapSeconds: this.#overlapSeconds, changedAt, exporterPort },
+      {
+        ...{ ...inputs, users, overlapSeconds: this.#overlapSeconds, changedAt, exporterPort },
+        ...(sentinel && { sentinelPassword }),
+      },
       this.#after([rollout]),
     );
   }

@@ -7,6 +7,7 @@ import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../layout";
 import { clientServices } from "../servers/client-services";
 import { objectNames, primaryLead } from "../names";
+import { SENTINEL_PASSWORD_FILE } from "../server-config";
 
 /** Location of a deployment's pods, and the settings that verification expects of them. */
 export interface PodLocation {
@@ -79,7 +80,12 @@ export function podReference(
     ...(tuning === undefined ? {} : { tuning }),
     ...(sentinel === undefined
       ? {}
-      : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
+      : {
+          sentinel: {
+            ...{ statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel },
+            secret: { name: names.secret, key: SENTINEL_PASSWORD_FILE },
+          },
+        }),
     service: `${inside[0].service}.${namespace}`,
     ways,
     ...(repaired ? { lease: names.controller } : {}),

@@ -8,9 +8,11 @@ const WITH_TAG = /^[a-z0-9][\w.:/-]*:([\w][\w.-]{0,127})(@sha256:[0-9a-f]{64})?$
 export function requireTag(image: string): void {
   const tag = WITH_TAG.exec(image)?.[1];
   if (tag === undefined || tag === "latest")
-    throw new BadInput("image", [
+    throw BadInput.of(
+      "image",
+      "floating-image",
       `is "${image}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a fixed tag, not latest`,
-    ]);
+    );
 }
 
 export function pullPolicy(image: string, asked: PullPolicy | undefined): PullPolicy {

@@ -54,9 +54,15 @@ export function secretVolume({ secret, overlap }: ObjectNames): types.input.core
   };
 }
 
-/** Volume with only the password from the deployment's Secret. The kubelet updates the password in running pods. */
-export function passwordVolume({ secret }: ObjectNames): types.input.core.v1.Volume {
-  const items = [{ key: PASSWORD_FILE, path: PASSWORD_FILE }];
+/**
+ * Volume with only passwords from the deployment's Secret. The kubelet updates them in running pods.
+ * @param files keys of the Secret. @default only the password of the servers
+ */
+export function passwordVolume(
+  { secret }: ObjectNames,
+  files: readonly string[] = [PASSWORD_FILE],
+): types.input.core.v1.Volume {
+  const items = files.map((key) => ({ key, path: key }));
   return { name: "secret", secret: { secretName: secret, items, defaultMode: SECRET_MODE } };
 }
 

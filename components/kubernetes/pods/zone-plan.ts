@@ -1,5 +1,6 @@
 /** Number of nodes per zone, and whether replicas can be in other zones than their primaries. Pure. */
-import { BadInput } from "../../../lib/errors";
+import type { Problem } from "../../../lib/errors";
+import { BadInput, problem } from "../../../lib/errors";
 import { counted } from "../../../lib/units";
 import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
@@ -49,33 +50,50 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
  */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
   const plan = planZones(deployment, shape, zones, 3);
-  const problem = zoneSpreadProblem(shape, zones);
-  if (problem !== undefined) throw new BadInput(`${deployment} cannot be placed`, [problem]);
+  const why = zoneSpreadProblem(shape, zones);
+  if (why !== undefined) throw BadInput.of(`${deployment} cannot be placed`, "uneven-zones", why);
   return plan;
 }
 
-function countProblems({ primaries, replicasPerPrimary }: Shape, leastPrimaries: number): string[] {
-  const problems: string[] = [];
+function countProblems({ primaries, replicasPerPrimary }: Shape, leastPrimaries: number): Problem[] {
+  const problems: Problem[] = [];
   if (!Number.isInteger(primaries) || primaries < leastPrimaries)
-    problems.push(`primaries is ${primaries}; expected a whole number, at least ${leastPrimaries}`);
+    problems.push(
+      problem(
+        "too-few-primaries",
+        "primaries",
+        ` is ${primaries}; expected a whole number, at least ${leastPrimaries}`,
+      ),
+    );
   if (!Number.isInteger(replicasPerPrimary) || replicasPerPrimary < 0)
-    problems.push(`replicasPerPrimary is ${replicasPerPrimary}; expected a whole number, at least 0`);
+    problems.push(
+      problem("wrong-replicas", "replicasPerPrimary", ` is ${replicasPerPrimary}; expected a whole number, at least 0`),
+    );
   return problems;
 }
 
-function zoneProblems(shape: Shape, zones: readonly string[]): string[] {
-  const problems: string[] = [];
+function zoneProblems(shape: Shape, zones: readonly string[]): Problem[] {
+  const problems: Problem[] = [];
   const distinct = new Set(zones).size;
-  if (distinct < zones.length) problems.push(`zones contains a zone more than once: ${zones.join(", ")}`);
+  if (distinct < zones.length)
+    problems.push(problem("zone-twice", "zones", ` contains a zone more than once: ${zones.join(", ")}`));
   const least = shape.replicasPerPrimary > 0 ? 2 : 1;
   if (distinct < least)
     problems.push(
-      `zones lists ${counted(distinct, "zone", "zones")}; expected at least ${least}${least === 2 ? ", so that a replica is in a different zone from its primary" : ""}`,
+      problem(
+        "too-few-zones",
+        "zones",
+        ` lists ${counted(distinct, "zone", "zones")}; expected at least ${least}${least === 2 ? ", so that a replica is in a different zone from its primary" : ""}`,
+      ),
     );
   const nodes = nodeCount(shape);
   if (distinct > nodes)
     problems.push(
-      `zones lists ${counted(distinct, "zone", "zones")} for ${counted(nodes, "node", "nodes")}; expected at most ${nodes}`,
+      problem(
+        "more-zones-than-nodes",
+        "zones",
+        ` lists ${counted(distinct, "zone", "zones")} for ${counted(nodes, "node", "nodes")}; expected at most ${nodes}`,
+      ),
     );
   return problems;
 }

@@ -17,6 +17,7 @@ import { SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
 import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { passwordVolume } from "../pods/pod-volumes";
+import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE } from "../server-config";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 
 /** A program, and the differences between its pod and the pods of other programs. */
@@ -41,6 +42,8 @@ export interface Program {
   readonly hasToken?: boolean;
   /** Whether the pod gets the password of the deployment and, with TLS, the certificate. @default true */
   readonly connectsToServers?: boolean;
+  /** Whether the pod also gets the password of the user `admin` of Sentinels. @default false */
+  readonly connectsToSentinels?: boolean;
   /** Environment variables by name. @default none */
   readonly environment?: Readonly<Record<string, string>>;
   /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
@@ -115,7 +118,7 @@ export function programPodSpec(
 ): k8s.types.input.core.v1.PodSpec & { readonly containers: [k8s.types.input.core.v1.Container] } {
   const { args } = context;
   const { image = NODE_IMAGE, hasToken = true, graceSeconds, serviceAccount = pod.name, environment = {} } = pod;
-  const access = pod.connectsToServers === false ? NO_ACCESS : serverAccess(context);
+  const access = pod.connectsToServers === false ? NO_ACCESS : serverAccess(context, pod);
   const [settingsDirectory, programDirectory] = [directoryOf(pod, "settings"), directoryOf(pod, "program")];
   return {
     ...podBasics(context, {
@@ -164,14 +167,19 @@ export function programPodSpec(
 type Mounts = Required<Pick<Program, "volumes" | "volumeMounts">>;
 const NO_ACCESS: Mounts = { volumes: [], volumeMounts: [] };
 
-/** The password of the deployment and, with TLS, the certificate of the authority. */
-function serverAccess({ names, args: { tls } }: DeploymentContext): Mounts {
+/** Passwords of servers and, if the program asks them, of Sentinels; with TLS also the certificate of the authority. */
+function serverAccess(
+  { names, args: { tls, sentinelPassword } }: DeploymentContext,
+  { connectsToSentinels = false }: Program,
+): Mounts {
+  const isAdmin = connectsToSentinels && sentinelPassword !== undefined;
+  const passwords = passwordVolume(names, isAdmin ? [PASSWORD_FILE, SENTINEL_PASSWORD_FILE] : [PASSWORD_FILE]);
   const password = { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true };
-  if (tls === undefined) return { volumes: [passwordVolume(names)], volumeMounts: [password] };
+  if (tls === undefined) return { volumes: [passwords], volumeMounts: [password] };
   // The program does not need the servers' private key.
   const certificate = { secretName: tls.secretName, items: [{ key: "ca.crt", path: "ca.crt" }] };
   return {
-    volumes: [passwordVolume(names), { name: "tls", secret: certificate }],
+    volumes: [passwords, { name: "tls", secret: certificate }],
     volumeMounts: [password, { name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }],
   };
 }

@@ -32,7 +32,7 @@ export function createFailover(
 ): k8s.apps.v1.Deployment {
   createFailoverPolicies(context);
   createSentinelPods(onMachines(context, selectors?.sentinels), settings);
-  return createProxies(onMachines(context, selectors?.proxies), nodes, settings.downAfterMs, secret);
+  return createProxies(onMachines(context, selectors?.proxies), nodes, settings, secret);
 }
 
 function onMachines(context: DeploymentContext, nodeSelector?: Readonly<Record<string, string>>): DeploymentContext {

@@ -1,15 +1,14 @@
 /** The HAProxy pods in front of the primary. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { checksum } from "../../../lib/checksum";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
+import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import { createConfigMap } from "../files";
 import * as k8s from "../kubernetes-sdk";
-import { CLIENT_PORT } from "../layout";
+import { CLIENT_PORT, PROXY_STATUS_PORT } from "../layout";
 import { proxyLabels } from "../names";
 import { PROXY_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { pullPolicy } from "../pods/image";
@@ -18,15 +17,9 @@ import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
 import { passwordVolume, secretMounts, tlsVolumes } from "../pods/pod-volumes";
 import { createSupportBudget } from "./support-budget";
-import { proxyConfig } from "./proxy-config";
-
-const SCRIPT = readFileSync(join(__dirname, "follow-password.lua"), "utf8");
+import { PROXY_CONFIG_FILE, proxyFiles } from "./proxy-config";
 
 const CONFIG_DIRECTORY = "/valkey/proxy";
-const CONFIG_FILE = "haproxy.cfg";
-const PASSWORD_SCRIPT = "follow-password.lua";
-
-const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
 /** Seconds for which a stopping proxy still accepts connections. */
 const LEAVE_SECONDS = 5;
@@ -34,13 +27,12 @@ const LEAVE_SECONDS = 5;
 /**
  * Creates the proxies in front of the primary.
  * @param nodes number of servers, including the primary
- * @param downAfterMs time without an answer after which Sentinels replace the primary, milliseconds
  * @param secret Secret with the password, without which proxies cannot start
  */
 export function createProxies(
   context: DeploymentContext,
   nodes: number,
-  downAfterMs: number,
+  { count, downAfterMs }: SentinelSettings,
   secret: k8s.core.v1.SecretPatch,
 ): k8s.apps.v1.Deployment {
   const { deployment, names, options } = context;
@@ -48,8 +40,15 @@ export function createProxies(
   const name = names.proxy;
   const metadata = createSupportBudget(context, { name, labels });
   const { tls } = context.args;
-  const config = serverHosts(context, nodes).apply((hosts) => proxyConfig(hosts, downAfterMs, tls !== undefined));
-  const files = createConfigMap(name, metadata, { [CONFIG_FILE]: config, [PASSWORD_SCRIPT]: SCRIPT }, options);
+  const texts = pulumi
+    .all([
+      podHosts(context, names.statefulSet, names.headless, nodes),
+      podHosts(context, names.sentinel, names.sentinel, count),
+    ])
+    .apply(([servers, sentinels]) =>
+      proxyFiles({ deployment, servers, sentinels, downAfterMs, tls: tls !== undefined }),
+    );
+  const files = createConfigMap(name, metadata, texts, options);
   return new k8s.apps.v1.Deployment(
     name,
     {
@@ -64,7 +63,7 @@ export function createProxies(
         template: {
           metadata: {
             labels,
-            annotations: { "checksum/config": config.apply((text) => checksum(text + SCRIPT)) },
+            annotations: { "checksum/config": texts.apply((each) => checksum(Object.values(each).join(""))) },
           },
           spec: podSpec(context, labels),
         },
@@ -74,12 +73,17 @@ export function createProxies(
   );
 }
 
-/** DNS names of the servers' pods. */
-function serverHosts({ deployment, names, args }: DeploymentContext, nodes: number): pulumi.Output<string[]> {
+/** DNS names of the pods of a StatefulSet. */
+function podHosts(
+  { args }: DeploymentContext,
+  statefulSet: string,
+  service: string,
+  count: number,
+): pulumi.Output<string[]> {
   const clusterDomain = args.clusterDomain ?? CLUSTER_DOMAIN;
   return pulumi.output(args.namespace).apply((namespace) => {
-    const suffix = `${names.headless}.${namespace}.svc.${clusterDomain}`;
-    return Array.from({ length: nodes }, (_, index) => `${deployment}-${index}.${suffix}`);
+    const suffix = `${service}.${namespace}.svc.${clusterDomain}`;
+    return Array.from({ length: count }, (_, index) => `${statefulSet}-${index}.${suffix}`);
   });
 }
 
@@ -100,12 +104,13 @@ function proxyContainer({ args }: DeploymentContext): types.input.core.v1.Contai
     name: "proxy",
     image,
     imagePullPolicy: pullPolicy(image, args.imagePullPolicy),
-    args: ["haproxy", "-W", "-db", "-f", `${CONFIG_DIRECTORY}/${CONFIG_FILE}`],
+    args: ["haproxy", "-W", "-db", "-f", `${CONFIG_DIRECTORY}/${PROXY_CONFIG_FILE}`],
     ports: [{ name: "valkey", containerPort: CLIENT_PORT }],
     resources: FAILOVER_RESOURCES,
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    readinessProbe: LISTENS,
-    livenessProbe: { ...LISTENS, periodSeconds: 10 },
+    // A proxy stays ready when it has found a primary once: without a primary, no other proxy could serve its clients.
+    readinessProbe: { httpGet: { path: "/", port: PROXY_STATUS_PORT }, periodSeconds: 1 },
+    livenessProbe: { tcpSocket: { port: "valkey" }, periodSeconds: 10 },
     // HAProxy stops listening as soon as it gets the signal to stop. Machines forward clients to this proxy for a
     // moment longer, until they know that the Service no longer routes to it.
     lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },

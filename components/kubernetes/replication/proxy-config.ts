@@ -1,10 +1,13 @@
 /** The configuration of the proxies that send clients to the primary. Pure. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_PORT } from "../layout";
+import { CLIENT_PORT, PROXY_STATUS_PORT, SENTINEL_PORT } from "../layout";
 import { TLS_FILES } from "../server-config";
 
-const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
+const read = (name: string): string => readFileSync(join(__dirname, name), "utf8");
+export const PROXY_CONFIG_FILE = "haproxy.cfg";
+const CONFIG = read(PROXY_CONFIG_FILE);
+const SCRIPTS = Object.fromEntries(["follow-password.lua", "follow-sentinels.lua"].map((name) => [name, read(name)]));
 
 /**
  * Time between two checks of the primary, milliseconds. HAProxy also limits the time for the connection of a check and
@@ -14,11 +17,30 @@ const INTERVAL_MS = 400;
 /** Lowest and highest number of failed checks after which HAProxy sends no clients to a server any more. */
 const [FEWEST_CHECKS, MOST_CHECKS] = [4, 16];
 
+/** The servers that a proxy checks, and the Sentinels that it asks. */
+export interface ProxyPlan {
+  /** Name of the deployment, under which Sentinels know the primary. */
+  readonly deployment: string;
+  /** DNS names of the servers; their addresses may change. */
+  readonly servers: readonly string[];
+  /** DNS names of the Sentinels. */
+  readonly sentinels: readonly string[];
+  /** Time without an answer after which Sentinels replace the primary, milliseconds. */
+  readonly downAfterMs: number;
+  /**
+   * Whether connections are encrypted. Clients' connections are passed through; the proxy's own connections check the
+   * certificates and names of servers and Sentinels.
+   */
+  readonly tls: boolean;
+}
+
 /**
- * Configuration of HAProxy. HAProxy asks every server for its role. When a server has answered several times that it is
- * a replica, HAProxy closes the clients' connections to this server. The clients connect again and reach the new
- * primary. Reasons for the options:
+ * Files of a proxy by name: the configuration of HAProxy, and its scripts. Clients reach only the server that Sentinels
+ * name (follow-sentinels.lua), and only while that server says that it is the primary. HAProxy asks every server for
+ * its role. When a server has answered several times that it is a replica, HAProxy closes the clients' connections to
+ * this server. The clients connect again and reach the new primary. Reasons for the options:
  *
+ * - `weight 0`: a server gets no clients before Sentinels have named it. Its checks go on.
  * - `inter` and `fall`: a primary that does not answer keeps its clients about as long as Sentinels wait before they
  *   replace it. Before that, there is no other primary for these clients.
  * - `fastinter 10ms`: the answers of a replica come soon after each other, so that all of them take 0.2 to 0.4 s.
@@ -29,21 +51,36 @@ const [FEWEST_CHECKS, MOST_CHECKS] = [4, 16];
  * - `init-state down`: a server in a restarted pod gets no clients before it has answered.
  * - `no strict-limits`: HAProxy starts even if the machine allows fewer than two open files for each connection.
  *
- * The password comes from a file: see follow-password.lua. The control socket has no file, so that only containers of
- * the pod reach it.
- * @param downAfterMs time without an answer after which Sentinels replace the primary, milliseconds
- * @param hosts DNS names of the servers; their addresses may change
- * @param tls whether connections are encrypted. Clients' connections are passed through; the proxy's own connections
- *   check the servers' certificates and names
+ * Passwords come from files, so that a new password needs no restart. The control socket has no file, so that only
+ * containers of the pod reach it. `frontend status` answers the readiness probe.
  */
-export function proxyConfig(hosts: readonly string[], downAfterMs: number, tls: boolean): string {
+export function proxyFiles({
+  deployment,
+  servers,
+  sentinels,
+  downAfterMs,
+  tls,
+}: ProxyPlan): Readonly<Record<string, string>> {
   const fall = Math.min(MOST_CHECKS, Math.max(FEWEST_CHECKS, Math.round(downAfterMs / INTERVAL_MS)));
-  const servers = hosts.map((host) => {
-    const secure = tls
-      ? ` check-ssl verify required ca-file ${TLS_FILES.authority} check-sni ${host} verifyhost ${host}`
-      : "";
-    return `  server ${host.split(".")[0] ?? host} ${host}:${CLIENT_PORT} check${secure}`;
-  });
-  const config = CONFIG.replace("@INTERVAL@", String(INTERVAL_MS)).replace("@FALL@", String(fall));
-  return `${config}${servers.join("\n")}\n`;
+  const verified = (host: string): string => `verify required ca-file ${TLS_FILES.authority} verifyhost ${host}`;
+  const serverLine = (host: string): string =>
+    `  server ${host} ${host}:${CLIENT_PORT} check${tls ? ` check-ssl check-sni ${host} ${verified(host)}` : ""}\n`;
+  const sentinelSection = (host: string, index: number): string =>
+    [
+      `\nlisten sentinel-${index}`,
+      `  bind abns@sentinel-${index}`,
+      `  server sentinel ${host}:${SENTINEL_PORT}${tls ? ` ssl sni str(${host}) ${verified(host)}` : ""} ${RESOLVED}\n`,
+    ].join("\n");
+  const values: Readonly<Record<string, string | number>> = {
+    ...{ DEPLOYMENT: deployment, COUNT: sentinels.length, STATUS_PORT: PROXY_STATUS_PORT },
+    ...{ INTERVAL: INTERVAL_MS, FALL: fall, RESOLVED },
+  };
+  const config = CONFIG.replace(/@(\w+)@/g, (_word, name: string) => String(values[name]));
+  return {
+    [PROXY_CONFIG_FILE]: config + servers.map(serverLine).join("") + sentinels.map(sentinelSection).join(""),
+    ...SCRIPTS,
+  };
 }
+
+/** Options of a server whose address HAProxy looks up again and again. */
+const RESOLVED = "resolvers cluster resolve-prefer ipv4 init-addr none";

@@ -31,9 +31,9 @@ function ping(tls: boolean): types.input.core.v1.Probe {
   const secure = tls ? ["--tls", "--insecure"] : [];
   return {
     exec: { command: ["valkey-cli", "-p", String(SENTINEL_PORT), "-t", "5", ...secure, "PING"] },
-    periodSeconds: 10,
+    periodSeconds: 15,
     timeoutSeconds: 10,
-    failureThreshold: 3,
+    failureThreshold: 2,
   };
 }
 
@@ -105,7 +105,7 @@ function sentinelContainer(context: DeploymentContext, settings: SentinelSetting
     ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }],
     resources: FAILOVER_RESOURCES,
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    startupProbe: { ...probe, periodSeconds: 1, failureThreshold: STARTUP_SECONDS },
+    startupProbe: { tcpSocket: { port: "sentinel" }, periodSeconds: 1, failureThreshold: STARTUP_SECONDS },
     livenessProbe: probe,
     readinessProbe: { ...probe, exec: { command: scriptCommand("ready-sentinel.sh") } },
     volumeMounts: [

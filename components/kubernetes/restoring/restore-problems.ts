@@ -1,9 +1,10 @@
 /** Problems of the arguments of `restoreFrom`, and the bucket that it means. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { parseInstant } from "../../../valkey/restoring/instant";
 import { TTL_RULES } from "../../../valkey/restoring/key-selection";
-import type { ArgumentProblem } from "../archive/bucket-problems";
 import { bucketProblems } from "../archive/bucket-problems";
 import type { BackupArgs, BucketArgs } from "../backup-arguments";
 import type { RestoreFromArgs } from "../restore-arguments";
@@ -36,33 +37,38 @@ export function restoredBucket(
 }
 
 /** Problems of the arguments of `restoreFrom`, each with the name of the argument. */
-export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | undefined): ArgumentProblem[] {
+export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | undefined): Problem[] {
   const { at, keys = [], ttl, memory, scratchSize, timeoutSeconds: seconds } = args;
   const bucket = restoredBucket(args, backup);
   const { min, max } = RESTORE_SECONDS;
   const time = "a time with a time zone, such as 2026-11-24T08:00:00Z";
   return compact([
     ...(bucket === undefined
-      ? [{ field: "bucket", reason: "it is missing, and the deployment has no backup" }]
+      ? [problem("no-bucket", "bucket", "it is missing, and the deployment has no backup")]
       : bucketProblems(bucket)),
     at === undefined || parseInstant(at) !== undefined
       ? undefined
-      : { field: "at", reason: `it is ${JSON.stringify(at)}; expected ${time}` },
+      : problem("wrong-time", "at", `it is ${JSON.stringify(at)}; expected ${time}`),
     keys.includes("")
-      ? { field: "keys", reason: 'it has an empty pattern; expected patterns such as "app:*"' }
+      ? problem("empty-pattern", "keys", 'it has an empty pattern; expected patterns such as "app:*"')
       : undefined,
     ttl === undefined || TTL_RULES.includes(ttl)
       ? undefined
-      : { field: "ttl", reason: `it is ${JSON.stringify(ttl)}; expected ${TTL_RULES.join(" or ")}` },
+      : problem("unknown-rule", "ttl", `it is ${JSON.stringify(ttl)}; expected ${TTL_RULES.join(" or ")}`),
     sizeProblem("memory", memory),
     sizeProblem("scratchSize", scratchSize),
     seconds === undefined || (Number.isInteger(seconds) && min <= seconds && seconds <= max)
       ? undefined
-      : { field: "timeoutSeconds", reason: `it is ${seconds}; expected a whole number from ${min} to ${max} seconds` },
+      : problem(
+          "out-of-range",
+          "timeoutSeconds",
+          `it is ${seconds}; expected a whole number from ${min} to ${max} seconds`,
+        ),
   ]);
 }
 
-function sizeProblem(field: string, size: string | undefined): ArgumentProblem | undefined {
+function sizeProblem(field: string, size: string | undefined): Problem | undefined {
   if (size === undefined || parseQuantity(size) >= SMALLEST) return undefined;
-  return { field, reason: `it is ${JSON.stringify(size)}; expected a quantity of at least 64Mi, such as 4Gi` };
+  const message = `it is ${JSON.stringify(size)}; expected a quantity of at least 64Mi, such as 4Gi`;
+  return problem("too-small", field, message);
 }

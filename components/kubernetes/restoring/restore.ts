@@ -1,6 +1,6 @@
 /** The restore with which a new deployment begins: the objects of the pod `NAME-restore`, and the pod's specification. */
 import * as pulumi from "@pulumi/pulumi";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { RestorerSettings } from "../../../restorer/pod-settings";
 import { describeRestoreFrom } from "../../../valkey/restoring/restore-from";
@@ -29,10 +29,7 @@ export function checkRestoreFrom(
 ): void {
   const problems = args === undefined ? [] : restoreProblems(args, backup);
   if (problems.length === 0) return;
-  throw new BadInput(
-    deployment,
-    problems.map(({ field, reason }) => `restoreFrom.${field}: ${reason}`),
-  );
+  throw new BadInput(deployment, within("restoreFrom", problems));
 }
 
 /** The pods that restore an archive into a new deployment. */

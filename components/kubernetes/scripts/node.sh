@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034
 # Functions that send commands to nodes; sourced by the other scripts. The container's environment sets
-#   VALKEY_PASSWORD_FILE  file with the password
+#   VALKEY_PASSWORD_FILE  file with the password; with Sentinels, sentinel-password is in the same directory
 #   VALKEY_TLS_CA         file of the certificate authority, with TLS only; tls.crt and tls.key are in the same directory
 #   VALKEY_CLI            name of the client program, if it is not valkey-cli
 
@@ -16,8 +16,11 @@ HISTORY=$DATA/history
 tell() {
   trust=''
   [ "$1" != localhost ] || trust=--insecure
-  { cat "$VALKEY_PASSWORD_FILE" && echo && cat; } |
-    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
+  # Only the user admin may change Sentinels.
+  secret=$VALKEY_PASSWORD_FILE user=''
+  [ "${3-}" != 26379 ] || secret=${secret%/*}/sentinel-password user=admin
+  { cat "$secret" && echo && cat; } |
+    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${user:+--user "$user"} ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
 # await_names: waits for 3 s, so that DNS has the names of pods that start at the same time as this one. A lookup that is too early costs

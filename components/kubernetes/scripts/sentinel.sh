@@ -6,6 +6,11 @@
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
 
+# Clients ask Sentinels for the primary with the password of the servers. They may not change anything.
+READING='+ping +info +command +client|id +client|setname +client|setinfo +subscribe +psubscribe +unsubscribe +punsubscribe'
+for command in get-master-addr-by-name get-primary-addr-by-name master primary masters primaries replicas slaves sentinels; do
+  READING="$READING +sentinel|$command"
+done
 trap 'exit 143' TERM
 [ -z "${VALKEY_TLS_CA-}" ] || certificate >/data/certificate
 # A container that restarts in its pod keeps the Sentinel's saved state, unless the other Sentinels know a later primary. With the old
@@ -21,7 +26,7 @@ if [ ! -e /data/sentinel.conf ]; then
   [ -n "${other-}" ] || await_names
   primary=$(watched)
   [ -n "$primary" ] || primary=$(leading)
-  password=$(cat "$VALKEY_PASSWORD_FILE")
+  password=$(cat "$VALKEY_PASSWORD_FILE") admin=$(cat "${VALKEY_PASSWORD_FILE%/*}/sentinel-password")
   {
     if [ -n "${VALKEY_TLS_CA-}" ]; then
       echo 'port 0'
@@ -40,8 +45,10 @@ if [ ! -e /data/sentinel.conf ]; then
 bind * -::*
 protected-mode no
 dir /data
-requirepass $password
-sentinel sentinel-pass $password
+user admin on >$admin ~* &* +@all
+user default on >$password resetchannels &* -@all $READING
+sentinel sentinel-user admin
+sentinel sentinel-pass $admin
 sentinel resolve-hostnames yes
 sentinel announce-hostnames yes
 sentinel announce-ip $POD_NAME$SENTINELS

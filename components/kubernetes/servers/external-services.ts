@@ -2,7 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";
 import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/running-pods";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problem, within } from "../../../lib/errors";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import { externalProblems } from "../external-problems";
@@ -36,10 +36,14 @@ export function checkExternal(deployment: string, kind: DeploymentKind, external
   const { type, sourceRanges = [] } = external;
   const tooLong = externalServices(deployment, kind).find((name) => name.length > LONGEST);
   const problems = compact([
-    ...externalProblems({ type, sourceRanges }).map(({ key, reason }) => `external.${key}: ${reason}`),
+    ...within("external", externalProblems({ type, sourceRanges })),
     tooLong === undefined
       ? undefined
-      : `external: a Service would be named ${tooLong}; its name may have at most ${LONGEST} characters`,
+      : problem(
+          "name-too-long",
+          "external",
+          `a Service would be named ${tooLong}; its name may have at most ${LONGEST} characters`,
+        ),
   ]);
   if (problems.length > 0) throw new BadInput(deployment, problems);
 }

@@ -16,7 +16,7 @@ import { hasVolumes } from "../pods/pod-volumes";
 import { scriptFiles } from "../scripts";
 import type { ScriptSet } from "../scripts";
 import type { SecretFiles } from "../server-config";
-import { PASSWORD_FILE } from "../server-config";
+import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE } from "../server-config";
 import {
   createDisruptionBudget,
   createHeadlessService,
@@ -88,7 +88,13 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
 }
 
 /** Files of the Secret: the password for tools, the files of the server, and a file for the exporter. */
-function secretFiles({ metrics, tls }: ServerArgs, files: SecretFiles): SecretFiles {
+function secretFiles({ metrics, tls, sentinelPassword }: ServerArgs, files: SecretFiles): SecretFiles {
+  const sentinels: SecretFiles = { [SENTINEL_PASSWORD_FILE]: (credentials) => credentials.sentinelPassword ?? "" };
   const exporter: SecretFiles = { [EXPORTER_FILE]: ({ password }) => exporterPasswords(password, tls) };
-  return { [PASSWORD_FILE]: ({ password }) => password, ...files, ...(metrics === undefined ? {} : exporter) };
+  return {
+    [PASSWORD_FILE]: ({ password }) => password,
+    ...files,
+    ...(sentinelPassword === undefined ? {} : sentinels),
+    ...(metrics === undefined ? {} : exporter),
+  };
 }

@@ -1,9 +1,10 @@
 /** Architectures of a pool's machines, derived from its machine types. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import type { Architecture } from "../offers/machine-types";
 import { ARCHITECTURES, machineType } from "../offers/machine-types";
 import type { Pools } from "./pools";
 import { POOLS } from "./pools";
-import type { Problem } from "./problem";
 
 /** Distinct architectures of machine types; unknown types are left out. */
 export function architecturesOf(types: readonly string[]): Architecture[] {
@@ -23,11 +24,7 @@ export function architectureProblems(pools: Pools): Problem[] {
       (architecture) =>
         `${architecture} (${types.filter((type) => machineType(type)?.architecture === architecture).join(", ")})`,
     );
-    return [
-      {
-        path: ["pools", pool, "instanceTypes"],
-        message: `the types have two architectures, ${listed.join(" and ")}; expected one architecture`,
-      },
-    ];
+    const message = `the types have two architectures, ${listed.join(" and ")}; expected one architecture`;
+    return [problem("two-architectures", `pools.${pool}.instanceTypes`, message)];
   });
 }

@@ -1,7 +1,8 @@
 /** Capacity type of a pool's machines: on demand, or spot. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import type { PoolName, Pools } from "./pools";
 import { POOLS } from "./pools";
-import type { Problem } from "./problem";
 
 /** Values of the label `karpenter.sh/capacity-type`. */
 export const CAPACITIES = ["on-demand", "spot"] as const;
@@ -21,8 +22,7 @@ export function isSpot(pools: Pools, pool: PoolName | "system"): boolean {
 
 /** Problems with pools of servers that are configured as spot machines. */
 export function capacityTypeProblems(pools: Pools): Problem[] {
-  return POOLS.filter((pool) => pool !== "clients" && isSpot(pools, pool)).map((pool) => ({
-    path: ["pools", pool, "capacity"],
-    message: SERVERS_ON_DEMAND,
-  }));
+  return POOLS.filter((pool) => pool !== "clients" && isSpot(pools, pool)).map((pool) =>
+    problem("servers-on-spot", `pools.${pool}.capacity`, SERVERS_ON_DEMAND),
+  );
 }

@@ -1,6 +1,7 @@
 /** Machines that each pool needs in each zone, by type. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
-import type { Problem } from "./problem";
 import type { MachineType } from "../offers/machine-types";
 import type { AllocatableResources } from "./allocatable";
 import { DAEMON_ADDRESSES, allocatableOn } from "./allocatable";
@@ -85,10 +86,8 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
 }
 
 function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
-  return {
-    path: ["pools", pool],
-    message: `the pool is missing, but ${members.map(({ name }) => name).join(", ")} must run in it`,
-  };
+  const names = members.map(({ name }) => name).join(", ");
+  return problem("no-such-pool", `pools.${pool}`, `the pool is missing, but ${names} must run in it`);
 }
 
 const labelOf = ({ label, name }: PodGroup): string => label ?? name;
@@ -226,10 +225,6 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
         `${group.name} requests ${unitOf(group).cpuMilli}m CPU and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
     )
     .join("; ");
-  return [
-    {
-      path: ["pools", pool, "instanceTypes"],
-      message: `no type has room for every pod: ${asked}. Available on each type, after the pods that run on every machine: ${rooms.join(", ")}`,
-    },
-  ];
+  const available = `Available on each type, after the pods that run on every machine: ${rooms.join(", ")}`;
+  return [problem("no-room", `pools.${pool}.instanceTypes`, `no type has room for every pod: ${asked}. ${available}`)];
 }

@@ -1,4 +1,6 @@
 /** Problems with pools of machines that do not depend on the pods that run there. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
 import { capacityTypeProblems } from "./capacity";
@@ -6,7 +8,6 @@ import { familyOf, machineType, unknownTypeProblem } from "../offers/machine-typ
 import type { PoolArgs, PoolName, Pools } from "./pools";
 import { POOLS } from "./pools";
 import type { PriceTable } from "../offers/prices";
-import type { Problem } from "./problem";
 
 /** Problems with pools of machines. @param prices prices of the region; undefined if there are none */
 export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
@@ -22,36 +23,40 @@ export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
  * endlessly.
  */
 export function limitProblems(pools: Pools): Problem[] {
-  return POOLS.filter((pool) => pools[pool] !== undefined && pools[pool].vcpuLimit === undefined).map((pool) => ({
-    path: ["pools", pool, "vcpuLimit"],
-    message: "is missing; expected the highest number of vCPUs of the pool, because it limits the cost",
-  }));
+  return POOLS.filter((pool) => pools[pool] !== undefined && pools[pool].vcpuLimit === undefined).map((pool) =>
+    problem(
+      "no-limit",
+      `pools.${pool}.vcpuLimit`,
+      "is missing; expected the highest number of vCPUs of the pool, because it limits the cost",
+    ),
+  );
 }
 
 function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceTable | undefined): Problem[] {
   return (args?.instanceTypes ?? []).flatMap((name, index) => {
-    const path = ["pools", pool, "instanceTypes", index];
+    const path = `pools.${pool}.instanceTypes.${index}`;
     const type = machineType(name);
-    if (type === undefined) return [{ path, message: unknownTypeProblem(name) }];
+    if (type === undefined) return [problem("unknown-type", path, unknownTypeProblem(name))];
     const { interruptCpus } = args?.tuning ?? { interruptCpus: 0 };
     return compact([
       prices !== undefined && prices.machines[name] === undefined
-        ? {
+        ? problem(
+            "no-price",
             path,
-            message: `the prices of ${prices.date} for ${prices.region} do not contain ${name}; types with a price: ${
+            `the prices of ${prices.date} for ${prices.region} do not contain ${name}; types with a price: ${
               Object.keys(prices.machines)
                 .filter((other) => familyOf(other) === familyOf(name))
                 .join(", ") || "none of this family"
             }`,
-          }
+          )
         : undefined,
       interruptCpus >= type.vcpus
-        ? {
-            path: ["pools", pool, "tuning", "interruptCpus"],
-            message:
-              `${name} has ${type.vcpus} CPUs, so ${interruptCpus} CPUs for interrupts leave no CPU for Valkey; ` +
+        ? problem(
+            "interrupts-on-every-cpu",
+            `pools.${pool}.tuning.interruptCpus`,
+            `${name} has ${type.vcpus} CPUs, so ${interruptCpus} CPUs for interrupts leave no CPU for Valkey; ` +
               `expected at most ${type.vcpus - 1}`,
-          }
+          )
         : undefined,
     ]);
   });

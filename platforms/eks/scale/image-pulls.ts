@@ -2,10 +2,11 @@
  * Images of Docker Hub that many machines pull: the number of pulls, and a cache in ECR that pulls each image once.
  * Pure.
  */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";
 import type { PodGroup } from "../pools/pod-groups";
-import type { Problem } from "../pools/problem";
 
 /**
  * Number of pulls from one IPv4 address that Docker Hub allows in 6 hours without an account, according to "Docker Hub
@@ -136,5 +137,5 @@ export function imageProblems({ hubImages, pulls, cache }: ImagePlan): Problem[]
   const message =
     `is missing, so machines would pull ${hubImages.join(", ")} ${formatCount(pulls)} times from one IP address, but ` +
     `${rule}; expected imageCache: {}, which creates a cache in ECR, or images from a different registry`;
-  return [{ path: ["imageCache"], message }];
+  return [problem("no-image-cache", "imageCache", message)];
 }

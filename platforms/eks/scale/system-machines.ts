@@ -1,4 +1,6 @@
 /** System machines: the pods that run on them, and the smallest machine type that has room for these pods. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import type { AllocatableResources } from "../pools/allocatable";
 import type { MachineType } from "../offers/machine-types";
@@ -6,7 +8,6 @@ import { allocatableOn, DAEMON_ADDRESSES } from "../pools/allocatable";
 import { familyOf, MACHINE_TYPES, machineType, unknownTypeProblem } from "../offers/machine-types";
 import { UNTUNED } from "../pools/tuning";
 import type { PriceTable } from "../offers/prices";
-import type { Problem } from "../pools/problem";
 import type { ControllerSize } from "./controller-size";
 import { dnsReplicas, KARPENTER_REPLICAS, karpenterSize } from "./controller-size";
 
@@ -121,24 +122,27 @@ function largestType(prices: PriceTable | undefined): string {
 /** Reasons why the system machines do not have room for the system pods. */
 export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined): Problem[] {
   const { instanceType, machines } = plan;
-  const path = ["system", "instanceType"];
+  const path = "system.instanceType";
   const type = machineType(instanceType);
   const tooFew: Problem[] =
     machines < KARPENTER_REPLICAS
       ? [
-          {
-            path: ["system", "machines"],
-            message: `expected at least ${KARPENTER_REPLICAS}, not ${machines}: Karpenter has two replicas, and each needs a machine`,
-          },
+          problem(
+            "too-few-machines",
+            "system.machines",
+            `expected at least ${KARPENTER_REPLICAS}, not ${machines}: Karpenter has two replicas, and each needs a machine`,
+          ),
         ]
       : [];
-  if (type === undefined) return [...tooFew, { path, message: unknownTypeProblem(instanceType) }];
+  if (type === undefined) return [...tooFew, problem("unknown-type", path, unknownTypeProblem(instanceType))];
   if (prices !== undefined && prices.machines[instanceType] === undefined) {
     const message = `the prices of ${prices.date} for ${prices.region} do not contain ${instanceType}`;
-    return [...tooFew, { path, message }];
+    return [...tooFew, problem("no-price", path, message)];
   }
   // If there are too few machines, only their number is reported: with more machines, the type may be large enough.
-  return tooFew.length > 0 || hasRoom(type, plan) ? tooFew : [{ path, message: roomMessage(plan, type, prices) }];
+  return tooFew.length > 0 || hasRoom(type, plan)
+    ? tooFew
+    : [problem("no-room", path, roomMessage(plan, type, prices))];
 }
 
 function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | undefined): string {

@@ -1,6 +1,6 @@
 /**
- * Unpacks packages of Valkey or Redis from Debian or Ubuntu into a directory. Redis is used for comparisons. Unpacking
- * needs no root and installs nothing.
+ * Unpacks packages of Valkey, Redis or HAProxy from Debian or Ubuntu into a directory. Redis is used for comparisons,
+ * and HAProxy for tests of the proxies. Unpacking needs no root and installs nothing.
  *
  * apt fetches the packages from the mirror that is configured on this machine, and checks their signatures. apt uses
  * separate state and cache directories. Programs of a newer suite need the C library of that suite, so they run through
@@ -59,8 +59,16 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
 export type Product = "valkey" | "redis";
 export const programNames = (product: Product): readonly string[] =>
   ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
+
+/** Product whose packages can be unpacked. */
+type Unpackable = Product | "haproxy";
+const packagesOf = (product: Unpackable): readonly string[] =>
+  product === "haproxy" ? [product] : [`${product}-server`, `${product}-tools`];
+const programsIn = (product: Unpackable): readonly string[] =>
+  product === "haproxy" ? [product] : programNames(product);
+
 /** Oldest major versions that this project deploys. Redis 7.0 is the first version with `shutdown-on-sigterm`. */
-export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
+export const MIN_MAJOR_VERSION: Readonly<Record<Unpackable, number>> = { valkey: 8, redis: 7, haproxy: 3 };
 
 /**
  * Small packages that satisfy a dependency of the servers' packages. Without these small packages, apt would fetch all
@@ -69,7 +77,7 @@ export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8,
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
 /** Directories of programs that are already unpacked, newest first. */
-export function unpackedPrograms(packages: string, product: Product = "valkey"): string[] {
+export function unpackedPrograms(packages: string, product: Unpackable = "valkey"): string[] {
   if (!existsSync(packages)) return [];
   const trees = readdirSync(packages).filter((name) => name.startsWith(`${product}_`));
   return trees.sort((a, b) => b.localeCompare(a, "en", { numeric: true })).map((name) => join(packages, name, "bin"));
@@ -92,7 +100,7 @@ export async function fetchPrograms(
   report: (line: string) => void,
   signal: AbortSignal,
   only?: string,
-  product: Product = "valkey",
+  product: Unpackable = "valkey",
 ): Promise<string> {
   const distribution = readDistribution();
   const suites = SUITES[distribution.id]?.filter(({ suite }) => only === undefined || suite === only);
@@ -127,7 +135,7 @@ export async function fetchPrograms(
 }
 
 interface Fetch {
-  readonly product: Product;
+  readonly product: Unpackable;
   readonly packages: string;
   readonly work: string;
   readonly report: (line: string) => void;
@@ -145,9 +153,9 @@ async function fetchFrom(
   const sources = names.map((name) => `deb ${trust(distribution)}${mirror} ${name} ${suite.component}\n`).join("");
   const options = aptOptions(work, sources);
   await run("apt-get", [...options, "update"], { signal });
-  const { stdout: policy } = await run("apt-cache", [...options, "policy", `${product}-server`], { signal });
+  const { stdout: policy } = await run("apt-cache", [...options, "policy", packagesOf(product)[0] ?? ""], { signal });
   const version = /Candidate: (\S+)/.exec(policy)?.[1];
-  if (version === undefined || version === "(none)") throw new Failure(`it has no package ${product}-server`);
+  if (version === undefined || version === "(none)") throw new Failure(`it has no package of ${product}`);
   // The versions of Debian's Redis packages begin with an epoch, as in 5:8.0.2-3.
   const upstream = version.replace(/^\d+:/, "");
   const oldest = MIN_MAJOR_VERSION[product];
@@ -159,7 +167,7 @@ async function fetchFrom(
   const target = join(packages, `${product}_${upstream}_${suite.suite}`);
   if (existsSync(target)) return join(target, "bin");
   report(`fetching ${product} ${version} from ${suite.suite}`);
-  const wanted = [`${product}-server=${version}`, `${product}-tools=${version}`];
+  const wanted = packagesOf(product).map((name) => `${name}=${version}`);
   await run("apt-get", [...options, "install", "-d", "-y", ...wanted, ...SMALL_ALTERNATIVES], { signal }).catch(() => {
     signal.throwIfAborted();
     // Older suites do not have these packages, and do not need them.
@@ -226,7 +234,7 @@ function trust(distribution: string): string {
 }
 
 /** Writes a script for each program from the template unpacked-program.sh. */
-function writePrograms(tree: string, product: Product): void {
+function writePrograms(tree: string, product: Unpackable): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
   if (loader === undefined) throw new Failure("the packages contain no dynamic loader (ld-linux, from libc6)");
@@ -235,8 +243,9 @@ function writePrograms(tree: string, product: Product): void {
   const libraries = directories.map((path) => `$root/${path}`).join(":");
   const template = readFileSync(PROGRAM_TEMPLATE, "utf8");
   mkdirSync(join(tree, "bin"));
-  for (const program of programNames(product)) {
-    const values: Readonly<Record<string, string>> = { loader, libraries, program };
+  for (const program of programsIn(product)) {
+    const path = files.find((file) => file.endsWith(`bin/${program}`)) ?? "";
+    const values: Readonly<Record<string, string>> = { loader, libraries, program, path };
     const file = join(tree, "bin", program);
     writeFileSync(
       file,
@@ -250,13 +259,13 @@ function writePrograms(tree: string, product: Product): void {
  * Renames the unpacked tree to `target` when it is complete, so that no incomplete tree is visible there. If a
  * different run has already unpacked `target`, this function uses the existing `target`.
  */
-async function moveInPlace(tree: string, target: string, product: Product): Promise<void> {
+async function moveInPlace(tree: string, target: string, product: Unpackable): Promise<void> {
   try {
     renameSync(tree, target);
   } catch (error) {
     if (!existsSync(target)) throw error;
   }
-  await run(join(target, "bin", `${product}-server`), ["--version"]);
+  await run(join(target, "bin", programsIn(product)[0] ?? ""), ["-v"]);
 }
 
 /**

@@ -2,9 +2,10 @@
  * Finds the engines that a study compares. Engines are versions of Valkey and Redis, on this machine or in the
  * distribution's packages.
  */
+import type { Problem } from "../../../lib/errors";
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { BadInput, Failure, messageOf } from "../../../lib/errors";
+import { BadInput, Failure, messageOf, problem } from "../../../lib/errors";
 import { fetchPrograms, hasApt, unpackedPrograms } from "./debian-packages";
 import type { Product } from "./debian-packages";
 import type { Programs } from "./programs";
@@ -46,14 +47,14 @@ export async function findEngines(
   signal: AbortSignal,
 ): Promise<Map<string | undefined, Programs>> {
   const found = new Map<string | undefined, Programs>();
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   for (const engine of engines) {
     try {
       found.set(engine, await findEngine(engine, places, report, signal));
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof BadInput || error instanceof Failure)) throw error;
-      problems.push(`${engine ?? "valkey"}: ${messageOf(error)}`);
+      problems.push(problem("no-engine", engine ?? "valkey", messageOf(error)));
     }
   }
   if (problems.length > 0) throw new BadInput("engines", problems);

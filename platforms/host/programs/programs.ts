@@ -103,7 +103,7 @@ export async function inspectPrograms(
 }
 
 function noServers(looked: readonly string[]): BadInput {
-  return new BadInput("no usable Valkey server on this machine", [
+  return BadInput.of("no usable Valkey server on this machine", "no-server", [
     ...looked,
     `install Valkey: ${installHint()}`,
     "or set VALKEY_HOME to the directory of a Valkey server",

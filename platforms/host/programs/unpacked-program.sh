@@ -3,4 +3,4 @@
 # debian-packages.ts writes a copy of this script for each program and replaces the words between @ signs.
 tree=${0%/bin/*}
 root=$tree/root
-exec "$root/@loader@" --argv0 @program@ --library-path "@libraries@" "$root/usr/bin/@program@" "$@"
+exec "$root/@loader@" --argv0 @program@ --library-path "@libraries@" "$root/@path@" "$@"

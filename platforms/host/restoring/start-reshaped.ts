@@ -46,7 +46,7 @@ export async function writeReshaped(
     ));
     const problem = databasesProblem(shape.mode, databases, host.programs.version);
     const problems = [...unmatchedProblems(keys, "--keys"), ...(problem === undefined ? [] : [problem])];
-    if (problems.length > 0) throw new BadInput("restore", problems);
+    if (problems.length > 0) throw BadInput.of("restore", "not-restorable", problems);
   } catch (error) {
     for (const { base } of directories) await base.discard();
     throw error;

@@ -1,4 +1,7 @@
-/** Names of the Secret and the file that pods read while two passwords are valid. */
+/** Names of the Secrets and the files from which pods read passwords. */
+
+/** File in a deployment's Secret that contains only the password of the user `admin` of Sentinels. */
+export const SENTINEL_PASSWORD_FILE = "sentinel-password";
 
 /** Name of the file from which a server reads its users when it starts. */
 export const USERS_FILE = "users.acl";

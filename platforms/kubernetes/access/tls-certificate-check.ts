@@ -13,7 +13,8 @@ type SecretData = Readonly<Record<string, string>>;
 
 /** Content of a Secret, or the reason why the content is not known. */
 export type TlsSecretLook =
-  { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly data: SecretData };
+  | { readonly state: "absent" | "unreadable" }
+  | { readonly state: "read"; readonly data: SecretData };
 
 /** Reads the Secret with the TLS files. @returns `unreadable` if the permission to read it is missing */
 export async function readTlsSecret(

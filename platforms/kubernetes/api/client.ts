@@ -149,7 +149,11 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
         : code === "EACCES"
           ? "it is not readable"
           : `it is not a kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
-    throw new BadInput("kubeconfig", [`${from}: ${why}; name the kubeconfig of a cluster, or set KUBECONFIG`]);
+    throw BadInput.of(
+      "kubeconfig",
+      "unreadable",
+      `${from}: ${why}; name the kubeconfig of a cluster, or set KUBECONFIG`,
+    );
   }
   return config;
 }
@@ -164,20 +168,28 @@ function choose(
 ): { readonly context: string; readonly server: string } {
   const known = config.getContexts().map(({ name }) => name);
   const current = config.getCurrentContext() as string | undefined;
-  if (known.length === 0) throw new BadInput("kubeconfig", ["it has no contexts"]);
+  if (known.length === 0) throw BadInput.of("kubeconfig", "no-contexts", "it has no contexts");
   if (current === NO_KUBECONFIG)
-    throw new BadInput("kubeconfig", [
+    throw BadInput.of(
+      "kubeconfig",
+      "no-kubeconfig",
       "no file was found: KUBECONFIG is not set, and ~/.kube/config does not exist; name the kubeconfig of a cluster",
-    ]);
+    );
   const name = context ?? current;
   if (name === undefined || name === "")
-    throw new BadInput("kubeconfig", [`it has no current context; name one of ${known.join(", ")}`]);
+    throw BadInput.of("kubeconfig", "no-current-context", `it has no current context; name one of ${known.join(", ")}`);
   if (!known.includes(name))
-    throw new BadInput("kubeconfig", [
+    throw BadInput.of(
+      "kubeconfig",
+      "no-such-context",
       `it has no context ${name};${didYouMean(name, known)} Contexts: ${known.join(", ")}`,
-    ]);
+    );
   const server = config.getCluster(config.getContextObject(name)?.cluster ?? "")?.server;
   if (server === undefined || server === "")
-    throw new BadInput("kubeconfig", [`context ${name} names a cluster that the kubeconfig does not describe`]);
+    throw BadInput.of(
+      "kubeconfig",
+      "no-such-cluster",
+      `context ${name} names a cluster that the kubeconfig does not describe`,
+    );
   return { context: name, server };
 }

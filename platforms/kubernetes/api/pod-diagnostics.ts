@@ -237,9 +237,10 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  // The claim of a deleted pod is deleted a little later than the pod. So this problem ends by itself.
-  const passes = /is being deleted/.test(why);
-  return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
+  // Only what rules refuse stays. Other problems end by themselves: a claim that is still being deleted, or a claim that
+  // the maker has not seen yet.
+  const refused = /forbidden|denied|invalid|unauthorized/i.test(why);
+  return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: refused }];
 }
 
 /**

@@ -11,7 +11,9 @@ import type { MachineState } from "./machine-states";
  * - `shared`: other machines can use the volume, and nothing prevents that two machines write to it.
  */
 export type VolumeTie =
-  { readonly kind: "machine"; readonly machine: string } | { readonly kind: "exclusive" } | { readonly kind: "shared" };
+  | { readonly kind: "machine"; readonly machine: string }
+  | { readonly kind: "exclusive" }
+  | { readonly kind: "shared" };
 
 /**
  * Last parts of labels that name one machine, such as `kubernetes.io/hostname` and `topology.hostpath.csi/node`. Labels

@@ -131,7 +131,8 @@ async function readSet(
     `reading StatefulSet ${name} of namespace ${namespace}`,
     kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
   );
-  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of this name`]);
+  if (set === undefined)
+    throw BadInput.of(name, "no-statefulset", `namespace ${namespace} has no StatefulSet of this name`);
   return set;
 }
 

@@ -21,6 +21,11 @@ type Budget = Plain<V1PodDisruptionBudget>;
 
 const budgetOfGroup = (name: string, group: number): string => `${name}-group-${group + 1}`;
 
+/** Names of a deployment's budgets, if there are so many groups. @param name name of the first budget */
+export function budgetNames(name: string, groups: number): string[] {
+  return Array.from({ length: groups }, (_, group) => (group === 0 ? name : budgetOfGroup(name, group)));
+}
+
 /**
  * Allows the eviction of one pod of the whole deployment at a time. It must be called before nodes move to other
  * shards. Does nothing if the deployment has no budget.

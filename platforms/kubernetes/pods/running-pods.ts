@@ -37,7 +37,7 @@ export interface PodWaitOptions {
 }
 
 export const POD_TIMEOUT_MS = 300_000;
-const POLL_MS = 250;
+const POLL_MS = 500;
 /** Time between two searches for the reasons why pods do not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
 /**
@@ -66,12 +66,14 @@ export async function readPodLabels(
   const name = selection.statefulSet;
   const set = await findStatefulSetOrCopy(kubernetes, { namespace, statefulSet: name });
   if (set === undefined)
-    throw new BadInput(name, [
+    throw BadInput.of(
+      name,
+      "no-statefulset",
       `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of this name`,
-    ]);
+    );
   const labels = set.spec?.selector.matchLabels;
   if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0)
-    throw new BadInput(name, ["its selector has expressions; name the labels of its pods"]);
+    throw BadInput.of(name, "selector-with-expressions", "its selector has expressions; name the labels of its pods");
   return labels;
 }
 

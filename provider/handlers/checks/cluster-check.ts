@@ -1,5 +1,5 @@
 /** Checks whether a stack can run on an existing Kubernetes cluster. */
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problem } from "../../../lib/errors";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { markNamespaceKept, readKubernetesFacts } from "../../../platforms/kubernetes/cluster/cluster-facts";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/cluster/requirements";
@@ -75,7 +75,7 @@ async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInp
 async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
   const kubernetes = await open(inputs);
   const problems = await clusterProblems(kubernetes, inputs, olds);
-  if (problems.length > 0) throw new BadInput(`the cluster of context ${kubernetes.context}`, problems);
+  if (problems.length > 0) throw BadInput.of(`the cluster of context ${kubernetes.context}`, "unfit-cluster", problems);
   if (inputs.needs.createsNamespace) await markNamespaceKept(kubernetes, inputs.needs.namespace, undefined);
   return {};
 }
@@ -85,7 +85,7 @@ export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   check: async (olds, news) => {
     const inputs = news as ClusterCheckInputs;
     const problems = [...abandonedNamespace(olds, inputs), ...(await previewProblems(inputs, olds))];
-    return problems.map((reason) => ({ property: "", reason }));
+    return problems.map((message) => problem("unfit-cluster", "", message));
   },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),

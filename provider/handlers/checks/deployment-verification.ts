@@ -6,7 +6,7 @@ import type { DeploymentReference } from "../../../platforms/deployment-referenc
 import { tellZones } from "../../../valkey/availability-zone";
 import { formatVerification } from "../../../valkey/verification/format";
 import type { SeenData } from "../../../valkey/verification/kept-data";
-import { seenData, withKeptData } from "../../../valkey/verification/kept-data";
+import { compareData, seenData } from "../../../valkey/verification/kept-data";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { loosenBudgets } from "../../updates/budgets";
 import { inspectDeployment } from "../../updates/drift";
@@ -105,7 +105,7 @@ async function check(
     signal,
     report,
   });
-  const verification = former === undefined ? settled : withKeptData(settled, former);
+  const { verification } = compareData(settled, former);
   const data = seenData(settled);
   if (!verification.verdict.pass) {
     const rows = formatVerification(verification).join("\n");

@@ -2,8 +2,9 @@
  * Tests a new image before pods are replaced. Refuses a version that may be unable to read the data of the running
  * version, as `valkey/settings/version.ts` decides.
  */
+import type { Problem } from "../../../lib/errors";
 import type { V1PodSpec } from "@kubernetes/client-node";
-import { Failure, messageOf } from "../../../lib/errors";
+import { Failure, messageOf, problem } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
@@ -15,7 +16,7 @@ import { withEveryNode } from "../../../valkey/connections";
 import { parseInfo } from "../../../valkey/topology/replies";
 import { cannotReadDataOf, tagOf } from "../../../valkey/settings/version";
 import { inspectOrReport } from "../../protocol/preview";
-import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../../protocol/resource-handler";
 import { openToLook } from "../../protocol/opening";
 import { waitOptions } from "../../protocol/waiting";
 
@@ -87,7 +88,7 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
 
 export const handler: ResourceHandler<ImageCheckInputs, object> = {
   silentInputs: ["pod", "timeoutSeconds"],
-  check: async (olds, { image, target }, { report }): Promise<InputProblem[]> => {
+  check: async (olds, { image, target }, { report }): Promise<Problem[]> => {
     const tag = tagOf(image ?? "");
     if (olds === undefined || tag === undefined || image === olds.image || target === undefined) return [];
     if (!cannotReadDataOf(tagOf(olds.image) ?? "", tag)) return [];
@@ -97,7 +98,7 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
       runningTags(await openKubernetesClient(olds.target), olds.target),
     );
     const reason = tags && refusal(name, tags, tag);
-    return reason === undefined ? [] : [{ property: "image", reason }];
+    return reason === undefined ? [] : [problem("older-version", "image", reason)];
   },
   describeChange: ({ image: before }, { image: after }) =>
     after === undefined || after === before

@@ -1,7 +1,8 @@
 /**
  * Checks the certificate of servers before they use it, and refuses to switch TLS on or off without `allowDowntime`.
  */
-import { BadInput } from "../../../lib/errors";
+import type { Problem } from "../../../lib/errors";
+import { BadInput, problem } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
@@ -10,7 +11,7 @@ import { findStatefulSet } from "../../../platforms/kubernetes/volumes/statefuls
 import { readTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-certificate-check";
 import type { ReportProgress } from "../../../lib/progress";
 import { inspectOrReport } from "../../protocol/preview";
-import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../../protocol/resource-handler";
 import { waitOptions } from "../../protocol/waiting";
 
 export interface TlsCheckInputs {
@@ -40,7 +41,8 @@ const POLL_MS = 1_000;
 
 /** Result of a check of the Secret: its problems, or the reason why they are not known. */
 type SecretLook =
-  { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly problems: readonly string[] };
+  | { readonly state: "absent" | "unreadable" }
+  | { readonly state: "read"; readonly problems: readonly string[] };
 
 async function lookAtSecret(
   kubernetes: KubernetesClient,
@@ -59,7 +61,7 @@ async function switchProblem(
   { target }: TlsCheckInputs,
   isOn: boolean,
   { allowDowntime = false, keepsData = false }: Partial<TlsCheckInputs>,
-): Promise<InputProblem | undefined> {
+): Promise<Problem | undefined> {
   if (allowDowntime && keepsData) return undefined;
   const { name, namespace, statefulSet, mode } = target;
   if ((await findStatefulSet(await openKubernetesClient(target), { namespace, statefulSet })) === undefined)
@@ -68,16 +70,16 @@ async function switchProblem(
     mode === "cluster"
       ? "a node with an encrypted cluster bus cannot talk to a node with an unencrypted cluster bus"
       : "a replica with TLS cannot connect to a primary without TLS";
-  return {
-    property: "tls",
-    reason:
-      `TLS cannot be switched ${isOn ? "on" : "off"} while clients of ${name} work: ${peers}. ` +
+  return problem(
+    "tls-switched",
+    "tls",
+    `TLS cannot be switched ${isOn ? "on" : "off"} while clients of ${name} work: ${peers}. ` +
       (keepsData
         ? "Set allowDowntime: true, which restarts all nodes at once and keeps their data; or"
         : "All nodes would have to restart at once and would lose their data, because they keep no data on volumes " +
           "(storage.ephemeral, or neither appendonly nor save). Undo the change; or") +
       ` deploy a second stack ${isOn ? "with" : "without"} TLS, and move the data and the clients`,
-  };
+  );
 }
 
 /**
@@ -89,18 +91,18 @@ async function refusals(
   target: KubernetesReference,
   { tls, ...news }: Partial<TlsCheckInputs>,
   report: ReportProgress,
-): Promise<InputProblem[]> {
+): Promise<Problem[]> {
   const isOn = tls !== undefined;
   if (olds !== undefined && (olds.tls !== undefined) !== isOn) {
-    const problem = await switchProblem(olds, isOn, news);
-    if (problem !== undefined) return [problem];
+    const refused = await switchProblem(olds, isOn, news);
+    if (refused !== undefined) return [refused];
   }
   if (!isOn) return [];
   const look = await lookAtSecret(await openKubernetesClient(target), target.namespace, tls);
   if (look.state === "absent") report(`Secret ${tls.secretName} does not exist yet: the update waits for it`);
   if (look.state === "unreadable") report(unreadable(tls));
   if (look.state !== "read") return [];
-  return look.problems.map((problem) => ({ property: "tls", reason: `Secret ${tls.secretName}: ${problem}` }));
+  return look.problems.map((why) => problem("unusable-certificate", "tls", `Secret ${tls.secretName}: ${why}`));
 }
 
 /**
@@ -124,19 +126,21 @@ async function awaitSecret(
     },
     { timeoutMs, intervalMs: POLL_MS, signal },
   );
-  const path = `tls: Secret ${tls.secretName} of namespace ${namespace}`;
-  if (look === undefined) throw new BadInput(name, [`${path}: it does not exist`]);
+  const subject = `Secret ${tls.secretName} of namespace ${namespace}`;
+  if (look === undefined) throw BadInput.of(name, "no-secret", `${subject}: it does not exist`, "tls");
   if (look.state === "unreadable") context.report(unreadable(tls));
   if (look.state === "read" && look.problems.length > 0)
-    throw new BadInput(
+    throw BadInput.of(
       name,
-      look.problems.map((problem) => `${path}: ${problem}`),
+      "unusable-certificate",
+      look.problems.map((why) => `${subject}: ${why}`),
+      "tls",
     );
   return { secret: `${namespace}/${tls.secretName}` };
 }
 
 export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
-  check: async (olds, { target, ...news }, { report }): Promise<InputProblem[]> => {
+  check: async (olds, { target, ...news }, { report }): Promise<Problem[]> => {
     if (target === undefined) return [];
     return (await inspectOrReport(target.name, report, () => refusals(olds, target, news, report))) ?? [];
   },
@@ -144,8 +148,8 @@ export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
   update: async (_id, olds, news, context) => {
     const isOn = news.tls !== undefined;
     // The update checks this again, because a preview may have had no access to the Kubernetes cluster.
-    const problem = (olds.tls !== undefined) === isOn ? undefined : await switchProblem(olds, isOn, news);
-    if (problem !== undefined) throw new BadInput(news.target.name, [`${problem.property}: ${problem.reason}`]);
+    const refused = (olds.tls !== undefined) === isOn ? undefined : await switchProblem(olds, isOn, news);
+    if (refused !== undefined) throw new BadInput(news.target.name, [refused]);
     return awaitSecret(news, context);
   },
 };

@@ -343,22 +343,24 @@ export const eksPlatformSchema = z
       }),
   })
   .superRefine(({ cluster, zones, network, clients }, context) => {
-    const problem = (path: (string | number)[], message: string): void => {
-      context.addIssue({ code: "custom", path, message });
+    const refuse = (code: string, path: string[], message: string): void => {
+      context.addIssue({ code: "custom", params: { code }, path, message });
     };
     if (clients.zone !== undefined && !zones.includes(clients.zone)) {
-      problem(
+      refuse(
+        "no-such-zone",
         ["clients", "zone"],
         `the platform has no zone ${clients.zone}; zones of the platform: ${zones.join(", ")}`,
       );
     }
     const { publicAccessCidrs: cidrs, openToTheWorld } = cluster;
     const accessProblem = publicAccessProblem({ cidrs, openToTheWorld });
-    if (accessProblem !== undefined) problem(["cluster", "publicAccessCidrs"], accessProblem);
-    if (new Set(zones).size < zones.length) problem(["zones"], "a zone is named twice");
+    if (accessProblem !== undefined) refuse("open-access", ["cluster", "publicAccessCidrs"], accessProblem);
+    if (new Set(zones).size < zones.length) refuse("zone-twice", ["zones"], "a zone is named twice");
     if ("vpcId" in network && network.privateSubnetIds.length < zones.length) {
       const count = network.privateSubnetIds.length;
-      problem(
+      refuse(
+        "too-few-subnets",
         ["network", "privateSubnetIds"],
         `${count} subnets for ${zones.length} zones; expected at least one subnet for each zone`,
       );

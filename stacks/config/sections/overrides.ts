@@ -1,6 +1,7 @@
 /** Overrides of values in a stack file by `--set`, such as `deployments.billion.primaries=300`. Pure. */
+import type { Problem } from "../../../lib/errors";
 import { parse } from "yaml";
-import { BadInput, messageOf } from "../../../lib/errors";
+import { BadInput, messageOf, problem } from "../../../lib/errors";
 import { CONFIG_NAMESPACE } from "./stack-file";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -13,12 +14,14 @@ type Values = Readonly<Record<string, unknown>>;
  * @throws BadInput with every assignment that has a problem
  */
 export function applyOverrides(raw: Values, assignments: readonly string[]): Values {
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const replaced = assignments.reduce<Values>((values, assignment) => {
     const [, path = "", text = ""] = /^([^=]*)=(.*)$/s.exec(assignment) ?? [];
     const keys = path.replace(new RegExp(`^${CONFIG_NAMESPACE}:`), "").split(".");
     if (keys.some((key) => key === "")) {
-      problems.push(`--set ${assignment}: expected PATH=VALUE, such as platform.region=eu-west-1`);
+      problems.push(
+        problem("not-an-assignment", `--set ${assignment}`, "expected PATH=VALUE, such as platform.region=eu-west-1"),
+      );
       return values;
     }
     try {
@@ -27,7 +30,13 @@ export function applyOverrides(raw: Values, assignments: readonly string[]): Val
       problems.push(
         ...(error instanceof BadInput
           ? error.problems
-          : [`--set ${assignment}: the value is not YAML: ${messageOf(error).split("\n")[0] ?? ""}`]),
+          : [
+              problem(
+                "not-yaml",
+                `--set ${assignment}`,
+                `the value is not YAML: ${messageOf(error).split("\n")[0] ?? ""}`,
+              ),
+            ]),
       );
       return values;
     }
@@ -47,15 +56,18 @@ function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown,
   if (Array.isArray(inside)) {
     const index = Number(key);
     if (!Number.isInteger(index) || index < 0 || index > inside.length)
-      throw new BadInput("", [
-        `${here}: ${key} is not an index in a list of ${inside.length}; expected a number from 0`,
-      ]);
+      throw BadInput.of(
+        "",
+        "not-an-index",
+        `${key} is not an index in a list of ${inside.length}; expected a number from 0`,
+        here,
+      );
     const list: unknown[] = [...(inside as unknown[])];
     list[index] = next(list[index]);
     return list.filter((each) => each !== undefined);
   }
   if (inside !== undefined && inside !== null && typeof inside !== "object")
-    throw new BadInput("", [`${here} is ${JSON.stringify(inside)}, which has no ${key}`]);
+    throw BadInput.of("", "not-a-map", ` is ${JSON.stringify(inside)}, which has no ${key}`, here);
   const { [key]: old, ...others } = (inside ?? {}) as Record<string, unknown>;
   const made = next(old);
   return made === undefined ? others : { ...(inside as object | undefined), [key]: made };

@@ -2,6 +2,8 @@
  * Parses the sections of a configuration. Each section, and each named entry in a section, is parsed separately, so
  * that a problem in one part does not hide problems in the others. Pure.
  */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import type { z } from "zod";
 import { DEFAULT_TESTS } from "../../../benchmarks/workloads/benchmark-schema";
 import { isMap } from "../../../lib/schema/json-schema";
@@ -44,9 +46,9 @@ export interface Sections {
   readonly failures: readonly Named<ScenarioConfig>[];
 }
 
-/** Parser of sections. It collects a sentence for each problem. */
+/** Parser of sections. It collects the problems. */
 export class SectionParser {
-  readonly problems: string[] = [];
+  readonly problems: Problem[] = [];
   readonly #raw: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -118,7 +120,9 @@ export class SectionParser {
     if (isMap(input) && Object.keys(input).length > 0) {
       return this.#entries("deployments", "deployments", deploymentName, deploymentSchema);
     }
-    this.problems.push(`${this.label(["deployments"])}: expected at least one deployment, by name`);
+    this.problems.push(
+      problem("no-deployments", this.label(["deployments"]), "expected at least one deployment, by name"),
+    );
     return [];
   }
 
@@ -154,13 +158,14 @@ export class SectionParser {
   ): readonly Named<T>[] {
     const input = this.#raw[section] ?? {};
     if (!isMap(input)) {
-      this.problems.push(`${this.label([section])}: expected ${content}, by name`);
+      this.problems.push(problem("wrong-value", this.label([section]), `expected ${content}, by name`));
       return [];
     }
     return Object.entries(input).flatMap(([name, value]): Named<T>[] => {
       const path = [section, name];
       const named = nameSchema.safeParse(name);
-      if (!named.success) this.problems.push(`${this.label(path)}: ${named.error.issues[0]?.message ?? "a bad name"}`);
+      if (!named.success)
+        this.problems.push(problem("wrong-name", this.label(path), named.error.issues[0]?.message ?? "a bad name"));
       const parsed = this.#section(section, schema, prepare(value), path);
       return parsed === undefined ? [] : [[name, parsed]];
     });

@@ -1,8 +1,9 @@
 /** Stack files in Pulumi's format: `stacks/Pulumi.NAME.yaml`, with a map `config` of keys with a namespace. */
+import type { Problem } from "../../../lib/errors";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMap, parseDocument } from "yaml";
-import { BadInput, messageOf } from "../../../lib/errors";
+import { BadInput, messageOf, problem } from "../../../lib/errors";
 import { didYouMean } from "../../../lib/did-you-mean";
 
 /** Namespace of the project's configuration. It equals the project's name in Pulumi.yaml. */
@@ -30,16 +31,15 @@ export function stackNames(directory: string): string[] {
 export function readStackFile(directory: string, stack: string): Record<string, unknown> {
   const names = stackNames(directory);
   if (!names.includes(stack)) {
-    throw new BadInput("stack", [
-      `there is no stack ${stack};${didYouMean(stack, names)} Stacks: ${names.join(", ") || "none"}`,
-    ]);
+    const known = `${didYouMean(stack, names)} Stacks: ${names.join(", ") || "none"}`;
+    throw BadInput.of("stack", "no-such-stack", `there is no stack ${stack};${known}`);
   }
   const file = `Pulumi.${stack}.yaml`;
   let text: string;
   try {
     text = readFileSync(join(directory, file), "utf8");
   } catch (error) {
-    throw new BadInput(file, [messageOf(error)]);
+    throw BadInput.of(file, "unreadable", messageOf(error));
   }
   return parseStackFile(file, text);
 }
@@ -60,19 +60,22 @@ export function parseStackFile(file: string, text: string): Record<string, unkno
   if (document.errors.length > 0)
     throw new BadInput(
       file,
-      document.errors.map((error) => error.message.split("\n")[0]?.replace(/:$/, "") ?? "not YAML"),
+      document.errors.map((error) =>
+        problem("not-yaml", "", error.message.split("\n")[0]?.replace(/:$/, "") ?? "not YAML"),
+      ),
     );
   if (!isMap(document.contents) || !isMap(document.get("config")))
-    throw new BadInput(file, ["expected a map `config:` with keys such as `valkey:platform`"]);
+    throw BadInput.of(file, "no-config", "expected a map `config:` with keys such as `valkey:platform`");
   const { config } = document.toJS() as { config: Record<string, unknown> };
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const own: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(config)) {
     const [namespace = "", ...rest] = key.split(":");
-    if (rest.length === 0) problems.push(`${key}: expected a namespace before it, as in ${CONFIG_NAMESPACE}:${key}`);
+    if (rest.length === 0)
+      problems.push(problem("no-namespace", key, `expected a namespace before it, as in ${CONFIG_NAMESPACE}:${key}`));
     else if (namespace === CONFIG_NAMESPACE) own[rest.join(":")] = value;
     else if (didYouMean(namespace, [CONFIG_NAMESPACE]) !== "")
-      problems.push(`${key}: did you mean ${CONFIG_NAMESPACE}:${rest.join(":")}?`);
+      problems.push(problem("misspelt-namespace", key, `did you mean ${CONFIG_NAMESPACE}:${rest.join(":")}?`));
   }
   if (problems.length > 0) throw new BadInput(file, problems);
   return own;

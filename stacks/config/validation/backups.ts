@@ -1,4 +1,6 @@
 /** Cross-field validation of backups: the bucket, and the parts of a platform's bucket. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem, within } from "../../../lib/errors";
 import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
 import { compact } from "../../../lib/compact";
 import type { Label } from "../../../lib/schema/problems";
@@ -14,44 +16,47 @@ export function podBackupProblems(
   deployment: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   const { backup, engine } = deployment;
   if (backup === undefined) return [];
   const path = label(["deployments", name, "backup"]);
-  const own = (field: string): string => label(["deployments", name, "backup", field]);
   return compact([
     isPodPlatform(platform)
       ? undefined
-      : `${path}: the platform ${platform.type} has no pods; npm start -- archive writes backups of its deployments`,
-    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
-    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
-    ...(isPodPlatform(platform) ? bucketProblems(backup, platform, own, label) : []),
+      : problem(
+          "no-pods",
+          path,
+          `the platform ${platform.type} has no pods; npm start -- archive writes backups of its deployments`,
+        ),
+    engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
+    configuredChart(deployment) === undefined
+      ? undefined
+      : problem("excluded-by-chart", path, "cannot be set together with chart"),
+    ...(isPodPlatform(platform) ? within(path, bucketProblems(backup, platform, label)) : []),
   ]);
 }
 
-function bucketProblems(
-  { bucket, ...backup }: BackupConfig,
-  platform: PlatformConfig,
-  own: (field: string) => string,
-  label: Label,
-): string[] {
-  if (bucket !== undefined)
-    return backupProblems({ ...backup, bucket }).map(({ field, reason }) => `${own(field)}: ${reason}`);
-  if (platform.type !== "eks") return [`${own("bucket")}: it is missing; expected the name of a bucket`];
+function bucketProblems({ bucket, ...backup }: BackupConfig, platform: PlatformConfig, label: Label): Problem[] {
+  if (bucket !== undefined) return backupProblems({ ...backup, bucket });
+  if (platform.type !== "eks") return [problem("no-bucket", "bucket", "it is missing; expected the name of a bucket")];
   const backups = label(["platform", "backups"]);
   if (platform.backups === undefined)
-    return [`${own("bucket")}: it is missing; name a bucket, or set ${backups}: {}, so that the stack creates one`];
+    return [
+      problem(
+        "no-bucket-on-eks",
+        "bucket",
+        `it is missing; name a bucket, or set ${backups}: {}, so that the stack creates one`,
+      ),
+    ];
   const { endpoint, region, credentials, role, encryption } = backup;
   const excluded = { endpoint, region, credentials, role, encryption: encryption === "none" ? undefined : encryption };
   // The platform knows where its bucket is, how it is encrypted, and how pods get access to it.
   const known = { ...backup, bucket: PLACEHOLDER, region: platform.region };
   return [
     ...Object.entries(excluded).flatMap(([field, value]) =>
-      value === undefined ? [] : [`${own(field)}: needs bucket; the bucket of ${backups} has its own`],
+      value === undefined ? [] : [problem("needs-bucket", field, `needs bucket; the bucket of ${backups} has its own`)],
     ),
-    ...backupProblems(known)
-      .filter(({ field }) => !Object.keys(excluded).includes(field))
-      .map(({ field, reason }) => `${own(field)}: ${reason}`),
+    ...backupProblems(known).filter(({ path }) => !Object.keys(excluded).includes(path)),
   ];
 }
 
@@ -66,7 +71,7 @@ export function sharedPrefixProblems(
   deployments: readonly Named<DeploymentConfig>[],
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   if (platform.type !== "eks" || platform.backups === undefined) return [];
   const parts = deployments.flatMap(([name, { backup }]) =>
     backup === undefined || backup.bucket !== undefined
@@ -79,8 +84,11 @@ export function sharedPrefixProblems(
       .flatMap((other) =>
         `${prefix}/`.startsWith(`${other.prefix}/`) || `${other.prefix}/`.startsWith(`${prefix}/`)
           ? [
-              `${label(["deployments", name, "backup", "prefix"])}: ${prefix} and ${other.prefix} of ${other.name} overlap; ` +
-                "expected a part of the bucket for each deployment",
+              problem(
+                "overlapping-prefix",
+                label(["deployments", name, "backup", "prefix"]),
+                `${prefix} and ${other.prefix} of ${other.name} overlap; expected a part of the bucket for each deployment`,
+              ),
             ]
           : [],
       ),

@@ -2,6 +2,7 @@
  * Cross-field validation: finds values that are allowed separately but not together. It runs before anything starts.
  * Pure.
  */
+import type { Problem } from "../../../lib/errors";
 import type { Label } from "../../../lib/schema/problems";
 import { loadedDeployment } from "../../plan/benchmark-plans";
 import { deploymentProblems, memoryProblems } from "./deployments";
@@ -11,8 +12,8 @@ import { scenarioProblems } from "./scenarios";
 import type { MachineFacts, ParsedSections } from "./types";
 import { capacityProblems, workloadProblems } from "../../../benchmarks/workloads/suitability";
 
-/** Sentences about problems, one for each. A sentence names the path, the problem, and what is allowed. */
-export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): string[] {
+/** All problems. */
+export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): Problem[] {
   const context = { sections, machine, label };
   const { platform, deployments, benchmark, workloads, capacity } = sections;
   return [

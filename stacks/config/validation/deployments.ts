@@ -1,4 +1,6 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem, within } from "../../../lib/errors";
 import type { ControlledKind } from "../../../components/kubernetes/controller/controller-problems";
 import { controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
 import { externalProblems } from "../../../components/kubernetes/external-problems";
@@ -23,8 +25,8 @@ import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ServerResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 
-/** Sentences about problems that a deployment has on its platform, for every deployment. */
-export function deploymentProblems({ sections, machine, label }: ValidationContext): string[] {
+/** Problems that deployments have on their platform. */
+export function deploymentProblems({ sections, machine, label }: ValidationContext): Problem[] {
   const { platform, deployments } = sections;
   return [
     ...(platform === undefined ? [] : sharedPrefixProblems(deployments, platform, label)),
@@ -44,17 +46,18 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
 }
 
 /** Problems with servers whose `maxmemory` does not fit into their pods or into this machine. */
-export function memoryProblems({ sections, machine, label }: ValidationContext): string[] {
+export function memoryProblems({ sections, machine, label }: ValidationContext): Problem[] {
   const { platform, deployments } = sections;
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
   if (platform !== undefined && isPodPlatform(platform)) {
     return deployments.flatMap(([name, deployment]) => {
-      const problem = podMemoryProblem(platform, deployment);
-      if (problem === undefined) return [];
+      const tooMuch = podMemoryProblem(platform, deployment);
+      if (tooMuch === undefined) return [];
       const memory = ["resources", "limits", "memory"];
       const isOwn = deployment.pods?.resources !== undefined;
       const raise = label(isOwn ? ["deployments", name, "pods", ...memory] : ["platform", ...memory]);
-      return [`${path(name)}: ${problem}. Lower maxmemory, raise ${raise}, or set oversubscribed: true to allow this`];
+      const remedy = `Lower maxmemory, raise ${raise}, or set oversubscribed: true to allow this`;
+      return [problem("memory-exceeds-pod", path(name), `${tooMuch}. ${remedy}`)];
     });
   }
   const limited = deployments.filter(([, { settings }]) => (settings.maxmemory ?? 0) > 0);
@@ -68,7 +71,8 @@ export function memoryProblems({ sections, machine, label }: ValidationContext):
   const paths = totals.map(({ name }) => path(name)).join(", ");
   const parts = totals.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
   const room = `a machine of ${formatBytes(machine.memoryBytes)}`;
-  return [`${paths}: together ${formatBytes(sum)} (${parts}) on ${room}; expected at most ${formatBytes(most)}`];
+  const message = `together ${formatBytes(sum)} (${parts}) on ${room}; expected at most ${formatBytes(most)}`;
+  return [problem("memory-exceeds-machine", paths, message)];
 }
 
 function podMemoryProblem(platform: PodPlatform, deployment: DeploymentConfig): string | undefined {
@@ -76,7 +80,7 @@ function podMemoryProblem(platform: PodPlatform, deployment: DeploymentConfig): 
   return demand === undefined || deployment.oversubscribed ? undefined : memoryProblem(demand);
 }
 
-function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   const isOwn = deployment.pods?.zones !== undefined;
   const ownPath = ["deployments", name, "pods", "zones"];
   const path = label(isOwn ? ownPath : ["platform", "zones"]);
@@ -84,27 +88,27 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   const distinct = new Set(zones).size;
   const shape = configuredShape(deployment);
   const nodes = nodeCount(shape);
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const known = platformZones(platform);
   const unknown = zones.filter((zone) => !known.includes(zone));
   if (unknown.length > 0) {
-    problems.push(
-      `${path}: the platform has no zone ${unknown.join(", ")}; zones of the platform: ${known.join(", ")}`,
-    );
+    const message = `the platform has no zone ${unknown.join(", ")}; zones of the platform: ${known.join(", ")}`;
+    problems.push(problem("no-such-zone", path, message));
   }
   // On eks, the platform's schema already reports a platform zone that is named twice.
-  if (distinct < zones.length && (isOwn || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
+  if (distinct < zones.length && (isOwn || platform.type !== "eks"))
+    problems.push(problem("zone-twice", path, "a zone is named twice"));
   if (distinct > nodes) {
     // On eks, machines are planned for all zones of the platform, so a smaller deployment must name some of these
     // zones.
     const remedy =
       platform.type === "eks" && !isOwn ? `name fewer zones in ${label(ownPath)}` : `expected at most ${nodes}`;
-    problems.push(`${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; ${remedy}`);
+    const message = `${distinct} zones are more than the ${nodes} nodes of ${name}; ${remedy}`;
+    problems.push(problem("more-zones-than-nodes", path, message));
   }
   if (distinct < 2 && shape.replicasPerPrimary > 0) {
-    problems.push(
-      `${path}: one zone cannot keep the replicas of ${name} apart from their primaries; expected at least 2`,
-    );
+    const message = `one zone cannot keep the replicas of ${name} apart from their primaries; expected at least 2`;
+    problems.push(problem("one-zone", path, message));
   }
   return problems;
 }
@@ -114,17 +118,17 @@ function sentinelConflicts(
   deployment: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   if (deployment.mode !== "replication") return [];
   const { sentinel, replicas, engine } = deployment;
   if (typeof sentinel !== "object") return [];
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
   return compact([
-    engine === "valkey" ? undefined : `${path}: Sentinels need Valkey, but ${name} runs ${engine}`,
-    ...sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones }).map(
-      ({ field, reason }) => `${[path, ...compact([field])].join(".")}: ${reason}`,
-    ),
+    engine === "valkey"
+      ? undefined
+      : problem("needs-valkey", path, `Sentinels need Valkey, but ${name} runs ${engine}`),
+    ...within(path, sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones })),
   ]);
 }
 
@@ -133,12 +137,14 @@ function userProblems(
   { users, engine }: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   if (users === undefined) return [];
   const path = label(["deployments", name, "users"]);
   return compact([
-    isPodPlatform(platform) ? undefined : `${path}: the platform ${platform.type} has only the user default`,
-    engine === "valkey" ? undefined : `${path}: users need Valkey, but ${name} runs ${engine}`,
+    isPodPlatform(platform)
+      ? undefined
+      : problem("no-users", path, `the platform ${platform.type} has only the user default`),
+    engine === "valkey" ? undefined : problem("needs-valkey", path, `users need Valkey, but ${name} runs ${engine}`),
   ]);
 }
 
@@ -147,14 +153,14 @@ function passwordProblems(
   { passwordSecret, passwordVersion }: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   if (passwordSecret === undefined) return [];
   const path = label(["deployments", name, "passwordSecret"]);
   return compact([
-    isPodPlatform(platform) ? undefined : `${path}: the platform ${platform.type} has no Secrets`,
+    isPodPlatform(platform) ? undefined : problem("no-secrets", path, `the platform ${platform.type} has no Secrets`),
     passwordVersion === 0
       ? undefined
-      : `${path}: cannot be set together with passwordVersion, which generates passwords`,
+      : problem("two-passwords", path, "cannot be set together with passwordVersion, which generates passwords"),
   ]);
 }
 
@@ -163,15 +169,19 @@ function reachProblems(
   { external, engine }: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   if (external === undefined) return [];
-  const path = (...keys: readonly string[]): string => label(["deployments", name, "external", ...keys]);
+  const path = label(["deployments", name, "external"]);
   return compact([
     isPodPlatform(platform)
       ? undefined
-      : `${path()}: the platform ${platform.type} has no Services; its servers are reached only on this machine`,
-    engine === "valkey" ? undefined : `${path()}: needs Valkey, but ${name} runs ${engine}`,
-    ...externalProblems(external).map(({ key, reason }) => `${path(key)}: ${reason}`),
+      : problem(
+          "no-services",
+          path,
+          `the platform ${platform.type} has no Services; its servers are reached only on this machine`,
+        ),
+    engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
+    ...within(path, externalProblems(external)),
   ]);
 }
 
@@ -180,19 +190,25 @@ function podControllerProblems(
   deployment: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   const { controller, engine } = deployment;
   if (controller === undefined) return [];
   const path = label(["deployments", name, "controller"]);
   return compact([
     isPodPlatform(platform)
       ? undefined
-      : `${path}: the platform ${platform.type} has no pods; npm start -- watch verifies its deployments again and again`,
-    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
-    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
-    ...(isPodPlatform(platform) ? controllerProblems(controller, controlledKind(deployment, platform)) : []).map(
-      ({ field, reason }) => `${label(["deployments", name, "controller", field])}: ${reason}`,
-    ),
+      : problem(
+          "no-pods",
+          path,
+          `the platform ${platform.type} has no pods; npm start -- watch verifies its deployments again and again`,
+        ),
+    engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
+    configuredChart(deployment) === undefined
+      ? undefined
+      : problem("excluded-by-chart", path, "cannot be set together with chart"),
+    ...(isPodPlatform(platform)
+      ? within(path, controllerProblems(controller, controlledKind(deployment, platform)))
+      : []),
   ]);
 }
 
@@ -211,14 +227,13 @@ function directiveProblems(
   deployment: DeploymentConfig,
   platform: PlatformConfig | undefined,
   label: Label,
-): string[] {
+): Problem[] {
   const { engine, settings, newerDirectives } = deployment;
   const version =
     platform === undefined || !isPodPlatform(platform) ? undefined : tagOf(podSettings(platform, deployment).image);
   const replicas = configuredShape(deployment).replicasPerPrimary;
-  return settingProblems(settings, { engine, version, newerDirectives, replicas }).map(
-    (problem) => `${label(["deployments", name, "settings", problem.name])}: ${problem.reason}`,
-  );
+  const path = label(["deployments", name, "settings"]);
+  return within(path, settingProblems(settings, { engine, version, newerDirectives, replicas }));
 }
 
 function valueProblems(
@@ -226,16 +241,13 @@ function valueProblems(
   deployment: DeploymentConfig,
   { cores, pinned }: ServerResources,
   label: Label,
-): string[] {
+): Problem[] {
   const { settings } = deployment;
-  const path = (...keys: readonly string[]): string => label(["deployments", name, "settings", ...keys]);
-  const problems: string[] = [];
   const ioThreads = settings["io-threads"];
   // One core is left for the rest of the machine, unless the server has exclusive CPUs.
   const most = Math.max(1, pinned ? cores : Math.ceil(cores) - 1);
-  if (ioThreads !== undefined && ioThreads > most && !deployment.oversubscribed) {
-    const remedy = `expected at most ${most}, or oversubscribed: true to measure what more threads cost`;
-    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores, but idle threads spin; ${remedy}`);
-  }
-  return problems;
+  if (ioThreads === undefined || ioThreads <= most || deployment.oversubscribed) return [];
+  const remedy = `expected at most ${most}, or oversubscribed: true to measure what more threads cost`;
+  const message = `${ioThreads} threads on ${cores} cores, but idle threads spin; ${remedy}`;
+  return [problem("more-threads-than-cores", label(["deployments", name, "settings", "io-threads"]), message)];
 }

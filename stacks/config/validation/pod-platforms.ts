@@ -1,6 +1,8 @@
 /**
  * Cross-field validation of deployments in pods: engines and pools; on EKS also machines, addresses and zones. Pure.
  */
+import type { Problem } from "../../../lib/errors";
+import { problem, within } from "../../../lib/errors";
 import { chartValueProblems } from "../../../components/kubernetes/deployment/chart-values";
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { compact } from "../../../lib/compact";
@@ -40,7 +42,7 @@ export function podPlatformProblems(
   deployments: readonly Named<DeploymentConfig>[],
   load: PlannedLoad,
   label: Label,
-): string[] {
+): Problem[] {
   return [
     ...deployments.flatMap(([name, deployment]) => [
       ...engineProblems(name, deployment, platform, label),
@@ -56,12 +58,13 @@ export function podPlatformProblems(
  * Problems with options that the upstream chart does not support, because the chart lacks this project's additions to
  * servers.
  */
-function chartProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+function chartProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   if (deployment.mode !== "replication" || deployment.chart === undefined) return [];
   const { chart } = deployment;
   const own = (...keys: readonly string[]): string => label(["deployments", name, ...keys]);
   const path = own("chart");
-  if (!isPodPlatform(platform)) return [`${path}: the platform ${platform.type} cannot install charts`];
+  if (!isPodPlatform(platform))
+    return [problem("no-charts", path, `the platform ${platform.type} cannot install charts`)];
   const { engine, users, external, passwordSecret, passwordVersion, pods } = deployment;
   const excluded = compact([
     engine === "valkey" ? undefined : own("engine"),
@@ -77,50 +80,60 @@ function chartProblems(name: string, deployment: DeploymentConfig, platform: Pla
   return compact([
     deployment.replicas > 0
       ? undefined
-      : `${own("replicas")}: it is 0; expected at least 1, because without replicas the chart creates a Deployment, which is not verified`,
-    ...excluded.map((key) => `${path}: the chart does not support ${key}; remove ${key} or the chart`),
-    ...chartValueProblems(chart.values).map(({ path: value, reason }) => `${path}.values.${value}: ${reason}`),
+      : problem(
+          "chart-without-replicas",
+          own("replicas"),
+          "it is 0; expected at least 1, because without replicas the chart creates a Deployment, which is not verified",
+        ),
+    ...excluded.map((key) =>
+      problem("excluded-by-chart", path, `the chart does not support ${key}; remove ${key} or the chart`),
+    ),
+    ...within(`${path}.values`, chartValueProblems(chart.values)),
   ]);
 }
 
-function engineProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+function engineProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   const { engine, mode, settings } = deployment;
   if (engine === "valkey") return [];
   const path = (...rest: readonly string[]): string => label(["deployments", name, ...rest]);
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   if (platform.type === "host") {
-    problems.push(`${path("engine")}: ${engine} runs on the platforms kubernetes and eks only`);
-  } else if (platform.tls !== undefined) {
     problems.push(
-      `${label(["platform", "tls"])}: ${name} runs ${engine}, but this project deploys ${engine} only without TLS`,
+      problem("engine-needs-pods", path("engine"), `${engine} runs on the platforms kubernetes and eks only`),
     );
+  } else if (platform.tls !== undefined) {
+    const message = `${name} runs ${engine}, but this project deploys ${engine} only without TLS`;
+    problems.push(problem("engine-without-tls", label(["platform", "tls"]), message));
   }
   if (SETTINGS_SYNTAX[engine] !== "flags") return problems;
   if (mode === "cluster") {
-    problems.push(`${path("engine")}: this project runs ${engine} without cluster mode; expected mode: replication`);
+    const message = `this project runs ${engine} without cluster mode; expected mode: replication`;
+    problems.push(problem("engine-without-cluster", path("engine"), message));
   }
   for (const [key, value] of Object.entries(settings)) {
     if (value === undefined || !NOT_IN_DRAGONFLY.includes(key)) continue;
-    problems.push(
-      `${path("settings", key)}: ${engine} does not have this setting; expected maxmemory, or a flag by its name`,
-    );
+    const message = `${engine} does not have this setting; expected maxmemory, or a flag by its name`;
+    problems.push(problem("setting-of-valkey", path("settings", key), message));
   }
   return problems;
 }
 
-function podProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+function podProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   const { pods } = deployment;
   if (pods === undefined) return [];
   const path = (...rest: readonly string[]): string => label(["deployments", name, "pods", ...rest]);
-  if (platform.type === "host") return [`${path()}: the platform host has no pods; only kubernetes and eks have pods`];
-  const problems: string[] = [];
+  if (platform.type === "host")
+    return [problem("no-pods", path(), "the platform host has no pods; only kubernetes and eks have pods")];
+  const problems: Problem[] = [];
   const zones = pods.zones ?? platform.zones;
   if (pods.oneMachine && configuredShape(deployment).replicasPerPrimary > 0) {
-    problems.push(`${path("oneMachine")}: one machine cannot keep the replicas of ${name} apart from their primaries`);
+    const message = `one machine cannot keep the replicas of ${name} apart from their primaries`;
+    problems.push(problem("replicas-on-one-machine", path("oneMachine"), message));
   }
   if (pods.oneMachine && zones.length > 1) {
     const remedy = `expected one zone in ${path("zones")}`;
-    problems.push(`${path("oneMachine")}: one machine is in one zone, but ${zones.length} zones are named; ${remedy}`);
+    const message = `one machine is in one zone, but ${zones.length} zones are named; ${remedy}`;
+    problems.push(problem("one-machine-in-zones", path("oneMachine"), message));
   }
   return [...problems, ...machineProblems(pods, platform, path, label)];
 }
@@ -130,23 +143,24 @@ function machineProblems(
   platform: PodPlatform,
   path: (...rest: readonly string[]) => string,
   label: Label,
-): string[] {
+): Problem[] {
   if (platform.type === "kubernetes") {
     const keys = (["pool", "instanceType"] as const).filter((key) => pods[key] !== undefined);
-    return keys.map(
-      (key) => `${path(key)}: only the platform eks has pools; use ${label(["platform", "nodeSelector"])}`,
-    );
+    const message = `only the platform eks has pools; use ${label(["platform", "nodeSelector"])}`;
+    return keys.map((key) => problem("no-pools", path(key), message));
   }
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const className = pods.storage?.className;
   if (className !== undefined && !(STORAGE_CLASS_NAMES as readonly string[]).includes(className)) {
-    problems.push(`${path("storage", "className")} is ${className}: expected one of ${STORAGE_CLASS_NAMES.join(", ")}`);
+    const message = ` is ${className}: expected one of ${STORAGE_CLASS_NAMES.join(", ")}`;
+    problems.push(problem("wrong-value", path("storage", "className"), message));
   }
   const { pool = "servers", instanceType } = pods;
   const types = platform.pools[pool]?.instanceTypes;
   if (instanceType !== undefined && types !== undefined && !types.includes(instanceType)) {
     const known = `${types.join(", ")} (${label(["platform", "pools", pool, "instanceTypes"])})`;
-    problems.push(`${path("instanceType")}: the pool ${pool} has no ${instanceType}; it has ${known}`);
+    const message = `the pool ${pool} has no ${instanceType}; it has ${known}`;
+    problems.push(problem("type-not-in-pool", path("instanceType"), message));
   }
   return problems;
 }
@@ -155,15 +169,15 @@ function machineProblems(
  * Problems with clusters that cannot be spread over their zones. Problems with the zones themselves are found
  * elsewhere.
  */
-function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   if (platform.type === "host" || deployment.mode !== "cluster") return [];
   const zones = deploymentZones(platform, deployment);
   const shape = configuredShape(deployment);
   if (zones.length < 2 || zones.length > nodeCount(shape) || new Set(zones).size < zones.length) return [];
-  const problem = zoneSpreadProblem(shape, zones);
-  if (problem === undefined) return [];
+  const why = zoneSpreadProblem(shape, zones);
+  if (why === undefined) return [];
   const isOwn = deployment.pods?.zones !== undefined;
-  return [`${label(isOwn ? ["deployments", name, "pods", "zones"] : ["platform", "zones"])}: ${problem}`];
+  return [problem("uneven-zones", label(isOwn ? ["deployments", name, "pods", "zones"] : ["platform", "zones"]), why)];
 }
 
 /** Problems with the machines, addresses, volumes and zones that the stack would need on EKS. */
@@ -172,13 +186,11 @@ function planProblems(
   deployments: readonly Named<DeploymentConfig>[],
   { benchmark, workloads }: PlannedLoad,
   label: Label,
-): string[] {
+): Problem[] {
   const { problems } = eksPlan(platform, {
     deployments: Object.fromEntries(deployments),
     benchmark,
     workloads: Object.fromEntries(workloads),
   });
-  return problems.map(({ path, message }) =>
-    path.length === 0 ? message : `${label(["platform", ...path])}: ${message}`,
-  );
+  return within(label(["platform"]), problems);
 }

@@ -1,4 +1,6 @@
 /** Cross-field validation of the restore with which a new deployment begins. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem, within, problemText } from "../../../lib/errors";
 import { restoreProblems } from "../../../components/kubernetes/restoring/restore-problems";
 import { compact } from "../../../lib/compact";
 import type { Label } from "../../../lib/schema/problems";
@@ -19,26 +21,36 @@ export function restoreFromProblems(
   deployment: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
-): string[] {
+): Problem[] {
   const { restoreFrom, engine } = deployment;
   if (restoreFrom === undefined) return [];
   const path = label(["deployments", name, "restoreFrom"]);
-  const own = (field: string): string => label(["deployments", name, "restoreFrom", field]);
   const onPods = isPodPlatform(platform);
   const foreign = (onPods ? OF_HOST : OF_PODS).filter((key) => restoreFrom[key] !== undefined);
-  return compact([
-    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
-    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
-    ...foreign.map((key) => `${own(key)}: does not apply to the platform ${platform.type}`),
-    ...textProblems(restoreFrom).map((problem) => `${path}: ${problem}`),
-    ...(onPods
-      ? isBucket(restoreFrom.from)
-        ? restoreProblems(podRestore(restoreFrom, platform), undefined)
-            .filter(({ field }) => !TEXTS.has(field))
-            .map(({ field, reason }) => `${own(field === "bucket" || field === "prefix" ? "from" : field)}: ${reason}`)
-        : [`${own("from")}: it is ${JSON.stringify(restoreFrom.from)}; pods can only read s3://BUCKET/PREFIX`]
-      : []),
-  ]);
+  return within(
+    path,
+    compact([
+      engine === "valkey" ? undefined : problem("needs-valkey", "", `needs Valkey, but ${name} runs ${engine}`),
+      configuredChart(deployment) === undefined
+        ? undefined
+        : problem("excluded-by-chart", "", "cannot be set together with chart"),
+      ...foreign.map((key) => problem("other-platform", key, `does not apply to the platform ${platform.type}`)),
+      ...textProblems(restoreFrom).map((each) => problem(each.code, "", problemText(each))),
+      ...(onPods
+        ? isBucket(restoreFrom.from)
+          ? restoreProblems(podRestore(restoreFrom, platform), undefined)
+              .filter((each) => !TEXTS.has(each.path))
+              .map((each) => (["bucket", "prefix"].includes(each.path) ? { ...each, path: "from" } : each))
+          : [
+              problem(
+                "not-a-bucket",
+                "from",
+                `it is ${JSON.stringify(restoreFrom.from)}; pods can only read s3://BUCKET/PREFIX`,
+              ),
+            ]
+        : []),
+    ]),
+  );
 }
 
 /** Fields that the check for all platforms has seen already. */

@@ -4,7 +4,7 @@
  */
 import * as aws from "../../../components/eks/aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, within } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
@@ -23,8 +23,7 @@ import type { EksPlatformConfig } from "../../config/schema/eks";
 import { CONFIG_NAMESPACE } from "../../config/sections/stack-file";
 import { createNamespace, deployPodsOfStack } from "./pod-deployments";
 
-const label = (path: readonly PropertyKey[]): string =>
-  `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
+const SECTION = `${CONFIG_NAMESPACE}:platform`;
 
 /**
  * Creates the platform and the deployments. Errors are thrown before anything is created.
@@ -34,11 +33,7 @@ const label = (path: readonly PropertyKey[]): string =>
 export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed> {
   const planned = eksPlanArgs(platform, eksLoad(config));
   const plan = planEks(planned);
-  if (plan.problems.length > 0)
-    throw new BadInput(
-      `stack ${stack}`,
-      plan.problems.map(({ path, message }) => `${label(path)}: ${message}`),
-    );
+  if (plan.problems.length > 0) throw new BadInput(`stack ${stack}`, within(SECTION, plan.problems));
   const provider = new aws.Provider("aws", {
     region: platform.region,
     ...(Object.keys(platform.tags).length > 0 && { defaultTags: { tags: platform.tags } }),
@@ -54,7 +49,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
       credentialsSecret: platform.imageCache?.credentialsSecret,
       backupKeyArn: plan.backups === null ? undefined : ownKeyOf(plan.backups.encryption),
     },
-    label,
+    SECTION,
     { provider },
   );
 

@@ -62,7 +62,8 @@ export interface PodDestination {
   readonly backupFor?: ((deployment: string, prefix: string | undefined) => BackupPlace) | undefined;
   /** Lets a new deployment read an archive; undefined if the platform has no roles. @default undefined */
   readonly restoreFor?:
-    ((deployment: string, archive: { readonly bucket: string; readonly prefix: string }) => ArchivePlace) | undefined;
+    | ((deployment: string, archive: { readonly bucket: string; readonly prefix: string }) => ArchivePlace)
+    | undefined;
 }
 
 /** Place of a deployment's backup in a bucket of the platform. */

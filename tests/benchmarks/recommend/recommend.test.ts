@@ -8,30 +8,18 @@ import { recommend } from "../../../benchmarks/recommend/recommend";
 import type { CapacityLoad, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { recordAt, results } from "../../support/benchmarks/records";
 
+type Capacity = NonNullable<Results["capacities"]>[number];
 const GIB = 1024 ** 3;
 const OFFERS: readonly PricedMachine[] = [
   { type: "small", architecture: "amd64", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
   { type: "large", architecture: "amd64", vcpus: 8, memoryBytes: 58 * GIB, usdPerHour: 0.42 },
 ];
 const MACHINE = {
-  name: "a",
-  zone: null,
-  instanceType: null,
-  cores: 2,
-  memoryBytes: 1,
-  platform: "",
-  kernel: "",
-  system: "",
-  kubelet: "",
+  ...{ name: "a", zone: null, instanceType: null, cores: 2, memoryBytes: 1 },
+  ...{ platform: "", kernel: "", system: "", kubelet: "" },
 };
 const NEED: Requirements = {
-  rate: 50_000,
-  reads: 0.9,
-  workingSet: 2 * GIB,
-  valueSize: 256,
-  pipeline: 16,
-  p99Ms: undefined,
-  replicas: 1,
+  ...{ rate: 50_000, reads: 0.9, workingSet: 2 * GIB, valueSize: 256, pipeline: 16, p99Ms: undefined, replicas: 1 },
 };
 
 /** Six rounds of each test on one primary, at exactly this rate. */
@@ -53,6 +41,18 @@ const first = (
   from = MEASURED,
 ): ReturnType<typeof recommend>["options"][number] | undefined =>
   recommend({ ...NEED, ...need }, [from], OFFERS).options[0];
+
+const LOAD: CapacityLoad = {
+  requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+  ...{ arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 },
+};
+/** A capacity at p99 ≤ 1 ms that was measured on one primary. */
+const capacityOf = (changes: Partial<Capacity>): Capacity => ({
+  ...{ deployment: "replication", mode: "replication", workload: "mixed", round: null, load: LOAD },
+  ...{ objective: { quantile: 0.99, ms: 1 }, capacity: 20_000, isOpenEnded: false, points: [], knee: null },
+  ...{ bottleneck: null, warnings: [] },
+  ...changes,
+});
 
 describe("a recommendation", () => {
   it("takes replication while one primary serves it and holds it, and a cluster of three or more beyond", () => {
@@ -81,20 +81,7 @@ describe("a recommendation", () => {
   });
 
   it("goes by a capacity that was measured under the objective, rather than by a model", () => {
-    const capacity = {
-      deployment: "replication",
-      mode: "replication" as const,
-      workload: "mixed",
-      round: null,
-      load: null,
-      objective: { quantile: 0.99, ms: 1 },
-      capacity: 40_000,
-      isOpenEnded: false,
-      points: [],
-      knee: null,
-      bottleneck: null,
-      warnings: [],
-    };
+    const capacity = capacityOf({ load: null, capacity: 40_000 });
     const held = {
       ...MEASURED,
       capacities: [capacity, { ...capacity, objective: { quantile: 0.99, ms: 5 }, capacity: 90_000 }],
@@ -108,31 +95,9 @@ describe("a recommendation", () => {
   });
 
   it("takes a measured capacity for an answer only where its load is like the one that is needed", () => {
-    const load: CapacityLoad = {
-      requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
-      arrivals: "fixed",
-      dataSize: 256,
-      keySpace: 10_000,
-      clients: 50,
-      pipeline: 16,
-      workers: 1,
-      runners: 1,
-    };
     const held = (changes: Partial<CapacityLoad>): SustainedRate | undefined => {
-      const capacity = {
-        deployment: "replication",
-        mode: "replication" as const,
-        workload: "mixed",
-        round: null,
-        load: { ...load, ...changes },
-        objective: { quantile: 0.99, ms: 1 },
-        capacity: 130_000,
-        isOpenEnded: false,
-        points: [],
-        knee: null,
-        bottleneck: null,
-        warnings: [{ code: "generator-late" as const, text: "late" }],
-      };
+      const warnings = [{ code: "generator-late" as const, text: "late" }];
+      const capacity = capacityOf({ load: { ...LOAD, ...changes }, capacity: 130_000, warnings });
       return sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
     };
     expect(held({})).toMatchObject({
@@ -142,41 +107,18 @@ describe("a recommendation", () => {
     });
     expect(held({ pipeline: 1 })).toBeUndefined();
     expect(held({ dataSize: 1 })).toBeUndefined();
-    expect(held({ requestMix: { ...load.requestMix, reads: 0.5 } })).toBeUndefined();
-    expect(held({ requestMix: { ...load.requestMix, readFrom: "replica" } })).toBeUndefined();
-    expect(held({ requestMix: { ...load.requestMix, data: "sorted-sets" } })).toBeUndefined();
+    expect(held({ requestMix: { ...LOAD.requestMix, reads: 0.5 } })).toBeUndefined();
+    expect(held({ requestMix: { ...LOAD.requestMix, readFrom: "replica" } })).toBeUndefined();
+    expect(held({ requestMix: { ...LOAD.requestMix, data: "sorted-sets" } })).toBeUndefined();
   });
 
   it("goes by what is known before what is not, by as many io-threads, and takes a lower bound for no more than that", () => {
-    const load: CapacityLoad = {
-      requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
-      arrivals: "fixed",
-      dataSize: 256,
-      keySpace: 10_000,
-      clients: 50,
-      pipeline: 16,
-      workers: 1,
-      runners: 1,
-    };
-    const capacity = {
-      deployment: "replication",
-      mode: "replication" as const,
-      workload: "mixed",
-      round: null,
-      load,
-      objective: { quantile: 0.99, ms: 1 },
-      capacity: 20_000,
-      isOpenEnded: false,
-      points: [],
-      knee: null,
-      bottleneck: null,
-      warnings: [],
-    };
+    const capacity = capacityOf({});
     const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
     const older = { ...capacity, load: null, capacity: 120_000 };
     expect(sustainedRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({
       perPrimary: 20_000,
-      load,
+      load: LOAD,
       isLowerBound: false,
     });
     expect(sustainedRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({
@@ -198,38 +140,12 @@ describe("a recommendation", () => {
   });
 
   it("goes by random arrivals before even ones, and by neither where the machine moved and there is another", () => {
-    const load: CapacityLoad = {
-      requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
-      arrivals: "poisson",
-      dataSize: 256,
-      keySpace: 10_000,
-      clients: 50,
-      pipeline: 16,
-      workers: 1,
-      runners: 1,
-    };
-    const random = {
-      deployment: "replication",
-      mode: "replication" as const,
-      workload: "mixed",
-      round: null,
-      load,
-      objective: { quantile: 0.99, ms: 1 },
-      capacity: 30_000,
-      isOpenEnded: false,
-      points: [],
-      knee: null,
-      bottleneck: null,
-      warnings: [],
-    };
-    const even = { ...random, load: { ...load, arrivals: "fixed" as const, keySpace: 10 }, capacity: 90_000 };
-    const spoilt = {
-      ...random,
-      capacity: 95_000,
-      warnings: [{ code: "reference-load-moved" as const, text: "moved" }],
-    };
+    const random = capacityOf({ load: { ...LOAD, arrivals: "poisson" }, capacity: 30_000 });
+    const even = capacityOf({ load: { ...LOAD, keySpace: 10 }, capacity: 90_000 });
+    const warnings = [{ code: "reference-load-moved" as const, text: "moved" }];
+    const spoilt = { ...random, capacity: 95_000, warnings };
     const need = { ...NEED, p99Ms: 1 };
-    const said = (...capacities: (typeof random | typeof even | typeof spoilt)[]): string => {
+    const said = (...capacities: Capacity[]): string => {
       const { arithmetic, assumptions } = recommend(need, [{ ...MEASURED, capacities }], OFFERS);
       return [...arithmetic, ...assumptions].join("\n");
     };

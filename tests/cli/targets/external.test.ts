@@ -2,20 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { BadInput } from "../../../lib/errors";
 import { externalDeployment } from "../../../cli/targets/external";
+import { testProblems, thrownProblems } from "../../support/problems";
 
 const good = { mode: "cluster", node: ["127.0.0.1:7001=zone-a", "[::1]:7002=zone-b", "valkey.example.internal:7003"] };
 
-function problems(values: Record<string, unknown>): readonly string[] {
-  try {
-    externalDeployment(values, {});
-    return [];
-  } catch (error) {
-    if (error instanceof BadInput) return error.problems;
-    throw error;
-  }
-}
+const WRONG = {
+  node: ["nonsense", "host:99999=a", "h:1=a", "h:1=b"],
+  primaries: "x",
+  without: ["names"],
+  nodes: "/no/such/file",
+};
 
 describe("servers that exist already", () => {
   it("are named with their zones, also by IPv6; the password comes from the environment", () => {
@@ -56,22 +53,25 @@ describe("servers that exist already", () => {
     expect(externalDeployment(good, {}).deployment.access.tls).toBeUndefined();
   });
 
-  it("cannot be asked without everything that is needed, said all at once", () => {
-    const found = problems({
-      node: ["nonsense", "host:99999=a", "h:1=a", "h:1=b"],
-      primaries: "x",
-      without: ["names"],
-      nodes: "/no/such/file",
-    });
-    expect(found.length).toBe(7);
-    expect(found).toContain("--without: expected settings or zones");
-    expect(found.join("\n")).toMatch(/--mode: is missing; expected cluster or replication/);
-    expect(found.join("\n")).toMatch(
-      /--node: nonsense is not a node; expected HOST:PORT=ZONE, such as 127\.0\.0\.1:7001=zone-a/,
-    );
-    expect(found.join("\n")).toMatch(/--node: h:1 is named twice/);
-    expect(problems({ mode: "cluster" })).toEqual([
-      "--node: name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes",
+  testProblems("../problems.txt", (values: object) => thrownProblems(() => externalDeployment({ ...values }, {})), [
+    ...(["missing --mode", "wrong-value --primaries", "wrong-value --without", "not-a-node --node"] as const).map(
+      (name): [string, object] => [name, WRONG],
+    ),
+    ["node-twice --node", WRONG],
+    ["unreadable --nodes", WRONG],
+    ["missing --node", { mode: "cluster" }],
+  ]);
+
+  it("have each of these problems once", () => {
+    const found = thrownProblems(() => externalDeployment(WRONG, {}));
+    expect(found.map(({ path }) => path).sort()).toEqual([
+      "--mode",
+      "--node",
+      "--node",
+      "--node",
+      "--nodes",
+      "--primaries",
+      "--without",
     ]);
   });
 });

@@ -21,7 +21,6 @@ interface Look {
   readonly halted: boolean;
 }
 
-/** Every process of both, again and again: whether it is halted. */
 async function looks(signal: AbortSignal): Promise<Look[][]> {
   const seen: Look[][] = [];
   while (!signal.aborted) {

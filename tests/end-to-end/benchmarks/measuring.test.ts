@@ -1,12 +1,8 @@
 /** Measurements of real servers. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MeasuredDeployments } from "../../support/benchmarks/measuring";
+import { describe, expect, it } from "vitest";
+import { useMeasuredDeployments } from "../../support/benchmarks/measuring";
 
-let pair: MeasuredDeployments;
-beforeAll(async () => {
-  pair = await MeasuredDeployments.open();
-});
-afterAll(() => pair.sandbox.close());
+const pair = useMeasuredDeployments();
 
 describe("measurements", () => {
   it("agree with the servers' counters to 1 % when they have a duration", async () => {
@@ -35,17 +31,5 @@ describe("measurements", () => {
         [client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs].sort((a, b) => a - b),
       );
     }
-  });
-
-  it("are interleaved, with different seeds, and a reference load before each round and after the last", async () => {
-    const { records, referenceLoads } = await pair.measure({ tests: ["set"] }, 2);
-    expect(records.map(({ round, deployment }) => `${round} ${deployment}`)).toEqual([
-      "1 replication",
-      "1 cluster",
-      "2 cluster",
-      "2 replication",
-    ]);
-    expect(referenceLoads.map(({ round }) => round)).toEqual([1, 2, 3]);
-    expect(new Set(records.map(({ seed }) => seed)).size).toBe(4);
   });
 });

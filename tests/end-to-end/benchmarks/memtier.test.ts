@@ -1,19 +1,10 @@
 /** memtier_benchmark on real servers of both modes, where the machine has it: reads are hits, and all counts agree. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Deployment } from "../../../valkey/deployment";
+import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
-import { form } from "../../../valkey/formation/form";
-import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
-import { mixedLoadDrivers } from "../../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
-import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { findMemtier } from "../../../benchmarks/load/memtier/program";
 import { histogramOf } from "../../../benchmarks/results/rows";
-import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
-import { verify } from "../../../valkey/verification/verify";
 import type { MemtierWorkload } from "../../../benchmarks/workloads/mixed-workload";
-import { never, Sandbox } from "../../support/valkey/real";
+import { useMeasuredDeployments } from "../../support/benchmarks/measuring";
 
 function isInstalled(): boolean {
   try {
@@ -43,62 +34,11 @@ const MIX: MemtierWorkload = {
 describe.skipIf(!isInstalled())(
   "memtier (skipped: there is no memtier_benchmark on the PATH, nor named by MEMTIER)",
   () => {
-    let sandbox: Sandbox;
-    let deployments: readonly Deployment[];
-    beforeAll(async () => {
-      sandbox = await Sandbox.open();
-      const [replication, cluster] = await Promise.all([
-        sandbox.replication("replication", 0),
-        sandbox.cluster("cluster", 3, 0),
-      ]);
-      await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
-      deployments = [replication, cluster];
-    });
-    afterAll(() => sandbox.close());
+    const pair = useMeasuredDeployments();
 
     it("sends the configured load to existing keys, and its histogram holds every request", async () => {
-      const records: MeasurementRecord[] = [];
-      const raw: string[] = [];
-      const contenders = await Promise.all(
-        deployments.map(async (deployment): Promise<VerifiedDeployment> => ({
-          deployment,
-          shards: (await verify(deployment)).verdict.shards,
-        })),
-      );
-      const { run, programs } = sandbox.host;
       const mixes = [MIX, { ...MIX, name: "sorted-sets", data: "sorted-sets", reads: 0.9, rate: 1_200 } as const];
-      const workload = {
-        name: undefined,
-        tests: [],
-        clients: 12,
-        pipeline: 1,
-        dataSize: 32,
-        threads: 1,
-        keySpace: 16_384,
-        length: { seconds: 1 },
-        warmup: 0,
-        rate: undefined,
-      };
-      const runner = new LocalValkeyBenchmarkDriver({
-        run,
-        benchmark: programs.benchmark,
-        features: await detectFeatures(programs.benchmark),
-        serversHere: true,
-      });
-      await runMeasurements(
-        { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
-        { valkeyBenchmark: runner, ...mixedLoadDrivers(run, true, mixes), signal: never },
-        {
-          progress: () => undefined,
-          raw: (heading, text) => {
-            raw.push(heading, text);
-          },
-          referenceLoad: () => undefined,
-          record: (record) => {
-            records.push(record);
-          },
-        },
-      );
+      const { records, raw } = await pair.measure({ pipeline: 1 }, { mixes });
       expect(records.map(({ deployment, test, loadGenerator }) => `${deployment} ${test} ${loadGenerator}`)).toEqual([
         "replication mixed memtier",
         "cluster mixed memtier",
@@ -114,7 +54,7 @@ describe.skipIf(!isInstalled())(
         expect(histogramOf(record).count, id).toBe(client.requests);
         if (rate !== null) expect(Math.abs(client.rps / rate - 1), id).toBeLessThan(0.25);
       }
-      for (const deployment of deployments) expect(raw.join("\n")).not.toContain(deployment.access.password);
+      for (const { deployment } of pair.contenders) expect(raw.join("\n")).not.toContain(deployment.access.password);
     }, 60_000);
   },
 );

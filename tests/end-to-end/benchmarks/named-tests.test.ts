@@ -1,17 +1,15 @@
 /** Every named test of valkey-benchmark, on real servers of both modes. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NAMED_TESTS, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
-import { MeasuredDeployments } from "../../support/benchmarks/measuring";
+import { useMeasuredDeployments } from "../../support/benchmarks/measuring";
 
-let pair: MeasuredDeployments;
-beforeAll(async () => {
-  pair = await MeasuredDeployments.open();
-});
-afterAll(() => pair.sandbox.close());
+const pair = useMeasuredDeployments();
 
 describe("the named tests", () => {
   it("run in both modes, and find every key that they read", async () => {
-    const modes = await Promise.all(pair.contenders.map((each) => pair.measure({ tests: [...TEST_NAMES] }, 1, [each])));
+    const modes = await Promise.all(
+      pair.contenders.map((each) => pair.measure({ tests: [...TEST_NAMES] }, { some: [each] })),
+    );
     const [records, referenceLoads] = [
       modes.flatMap((each) => each.records),
       modes.flatMap((each) => each.referenceLoads),
@@ -32,4 +30,18 @@ describe("the named tests", () => {
       ).not.toEqual(expect.arrayContaining(["ran-empty"]));
     }
   }, 180_000);
+});
+
+describe("measurements", () => {
+  it("are interleaved, with different seeds, and a reference load before each round and after the last", async () => {
+    const { records, referenceLoads } = await pair.measure({ tests: ["set"] }, { repeats: 2 });
+    expect(records.map(({ round, deployment }) => `${round} ${deployment}`)).toEqual([
+      "1 replication",
+      "1 cluster",
+      "2 cluster",
+      "2 replication",
+    ]);
+    expect(referenceLoads.map(({ round }) => round)).toEqual([1, 2, 3]);
+    expect(new Set(records.map(({ seed }) => seed)).size).toBe(4);
+  });
 });

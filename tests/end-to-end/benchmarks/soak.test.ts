@@ -1,17 +1,13 @@
 /** `npm start -- soak` as a user runs it: killed halfway, resumed with the same servers, and what it leaves behind. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SOAK_LOG_FILE, soakCheckpointLogs } from "../../../benchmarks/soak/checkpoint-log";
 import type { SoakEntry } from "../../../benchmarks/soak/checkpoint-log";
-import { Place } from "../../support/command";
+import { usePlace } from "../../support/valkey/hooks";
 import { eventually } from "../../support/valkey/real";
 
-let place: Place;
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
+const place = usePlace();
 
 const entries = (): readonly SoakEntry[] => {
   const file = join(place.output(), SOAK_LOG_FILE);

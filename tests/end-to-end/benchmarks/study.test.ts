@@ -5,33 +5,24 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { STUDY_CHECKPOINT_FILE as CHECKPOINTS, studyCheckpointLogs } from "../../../benchmarks/studies/checkpoint-log";
 import { memoryRunsDirectory } from "../../../lib/system/paths";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
-import { Place, resultsIn } from "../../support/command";
+import { resultsIn } from "../../support/command";
+import { usePlace } from "../../support/valkey/hooks";
 import { eventually } from "../../support/valkey/real";
 
-let place: Place;
+const place = usePlace();
 let memory: string;
 beforeEach(() => {
-  place = new Place();
   memory = memoryRunsDirectory({ VALKEY_MEASURED_CACHE: place.directory }) ?? place.runs;
 });
 afterEach(async () => {
   for (const { path } of RunDirectory.list(memory)) await stopRun(path);
   if (memory !== place.runs) rmSync(memory, { recursive: true, force: true });
-  await place.close();
 });
 
 const living = (): number[] =>
   RunDirectory.list(memory).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
 const args = (...more: string[]): string[] => [
-  "study",
-  "io-threads",
-  "--tests",
-  "get",
-  "--duration",
-  "1",
-  "--warmup",
-  "0",
-  "--output",
+  ..."study io-threads --tests get --duration 1 --warmup 0 --output".split(" "),
   place.output(),
   ...more,
 ];
@@ -66,17 +57,12 @@ describe("npm start -- study", () => {
     expect(entries.filter(({ kind }) => kind === "reference-load")).toHaveLength(2);
     expect(entries.filter(({ kind }) => kind === "interleaved")).toHaveLength(3);
     const results = resultsIn(place.output());
-    expect(results.study?.interleaved.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual([
-      "io-threads-2 / io-threads-1",
-      "io-threads-3 / io-threads-1",
-      "io-threads-4 / io-threads-1",
-    ]);
-    expect(results.records.map(({ deployment }) => deployment).sort()).toEqual([
-      "io-threads-1",
-      "io-threads-2",
-      "io-threads-3",
-      "io-threads-4",
-    ]);
+    expect(results.study?.interleaved.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual(
+      [2, 3, 4].map((threads) => `io-threads-${threads} / io-threads-1`),
+    );
+    expect(results.records.map(({ deployment }) => deployment).sort()).toEqual(
+      [1, 2, 3, 4].map((threads) => `io-threads-${threads}`),
+    );
     expect(results.topologies.map(({ settings }) => settings["io-threads"])).toEqual(["1", "2", "3", "4"]);
     for (const { servers } of results.records) expect(servers?.hitRatio).toBe(1);
     // raw.txt has the output of every measurement, also of those before the kill.
@@ -90,7 +76,7 @@ describe("npm start -- study", () => {
     const written = readFileSync(join(place.output(), "results.json"), "utf8");
     const log = join(place.output(), CHECKPOINTS);
     writeFileSync(log, readFileSync(log, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'));
-    const changed = await place.run(args("--budget", "99", "--resume"));
+    const changed = await place.call(args("--budget", "99", "--resume"));
     expect(changed.status, changed.output).toBe(2);
     expect(changed.output).toMatch(/the study began with Valkey 7\.2\.4, and now finds [\d.]+/);
     expect(changed.output).not.toContain("To continue");

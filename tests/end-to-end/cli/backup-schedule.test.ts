@@ -2,31 +2,23 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { externalDeployment } from "../../../cli/targets/external";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import { chooseRestore, readCatalog } from "../../../valkey/archive/catalog";
 import { claimArchive } from "../../../valkey/archive/periods";
 import { DirectoryStore } from "../../../valkey/archive/store";
-import { form } from "../../../valkey/formation/form";
 import { formatEndpoint } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
-import { Place } from "../../support/command";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox, usePlace } from "../../support/valkey/hooks";
+import { eventually, withNode } from "../../support/valkey/real";
 
-let sandbox: Sandbox;
-let place: Place;
+const sandbox = useSandbox();
+const place = usePlace();
 let shop: Deployment;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  shop = await sandbox.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
-  await form(shop, { primaries: 1, replicasPerPrimary: 0 });
+  shop = await sandbox.formedReplication("shop", 0);
 });
-afterAll(() => sandbox.close());
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
 
 /** Archives until there are four bases, as the command does. The command accepts no schedule as short as this. */
 async function archiveBases(deployment: Deployment, folder: string): Promise<void> {
@@ -75,7 +67,7 @@ it("begins a set before the old one ends, deletes old sets, and keeps a proven o
 
   const [oldest] = sets;
   const at = new Date(Math.ceil(oldest?.spans[0]?.from ?? 0)).toISOString();
-  const proven = await place.run(["restore", folder, "--into", "local", "--at", at, "--check"]);
+  const proven = await place.call(["restore", folder, "--into", "local", "--at", at, "--check"]);
   expect(proven.status, proven.output).toBe(0);
   const list = await place.call(["backups", folder]);
   expect(list.output).toMatch(/Last restored with proof at \S+Z: \d+ keys as of \S+Z/);

@@ -1,44 +1,35 @@
 /** `archive`, `backups` and `restore` as a user has them: FLUSHALL is undone to the second before. */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
+import { DirectoryStore } from "../../../valkey/archive/store";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
-import { form } from "../../../valkey/formation/form";
 import type { Endpoint, NodeAccess } from "../../../valkey/node";
 import type { Command } from "../../support/command";
-import { Place } from "../../support/command";
+import { hasInstantSince } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { never, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox, usePlace } from "../../support/valkey/hooks";
+import { eventually, never, nodeOptions, withNode, callNode } from "../../support/valkey/real";
 
-let sandbox: Sandbox;
-let place: Place;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
-afterAll(() => sandbox.close());
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
+const sandbox = useSandbox();
+const place = usePlace();
 
-const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local" };
-const servers = ({ mode, nodes }: Deployment): string[] => [
-  "--mode",
-  mode,
-  ...nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]),
-];
+const SETTINGS = { "enable-debug-command": "local" };
+const servers = (deployment: Deployment): string[] => ["--mode", deployment.mode, ...nodeOptions(deployment)];
 const password = ({ access }: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: access.password });
 const ofPrimaries = <T>(deployment: Deployment, use: (connection: Connection) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: deployment.shape.primaries ?? 1 }, (_, index) => withNode(deployment, index, use)));
 
-/** Waits until the archive has an increment, and a time for what was written until now. */
-const settle = (): Promise<void> => sleep(2_000);
+/** Waits until the archive has a time for what was written until now. */
+async function settle(folder: string): Promise<void> {
+  const now = Date.now();
+  await eventually("the archive has a later time", () => hasInstantSince(new DirectoryStore(folder), now), 60_000);
+}
 
 async function stopArchive(command: Command): Promise<string> {
   command.child.kill("SIGINT");
@@ -67,8 +58,7 @@ async function restored(args: readonly string[]): Promise<Restored> {
 describe("replication", () => {
   let shop: Deployment;
   beforeAll(async () => {
-    shop = await sandbox.replication("shop", 1, SETTINGS);
-    await form(shop, { primaries: 1, replicasPerPrimary: 1 });
+    shop = await sandbox.formedReplication("shop", 1, SETTINGS);
   });
 
   it("undoes a FLUSHALL to the second before, and continues an archive that was stopped", async () => {
@@ -82,22 +72,22 @@ describe("replication", () => {
       await writeDataSet(primary, 22, 100);
       await primary.set("short", "x", "PX", 8_000);
     });
-    await settle();
+    await settle(folder);
     const before = new Date().toISOString();
-    await withNode(shop, 0, (primary) => primary.save());
+    await callNode(shop, 0, "SAVE");
     const saved = place.output("before.rdb");
     copyFileSync(join(sandbox.host.servers("shop")[0]?.dataDirectory ?? "", "dump.rdb"), saved);
-    await settle();
-    await withNode(shop, 0, (primary) => primary.flushall());
-    await settle();
+    await settle(folder);
+    await callNode(shop, 0, "FLUSHALL");
+    await settle(folder);
     const printed = await stopArchive(archive);
     // Below 1 s on a machine that has time for it.
     expect(Number(/Highest RPO ([\d.]+) s/.exec(printed)?.[1])).toBeLessThan(5);
 
     const resumed = await place.start(["archive", ...servers(shop), "--into", folder], password(shop));
     await resumed.printed(/the stream goes on where the archive ended/);
-    await withNode(shop, 0, (primary) => primary.set("after", "the flush"));
-    await settle();
+    await callNode(shop, 0, "SET", "after", "the flush");
+    await settle(folder);
     await stopArchive(resumed);
     expect(readdirSync(folder).sort()).toEqual([expect.stringMatching(/^2/), "archive.json"]);
 
@@ -128,7 +118,7 @@ describe("replication", () => {
     expect((await command.ended).status).toBe(0);
     expect(place.living()).toEqual([]);
 
-    const latest = await place.run(["restore", folder, "--into", "local", "--check"]);
+    const latest = await place.call(["restore", folder, "--into", "local", "--check"]);
     expect(latest.status, latest.output).toBe(0);
     expect(latest.output).toContain("PASS — 1 key of 1 shard");
     expect(place.living()).toEqual([]);
@@ -187,8 +177,7 @@ describe("replication", () => {
 
 describe("cluster", () => {
   it("undoes a FLUSHALL in three shards, with keys equal in each", async () => {
-    const cluster = await sandbox.cluster("cluster", 3, 0, SETTINGS);
-    await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+    const cluster = await sandbox.formedCluster("cluster", 3, 0, SETTINGS);
     const folder = place.output("sets");
     const write = (seed: number): Promise<unknown> =>
       ofPrimaries(cluster, (primary) => writeDataSet(primary, seed, 100, { isCluster: true }));
@@ -196,12 +185,12 @@ describe("cluster", () => {
     const archive = await place.start(["archive", ...servers(cluster), "--into", folder], password(cluster));
     for (const shard of [0, 1, 2]) await archive.printed(new RegExp(`shard-${shard}: base with \\d+ keys`));
     await write(32);
-    await settle();
+    await settle(folder);
     const keys = await ofPrimaries(cluster, (primary) => primary.dbsize());
     const before = new Date().toISOString();
-    await settle();
+    await settle(folder);
     await ofPrimaries(cluster, (primary) => primary.flushall());
-    await settle();
+    await settle(folder);
     await stopArchive(archive);
     const { command, connection } = await restored([folder, "--at", before]);
     const total = keys.reduce((sum, each) => sum + each, 0);

@@ -1,14 +1,11 @@
 /** Mistakes of a user: one message, exit status 2, nothing started. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Place, SHORT } from "../../support/command";
+import { describe, expect, it } from "vitest";
+import { SHORT } from "../../support/command";
+import { usePlace } from "../../support/valkey/hooks";
 
-let place: Place;
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
+const place = usePlace();
 
 describe("bad input", () => {
   const refused = async (args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> => {

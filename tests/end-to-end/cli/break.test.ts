@@ -37,12 +37,7 @@ describe("npm start -- break", () => {
   it("injects a fault, accounts for writes, writes every output, and leaves nothing behind", async () => {
     const place = newPlace();
     const { status, output } = await place.run([
-      "break",
-      "--scenario",
-      "kill-zone",
-      "--rate",
-      "300",
-      "--output",
+      ..."break --scenario kill-zone --rate 300 --output".split(" "),
       place.output(),
     ]);
     expect(status, output).toBe(0);
@@ -85,12 +80,7 @@ async function stoppedHalfway(place: Place): Promise<void> {
 async function killedHalfway(place: Place): Promise<void> {
   // With full-disk among the scenarios, every server of the cluster has a disk of its own.
   const command = await place.start([
-    "break",
-    "--scenario",
-    "cut-zone,full-disk",
-    "--rate",
-    "300",
-    "--output",
+    ..."break --scenario cut-zone,full-disk --rate 300 --output".split(" "),
     place.output(),
   ]);
   await eventually("a zone is cut off", () => rulesOf(place).length > 0, 60_000);

@@ -1,64 +1,41 @@
 /** `verify` and `bench` against servers that exist already, as a user has them. */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { startRecorded } from "../../../platforms/host/processes";
 import { findFreePorts } from "../../../platforms/host/ports";
-import { Place, resultsIn, TIMED } from "../../support/command";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { resultsIn, TIMED } from "../../support/command";
+import { useSandbox, usePlace } from "../../support/valkey/hooks";
+import { eventually, withNode, nodeOptions, callNode } from "../../support/valkey/real";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let cluster: Deployment;
 let replication: Deployment;
-let place: Place;
+const place = usePlace();
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  [cluster, replication] = await Promise.all([sandbox.cluster("cluster", 3, 1), sandbox.replication("replication", 1)]);
-  await Promise.all([
-    form(cluster, { primaries: 3, replicasPerPrimary: 1 }),
-    form(replication, { primaries: 1, replicasPerPrimary: 1 }),
+  [cluster, replication] = await Promise.all([
+    sandbox.formedCluster("cluster", 3, 1),
+    sandbox.formedReplication("replication", 1),
   ]);
 });
-afterAll(() => sandbox.close());
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
 
-const nodes = (deployment: Deployment): string[] =>
-  deployment.nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]);
 const password = (deployment: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: deployment.access.password });
-const BENCH = [
-  "--tests",
-  "set,get",
-  "--requests",
-  "12000",
-  "--warmup",
-  "0",
-  "--repeats",
-  "1",
-  "--clients",
-  "12",
-  "--threads",
-  "1",
-  "--keyspace-len",
-  "16384",
-];
+const BENCH =
+  "--tests set,get --requests 12000 --warmup 0 --repeats 1 --clients 12 --threads 1 --keyspace-len 16384".split(" ");
 
 describe("verify", () => {
   it('passes a cluster that is as it should be, in the format of "Valkey on EKS"', async () => {
     const { status, output } = await place.run(
-      ["verify", "--mode", "cluster", "--primaries", "3", "--replicas", "1", ...nodes(cluster)],
+      ["verify", "--mode", "cluster", "--primaries", "3", "--replicas", "1", ...nodeOptions(cluster)],
       password(cluster),
     );
     expect(output).toMatch(
       /PRIMARY +127\.0\.0\.1:\d+ +a +slots 0-5460 \(5461\)\n +replica +127\.0\.0\.1:\d+ +[bc] +other zone ✓/,
     );
-    expect(output).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 19 assertions hold.");
     expect(status).toBe(0);
   });
 
@@ -86,12 +63,12 @@ describe("verify", () => {
     ],
   ])("fails with status 1 when %s", async (_what, change, rows) => {
     const { status, output } = await place.call(
-      ["verify", "--mode", "cluster", ...change(nodes(cluster))],
+      ["verify", "--mode", "cluster", ...change(nodeOptions(cluster))],
       password(cluster),
     );
     expect(status).toBe(1);
     for (const row of rows) expect(output).toContain(`[${row}]`);
-    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 18 assertions do not hold/);
+    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 19 assertions do not hold/);
   });
 
   it.each<[string, NodeJS.ProcessEnv, RegExp]>([
@@ -99,7 +76,7 @@ describe("verify", () => {
     ["a wrong password", { VALKEY_PASSWORD: "hunter2" }, /the server refuses the password/],
   ])("fails on %s, in words to act on", async (_what, environment, message) => {
     const { status, output } = await place.call(
-      ["verify", "--mode", "replication", ...nodes(replication)],
+      ["verify", "--mode", "replication", ...nodeOptions(replication)],
       environment,
     );
     expect(status).toBe(1);
@@ -146,17 +123,10 @@ describe("verify", () => {
   });
 
   it.each<[string, string[], RegExp]>([
-    ["no nodes", ["--mode", "cluster"], /name every node/],
-    ["no mode", ["--node", "127.0.0.1:1=a"], /--mode: is missing; expected cluster or replication/],
-    [
-      "nodes that are none",
-      ["--mode", "cluster", "--node", "nonsense", "--node", "127.0.0.1:99999"],
-      /nonsense is not a node[\s\S]*127\.0\.0\.1:99999 is not a node/,
-    ],
-    ["a file that is not there", ["--mode", "cluster", "--nodes", "/nowhere"], /--nodes: ENOENT/],
-    ["a password as an option", ["--mode", "cluster", "--password", "x"], /unknown option '--password'/],
+    ["nodes that are none", ["--node", "nonsense"], /nonsense is not a node/],
+    ["a password as an option", ["--password", "x"], /unknown option '--password'/],
   ])("refuses %s with status 2", async (_what, args, message) => {
-    const { status, output } = await place.call(["verify", ...args]);
+    const { status, output } = await place.call(["verify", "--mode", "cluster", ...args]);
     expect(status, output).toBe(2);
     expect(output).toMatch(message);
   });
@@ -177,9 +147,7 @@ describe("measure", () => {
     const keys = (): Promise<number[]> =>
       Promise.all(cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.dbsize())));
     const users = (): Promise<unknown[]> =>
-      Promise.all(
-        cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.call("ACL", "USERS"))),
-      );
+      Promise.all(cluster.nodes.map((_node, index) => callNode(cluster, index, "ACL", "USERS")));
     // By whichever node serves it.
     await Promise.any(
       cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.set("{0}theirs", "1"))),
@@ -190,7 +158,7 @@ describe("measure", () => {
     );
     const before = [await keys(), await users()];
     const { status, output } = await place.run(
-      ["measure", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--output", place.output()],
+      ["measure", "--mode", "cluster", ...nodeOptions(cluster), ...BENCH, "--output", place.output()],
       password(cluster),
     );
     expect(status, output).toBe(0);
@@ -204,28 +172,48 @@ describe("measure", () => {
   });
 
   it("does not touch keys of its names that are there already, unless told to", async () => {
-    const args = ["measure", "--mode", "replication", ...nodes(replication), ...BENCH];
-    await withNode(replication, 0, (connection) => connection.set("key:000000000007", "theirs"));
+    const args = ["measure", "--mode", "replication", ...nodeOptions(replication), ...BENCH];
+    await callNode(replication, 0, "SET", "key:000000000007", "theirs");
     const { status, output } = await place.call([...args, "--output", place.output("a")], password(replication));
     expect(status, output).toBe(2);
     expect(output).toMatch(/1 keys with names that valkey-benchmark uses .* exist already/);
     expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
     expect(
-      (await place.run([...args, "--overwrite", "--output", place.output("b")], password(replication))).status,
+      (await place.call([...args, "--overwrite", "--output", place.output("b")], password(replication))).status,
     ).toBe(0);
     expect(await withNode(replication, 0, (connection) => connection.dbsize())).toBe(0);
   });
 
   it("measures nothing after FAIL, and nothing with a load that cannot be shared evenly", async () => {
     const failed = await place.call(
-      ["measure", "--mode", "cluster", "--primaries", "4", ...nodes(cluster), ...BENCH, "--output", place.output("a")],
+      [
+        "measure",
+        "--mode",
+        "cluster",
+        "--primaries",
+        "4",
+        ...nodeOptions(cluster),
+        ...BENCH,
+        "--output",
+        place.output("a"),
+      ],
       password(cluster),
     );
     expect(failed.status).toBe(1);
     expect(failed.output).toMatch(/found: +3 primaries\n[\s\S]*Verification failed; nothing was measured/);
     expect(existsSync(join(place.output("a"), "results.json"))).toBe(true);
     const uneven = await place.call(
-      ["measure", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")],
+      [
+        "measure",
+        "--mode",
+        "cluster",
+        ...nodeOptions(cluster),
+        ...BENCH,
+        "--clients",
+        "50",
+        "--output",
+        place.output("b"),
+      ],
       password(cluster),
     );
     expect(uneven.status, uneven.output).toBe(2);
@@ -238,13 +226,9 @@ describe("measure", () => {
         "measure",
         "--mode",
         "replication",
-        ...nodes(replication),
+        ...nodeOptions(replication),
         ...TIMED,
-        "--clients",
-        "12",
-        "--duration",
-        "5",
-        "--output",
+        ..."--clients 12 --duration 5 --output".split(" "),
         place.output(),
       ],
       password(replication),
@@ -257,7 +241,7 @@ describe("measure", () => {
     command.child.kill("SIGTERM");
     expect((await command.ended).status).toBe(143);
     expect(await withNode(replication, 0, (connection) => connection.dbsize())).toBe(0);
-    expect(await withNode(replication, 0, (connection) => connection.call("ACL", "USERS"))).toEqual(["default"]);
+    expect(await callNode(replication, 0, "ACL", "USERS")).toEqual(["default"]);
     expect(place.living()).toEqual([]);
   });
 });
@@ -272,7 +256,7 @@ describe("over TLS", () => {
     const distrusted = await place.call(["verify", ...args, "--tls"], environment);
     expect(distrusted.status).toBe(1);
     expect(distrusted.output).toMatch(/self-signed certificate/);
-    const { status, output } = await place.run(
+    const { status, output } = await place.call(
       ["measure", ...args, "--cacert", cert, ...BENCH, "--output", place.output()],
       environment,
     );

@@ -1,15 +1,12 @@
 /** `npm start` told to stop, at every stage. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ARTIFACTS, Place, resultsIn, TIMED } from "../../support/command";
+import { describe, expect, it } from "vitest";
+import { ARTIFACTS, resultsIn, TIMED } from "../../support/command";
+import { usePlace } from "../../support/valkey/hooks";
 import { eventually } from "../../support/valkey/real";
 
-let place: Place;
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
+const place = usePlace();
 
 const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
 

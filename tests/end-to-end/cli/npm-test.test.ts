@@ -30,23 +30,29 @@ it("passes at last: ${name}", () => {
   const seen = join(import.meta.dirname, "${name}.seen");
   if (existsSync(seen)) return;
   writeFileSync(seen, "");
-  throw new Error("first error of ${name}");
+  throw new Error("first error of ${name}\\nand more of it");
 });`;
 
-/** @param files bodies by name, to which what they use is imported @param signalAt output at which Ctrl-C is pressed */
-async function run(files: Record<string, string>, signalAt?: RegExp): Promise<Run> {
+/** @param files bodies by name, to which what they use is imported @param signalAt output at which the signal is sent */
+async function run(
+  files: Record<string, string>,
+  signalAt?: RegExp,
+  signal: NodeJS.Signals = "SIGINT",
+  variables: NodeJS.ProcessEnv = {},
+): Promise<Run> {
   for (const [name, body] of Object.entries(files))
     writeFileSync(
       join(directory, "tests", `${name}.test.ts`),
-      `import { existsSync, writeFileSync } from "node:fs";
+      `import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, afterAll, describe, expect, it } from "vitest";\n${body}\n`,
     );
   writeFileSync(
     join(directory, "vitest.config.mjs"),
     `const project = (name, exclude, include) => ({ test: { name, include, exclude } });
+const others = ["tests/pure*.test.ts", "tests/kubernetes*.test.ts"];
 export default { test: { projects: [
-  project("pure", [], ["tests/pure*.test.ts"]), project("real", ["tests/pure*.test.ts"], ["tests/*.test.ts"]),
+  project("pure", [], [others[0]]), project("kubernetes", [], [others[1]]), project("real", others, ["tests/*.test.ts"]),
 ] } };`,
   );
   // Nothing may be taken over of the run that this test is part of.
@@ -55,7 +61,7 @@ export default { test: { projects: [
   );
   const child = spawn(process.execPath, ["--import", "tsx", join(ROOT, "tests", "run.ts"), "--root", directory], {
     cwd: ROOT,
-    env: { ...env, NO_COLOR: "1" },
+    env: { ...env, NO_COLOR: "1", ...variables },
     stdio: ["ignore", "pipe", "ignore"],
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
@@ -63,7 +69,7 @@ export default { test: { projects: [
   child.stdout.on("data", (chunk: Buffer) => {
     const isEarlier = signalAt?.test(output) !== false;
     output += chunk.toString();
-    if (!isEarlier && signalAt.test(output)) child.kill("SIGINT");
+    if (!isEarlier && signalAt.test(output)) child.kill(signal);
   });
   const lines = (await text(child.stdout)).trimEnd().split("\n");
   const below = (heading: RegExp): string[] => {
@@ -83,7 +89,7 @@ describe.skip("a suite (skipped: needs a moon)", () => { it("a", () => {}); it("
 it.skip("is left out", () => {});`,
     });
     expect(below(/^Skipped/)).toEqual(["3  needs a moon", "1  no reason given: tests/one.test.ts: is left out"]);
-    expect(below(/^Failed/)).toEqual([]);
+    expect(below(/^Failed:/)).toEqual([]);
     expect(lines.at(-1)).toBe("1 passed, 0 failed, 4 skipped");
     expect(status).toBe(0);
   });
@@ -95,17 +101,22 @@ it.skip("is left out", () => {});`,
       before: `describe("suite", () => { beforeAll(() => { throw new Error("no ground"); }); it("stands on it", () => {}); });`,
       after: `describe("suite", () => { afterAll(() => { throw new Error("left behind"); }); it("works", () => {}); });`,
       file: `import "./nowhere";`,
+      long: `it("says much", () => { throw new Error("much" + "\\nmore".repeat(90)); });`,
       holds: `it("holds", () => {});`,
     });
-    expect(below(/^Failed/).sort()).toEqual([
+    expect(below(/^Failed:/).sort()).toEqual([
       "tests/after.test.ts: suite (before or after its tests)",
       "tests/before.test.ts: suite (before or after its tests)",
       "tests/file.test.ts",
+      "tests/long.test.ts: says much",
       "tests/pure-test.test.ts: breaks",
     ]);
     const told = lines.slice(lines.lastIndexOf("Failed:")).join("\n");
     for (const message of [/expected 1 to be 2/, /no ground/, /left behind/, /nowhere/]) expect(told).toMatch(message);
-    expect(lines.at(-1)).toBe("2 passed, 4 failed");
+    // The end of a log that was cut off within the long error names it, too.
+    const repeated = lines.indexOf("  tests/long.test.ts: says much: Error: much");
+    expect(lines.slice(repeated).indexOf("  more")).toBeGreaterThan(0);
+    expect(lines.at(-1)).toBe("2 passed, 5 failed");
     expect(status).toBe(1);
   });
 
@@ -115,34 +126,32 @@ it.skip("is left out", () => {});`,
       falls: `it("falls", () => { process.kill(process.pid, "SIGKILL"); });`,
       holds: `it("holds", () => {});`,
     });
-    expect(below(/^Failed/).join("\n")).toMatch(/an error outside of all tests/);
+    expect(below(/^Failed:/).join("\n")).toMatch(/an error outside of all tests/);
     expect(lines.join("\n")).toMatch(/unheard/);
     expect(lines.at(-1)).toMatch(/^2 passed, [2-4] failed$/);
     expect(status).toBe(1);
   });
 
-  it("tries tests on real servers twice, and names those that passed only then", async () => {
-    const { status, lines, below } = await run({ one: FLAKY("one"), two: FLAKY("two") });
-    expect(below(/^Flaky.*: 2, /).sort()).toEqual(
-      ["one", "two"].map(
-        (name) => `flaky: tests/${name}.test.ts: passes at last: ${name}: Error: first error of ${name}`,
-      ),
-    );
+  it("tries tests on real servers twice, and tells the first error of one that passed only then", async () => {
+    const { status, lines, below } = await run({ one: FLAKY("one") });
+    expect(below(/^Flaky.*: 1, /)).toEqual(["flaky: tests/one.test.ts: passes at last: one"]);
+    const told = lines.slice(lines.findIndex((line) => line.startsWith("Flaky"))).join("\n");
+    expect(told).toMatch(/: one\n {4}Error: first error of one\n {4}and more of it\n/);
     expect(lines.join("\n")).toMatch(/✗ tests\/one.test.ts: passes at last: one\n {2}Error: first error of one/);
-    expect(lines.at(-1)).toBe("2 passed, 0 failed");
+    expect(lines.at(-1)).toBe("1 passed, 0 failed");
     expect(status).toBe(0);
   });
 
   it("fails for a third flaky test", async () => {
-    const { status, lines, below } = await run({ one: FLAKY("one") + FLAKY("two"), three: FLAKY("three") });
-    expect(below(/^Failed/)).toEqual(["3 flaky tests"]);
+    const { status, lines, below } = await run({ one: FLAKY("one"), two: FLAKY("two"), three: FLAKY("three") });
+    expect(below(/^Failed:/)).toEqual(["3 flaky tests"]);
     expect(lines.at(-1)).toBe("3 passed, 1 failed");
     expect(status).toBe(1);
   });
 
   it("fails for a test without servers that would pass at a second try", async () => {
     const { status, below } = await run({ "pure-one": FLAKY("one") });
-    expect(below(/^Failed/)).toEqual(["tests/pure-one.test.ts: passes at last: one"]);
+    expect(below(/^Failed:/)).toEqual(["tests/pure-one.test.ts: passes at last: one"]);
     expect(status).toBe(1);
   });
 
@@ -161,5 +170,43 @@ it.skip("is left out", () => {});`,
     const nothing = await run({});
     expect(nothing.lines.at(-1)).toBe("0 passed, 1 failed");
     expect(nothing.status).toBe(1);
+  });
+
+  it("names what failed until SIGTERM, also in a file that does not end", async () => {
+    const { status, lines, below } = await run(
+      {
+        one: `it("breaks", () => { throw new Error("now"); });
+it("never ends", { timeout: 600_000 }, () => new Promise(() => {}));
+afterAll(() => new Promise(() => {}), 600_000);`,
+      },
+      /✗ tests\/one/,
+      "SIGTERM",
+    );
+    expect(below(/^Failed:/)).toEqual(expect.arrayContaining(["tests/one.test.ts: breaks", "the run"]));
+    expect(lines).toContain("Failed so far: 2");
+    expect(lines.at(-1)).toMatch(/^0 passed, [2-4] failed/);
+    expect(status).toBe(1);
+  });
+
+  it.each([
+    [
+      "runs tests on a Kubernetes that starts beside the others",
+      "VALKEY_TEST_KUBECONFIG=here\\n",
+      "2 passed, 0 failed",
+    ],
+    ["skips them if it does not start", "", "1 passed, 0 failed, 1 skipped"],
+  ])("%s", async (_, variables, count) => {
+    const file = join(directory, "kubernetes");
+    const { lines } = await run(
+      {
+        starts: `it("starts it", () => { writeFileSync("${file}.new", "${variables}"); renameSync("${file}.new", "${file}"); });`,
+        "kubernetes-test": `const found = process.env.VALKEY_TEST_KUBECONFIG;
+it("is there", ({ skip }) => { if (found === undefined) skip("needs a Kubernetes"); expect(found).toBe("here"); });`,
+      },
+      undefined,
+      undefined,
+      { VALKEY_TEST_KUBERNETES_STARTING: file },
+    );
+    expect(lines.at(-1)).toBe(count);
   });
 });

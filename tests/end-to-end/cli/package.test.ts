@@ -8,11 +8,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messageOf } from "../../../lib/errors";
 import { ROOT } from "../../../lib/system/package";
 import { resourceType } from "../../../provider/kinds";
-import { form } from "../../../valkey/formation/form";
 import { InstalledPackage } from "../../support/installed-package";
 import { ProviderProcess } from "../../support/pulumi/provider-process";
 import { resultsIn, TIMED } from "../../support/command";
-import { Sandbox, valkeyHome } from "../../support/valkey/real";
+import { Sandbox, valkeyHome, nodeOptions } from "../../support/valkey/real";
 
 /** Fifteen lines of a program that deploys. */
 const CLUSTERS = `
@@ -28,7 +27,6 @@ export const url: Output<string> = orders.url;
 export const refused = (): unknown => new ValkeyCluster("x", { zones, shape: { primaries: "3", replicasPerPrimary: 1 } });
 `;
 
-/** Declares every component of the main entry. */
 const COMPONENTS = `
 import { BenchmarkJob, HostDeployment, LoadCapacity, UpstreamChart, ValkeyAlerts, ValkeyDashboard } from "valkey-measured";
 import { orders, sessions } from "./clusters";
@@ -49,7 +47,6 @@ export const host = new HostDeployment("host", {
 });
 `;
 
-/** Uses every other entry. */
 const OTHERS = `
 import { EksPlatform, KarpenterPools, type EksPlatformArgs, type KarpenterPoolsArgs } from "valkey-measured/eks";
 import { parseConfig, planStack, readStackFile, stackNames, STACKS_DIRECTORY, type StackPlan } from "valkey-measured/plans";
@@ -93,8 +90,7 @@ process.on("exit", () => {
 `;
 
 /** Dependencies that programs with components alone load. */
-const FOR_COMPONENTS = ["@pulumi/kubernetes", "@pulumi/pulumi", "fastest-levenshtein", "zod"];
-/** Code that they do not need. */
+const FOR_COMPONENTS = ["@pulumi/kubernetes", "@pulumi/pulumi", "cluster-key-slot", "fastest-levenshtein", "zod"];
 const NOT_FOR_COMPONENTS =
   /^(cli|stacks|faults|components\/eks|benchmarks\/(compare|measuring|report|run|soak|studies|warnings)|lib\/statistics)\//;
 
@@ -112,7 +108,6 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   afterAll(() => {
     here.close();
   });
-  /** Result that the program reports in a line of its own, among its log. */
   const ran = async (program: string): Promise<Run> => {
     const output = await here.run(process.execPath, ["run.cjs", program]);
     return JSON.parse(output.split("\n").find((line) => line.startsWith(`{"types"`)) ?? "") as Run;
@@ -146,12 +141,8 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   it("verifies servers that exist, and names its own command where it refuses", async () => {
     const sandbox = await Sandbox.open();
     try {
-      const deployment = await sandbox.replication("replication", 1);
-      await form(deployment, { primaries: 1, replicasPerPrimary: 1 });
-      const nodes = deployment.nodes.flatMap(({ endpoint, zone }) => [
-        "--node",
-        `127.0.0.1:${endpoint.port}=${zone ?? ""}`,
-      ]);
+      const deployment = await sandbox.formedReplication("replication", 1);
+      const nodes = nodeOptions(deployment);
       const password = { VALKEY_PASSWORD: deployment.access.password };
       const verify = ["valkey-measured", "verify", "--mode", "replication", ...nodes];
       expect(await here.run("npx", verify, password)).toContain("VERIFY replication: PASS");
@@ -228,7 +219,6 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   });
 });
 
-/** Programs that a compiler starts from. */
 const ROOTS = ["components.ts", "others.ts"];
 
 /** Whether an error is one of the programs, or of the package's own declarations; other packages have errors, too. */

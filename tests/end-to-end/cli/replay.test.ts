@@ -1,9 +1,8 @@
 /** `restore --replay-into` as a user has it: keys of an archive in a running deployment. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { formatCopies } from "../../../cli/restoring/replay";
 import { pause } from "../../../lib/polling";
 import { openDeployment } from "../../../platforms/deployment-reference";
-import { form } from "../../../valkey/formation/form";
 import { KeyWriter } from "../../../valkey/restoring/copying/key-writer";
 import { replayKeys } from "../../../valkey/restoring/copying/replay-keys";
 import type { Deployment } from "../../../valkey/deployment";
@@ -11,28 +10,27 @@ import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
 import { encodeDump } from "../../../valkey/rdb/dump";
 import type { RdbKey } from "../../../valkey/rdb/rdb-key";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
-import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
 import { distributeSlots } from "../../../valkey/topology/slots";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { pulumiWithState, verifiedReference } from "../../support/pulumi/exported-state";
-import { archiveOnce } from "../../support/valkey/archived-deployment";
+import { archiveOnce, snapshotOf } from "../../support/valkey/archived-deployment";
 import { Place } from "../../support/command";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { never, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { never, withNode, callNode } from "../../support/valkey/real";
 
-/** Time limit of a test with several restores, on a busy machine. */
-const SLOW_MS = 300_000;
+// A test has several restores, on a busy machine.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-let sandbox: Sandbox;
-let place: Place;
+const sandbox = useSandbox();
+const place = new Place();
+afterAll(() => place.close());
 let shop: Deployment;
 let cluster: Deployment;
 let folder: string;
 let saved: string;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  place = new Place();
-  shop = await sandbox.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
+  shop = await sandbox.replication("shop", 0);
   await withNode(shop, 0, async (primary) => {
     await writeDataSet(primary, 61, 150, { isCluster: true });
     await primary.set("session:1", "x", "PXAT", Date.now() + 10 ** 9);
@@ -41,23 +39,9 @@ beforeAll(async () => {
   });
   folder = place.output("sets");
   await archiveOnce(shop, folder);
-  saved = await snapshot(shop, 0);
-  cluster = await sandbox.cluster("cluster", 3, 0, { "repl-diskless-sync-delay": 0 });
-  await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+  saved = await snapshotOf(shop, 0, place.directory);
+  cluster = await sandbox.formedCluster("cluster", 3, 0);
 });
-afterAll(async () => {
-  await sandbox.close();
-  await place.close();
-});
-
-async function snapshot({ nodes, access }: Deployment, index: number): Promise<string> {
-  const node = nodes[index];
-  if (node === undefined) throw new Error(`there is no node ${index}`);
-  const file = place.output(`${node.name}.rdb`);
-  await fetchSnapshot({ name: node.name, endpoint: node.endpoint, access }, file, never);
-  return file;
-}
-
 async function call({ mode, nodes, access }: Deployment, ...args: readonly string[]): ReturnType<Place["call"]> {
   const servers = nodes.flatMap(({ endpoint }) => ["--node", `127.0.0.1:${endpoint.port}`]);
   return place.call(["restore", folder, "--replay-into", "--mode", mode, ...servers, ...args], {
@@ -65,37 +49,33 @@ async function call({ mode, nodes, access }: Deployment, ...args: readonly strin
   });
 }
 
-it(
-  "copies the keys of a pattern of database 0 into a cluster, each equal, and keeps those that exist",
-  async () => {
-    const args = ["--keys", "{tag*", "--keys", "[0-9]*"];
-    const first = await call(cluster, ...args);
-    expect(first.status, first.output).toBe(0);
-    const [, count = ""] =
-      /REPLAY into cluster: PASS — (\d+) copied, 0 kept, 0 expired, 0 differing\./.exec(first.output) ?? [];
-    expect(Number(count)).toBeGreaterThan(50);
-    const files = await Promise.all([0, 1, 2].map((index) => snapshot(cluster, index)));
-    const compared = await compareRdbs(
-      [{ open: () => readFileInPieces(saved), isWanted: ({ key }) => /^({tag|\d)/.test(key.toString("latin1")) }],
-      files.map((file, index) => ({
-        open: () => readFileInPieces(file),
-        ranges: distributeSlots(3).slice(index, index + 1),
-      })),
-      { scope: "replicated" },
-    );
-    expect(compared.map(({ differing, keys }) => [differing, keys[0] === keys[1]])).toEqual(
-      [0, 1, 2].map(() => [0, true]),
-    );
-    expect(compared.reduce((sum, { keys }) => sum + keys[1], 0)).toBe(Number(count));
-    const second = await call(cluster, ...args);
-    expect(second.output).toContain(`PASS — 0 copied, ${count} kept, 0 expired, 0 differing.`);
-    const third = await call(cluster, ...args, "--overwrite", "--ttl", "remaining");
-    expect(third.status, third.output).toBe(0);
-    expect(third.output).toContain(`PASS — ${count} copied, 0 kept, 0 expired, 0 differing.`);
-    expect(place.living()).toEqual([]);
-  },
-  SLOW_MS,
-);
+it("copies the keys of a pattern of database 0 into a cluster, each equal, and keeps those that exist", async () => {
+  const args = ["--keys", "{tag*", "--keys", "[0-9]*"];
+  const first = await call(cluster, ...args);
+  expect(first.status, first.output).toBe(0);
+  const [, count = ""] =
+    /REPLAY into cluster: PASS — (\d+) copied, 0 kept, 0 expired, 0 differing\./.exec(first.output) ?? [];
+  expect(Number(count)).toBeGreaterThan(50);
+  const files = await Promise.all([0, 1, 2].map((index) => snapshotOf(cluster, index, place.directory)));
+  const compared = await compareRdbs(
+    [{ open: () => readFileInPieces(saved), isWanted: ({ key }) => /^({tag|\d)/.test(key.toString("latin1")) }],
+    files.map((file, index) => ({
+      open: () => readFileInPieces(file),
+      ranges: distributeSlots(3).slice(index, index + 1),
+    })),
+    { scope: "replicated" },
+  );
+  expect(compared.map(({ differing, keys }) => [differing, keys[0] === keys[1]])).toEqual(
+    [0, 1, 2].map(() => [0, true]),
+  );
+  expect(compared.reduce((sum, { keys }) => sum + keys[1], 0)).toBe(Number(count));
+  const second = await call(cluster, ...args);
+  expect(second.output).toContain(`PASS — 0 copied, ${count} kept, 0 expired, 0 differing.`);
+  const third = await call(cluster, ...args, "--overwrite", "--ttl", "remaining");
+  expect(third.status, third.output).toBe(0);
+  expect(third.output).toContain(`PASS — ${count} copied, 0 kept, 0 expired, 0 differing.`);
+  expect(place.living()).toEqual([]);
+});
 
 it("copies keys into the pods of a stack through the API server, also over port-forwards that break", async () => {
   const api = await FakeApiServer.start();
@@ -129,7 +109,7 @@ it("copies keys into the pods of a stack through the API server, also over port-
 it("keeps, replaces and names keys, and moves a TTL", async () => {
   const ttl = (): Promise<number> => withNode(shop, 0, (node) => node.pexpiretime("session:1"));
   const before = await ttl();
-  await withNode(shop, 0, (node) => node.set("session:1", "changed", "KEEPTTL"));
+  await callNode(shop, 0, "SET", "session:1", "changed", "KEEPTTL");
   expect((await call(shop, "--keys", "session:*")).output).toContain("0 copied, 1 kept");
   expect(await withNode(shop, 0, (node) => node.get("session:1"))).toBe("changed");
   const moved = await call(shop, "--keys", "session:*", "--overwrite", "--ttl", "remaining");
@@ -170,21 +150,12 @@ it("counts expired keys, and names a copy that is not what the archive has", asy
 });
 
 it("waits until a replica has the copies, but not again for a replica that does not answer", async () => {
-  const pair = await sandbox.replication("pair", 1, {
-    "repl-diskless-sync-delay": 0,
-    "enable-debug-command": "local",
-  });
-  await form(pair, { primaries: 1, replicasPerPrimary: 1 });
+  const pair = await sandbox.formedReplication("pair", 1, { "enable-debug-command": "local" });
   const writer = new KeyWriter(pair, true, never);
   const value = Buffer.from([1, 120]);
   const key = {
-    database: 0,
-    slot: 0,
-    type: 0,
-    shiftMs: 0,
-    expiresAt: undefined,
-    archived: value,
-    dump: encodeDump(0, value),
+    ...{ database: 0, slot: 0, type: 0, shiftMs: 0, expiresAt: undefined },
+    ...{ archived: value, dump: encodeDump(0, value) },
   };
   const waits = async (): Promise<string | undefined> =>
     /cmdstat_wait:calls=(\d+)/.exec(await withNode(pair, 0, (primary) => primary.info("commandstats")))?.[1];
@@ -203,13 +174,13 @@ it("waits until a replica has the copies, but not again for a replica that does 
 
 it("restores the keys of a pattern into a new cluster, and says so", async () => {
   const args = ["--into", "local", "--mode", "cluster", "--keys", "{tag*", "--ttl", "remaining", "--check"];
-  const { status, output } = await place.run(["restore", folder, ...args]);
+  const { status, output } = await place.call(["restore", folder, ...args]);
   expect(status, output).toBe(0);
   expect(output).toMatch(
     /ARCHIVED SHARD .*\nshard-0 +all .*\n\nSHARD +SLOTS .*\nshard-0 +0-5460 .*\nshard-1 .*\nshard-2 +10922-16383 /,
   );
   expect(output).toMatch(/PASS — \d\d+ keys \({tag\*\) of 1 shard, now in 3 shards: .*, with TTLs that are later/);
-  const none = await place.run(["restore", folder, "--into", "local", "--keys", "none:*", "--check"]);
+  const none = await place.call(["restore", folder, "--into", "local", "--keys", "none:*", "--check"]);
   expect(none.status, none.output).toBe(2);
   expect(none.output).toContain('no key matches "none:*"');
   expect(place.living()).toEqual([]);

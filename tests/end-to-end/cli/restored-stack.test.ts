@@ -21,7 +21,7 @@ describe.skipIf(pulumiPath() === undefined)(
     beforeAll(async () => {
       source = await Sandbox.open();
       folder = mkdtempSync(join(tmpdir(), "archive-"));
-      const shop = await source.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
+      const shop = await source.replication("shop", 0);
       await withNode(shop, 0, async (primary) => {
         await writeDataSet(primary, 91, 300, { isCluster: true });
         keys = await primary.dbsize();

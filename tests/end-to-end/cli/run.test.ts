@@ -2,16 +2,13 @@
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { identifyProcess } from "../../../lib/system/process-identity";
-import { ARTIFACTS, Place, resultsIn, SHORT, TIMED } from "../../support/command";
+import { ARTIFACTS, resultsIn, SHORT, TIMED } from "../../support/command";
+import { usePlace } from "../../support/valkey/hooks";
 import { realPrograms } from "../../support/valkey/real";
 
-let place: Place;
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
+const place = usePlace();
 
 const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
 const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
@@ -36,8 +33,8 @@ async function homeWith(benchmark: string, server?: string): Promise<string> {
 describe("npm start", () => {
   it("measures both deployments, writes everything, and leaves nothing running", async () => {
     const { status, output } = await place.run(timed());
-    expect(output).toContain("VERIFY replication: PASS — all 14 assertions hold.");
-    expect(output).toContain("VERIFY cluster: PASS — all 19 assertions hold.");
+    expect(output).toContain("VERIFY replication: PASS — all 15 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 20 assertions hold.");
     expect(output).toMatch(/GET +[\d,]+\/s.* +[\d,]+\/s/);
     expect(status).toBe(0);
     expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
@@ -82,7 +79,7 @@ describe("npm start", () => {
     expect((await place.call(["stop"])).output).toContain(id);
     expect((await place.call(["stop", "nonsense"])).status).toBe(2);
     expect(place.living()).toHaveLength(4);
-    expect((await place.run(["stop", id])).output).toContain("stopped 4 processes");
+    expect((await place.call(["stop", id])).output).toContain("stopped 4 processes");
     expect(place.living()).toEqual([]);
   });
 
@@ -152,7 +149,7 @@ describe("failures", () => {
       "exit 0",
       `case $1 in --version) exec '${(await realPrograms()).server}' "$@";; esac; echo 'no memory today' >&2; exit 3`,
     );
-    const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
+    const { status, output } = await place.call(short("--mode", "replication"), { VALKEY_HOME: home });
     expect(status).toBe(1);
     expect(output).toMatch(/exited unexpectedly: exit status 3; the last lines of its log:\n +no memory today/);
     expect(place.living()).toEqual([]);
@@ -171,7 +168,7 @@ describe("failures", () => {
     ],
   ])("the output of a valkey-benchmark that %s is printed and kept", async (_what, script, message) => {
     const home = await homeWith(script.replace("REAL", `'${(await realPrograms()).benchmark}'`));
-    const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
+    const { status, output } = await place.call(short("--mode", "replication"), { VALKEY_HOME: home });
     expect(status).toBe(1);
     expect(output).toMatch(message);
     expect(output).not.toContain("    at ");

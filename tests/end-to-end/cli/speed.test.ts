@@ -1,7 +1,7 @@
 /** `npm run bench` leaves no process behind when it is stopped or killed. */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ async function start(...ids: string[]): Promise<{ child: ChildProcess; ended: Pr
   const env = { ...process.env, VALKEY_HOME: await valkeyHome(), VALKEY_MEASURED_CACHE: directory };
   const child = spawn(
     process.execPath,
-    ["--import", "tsx", "tests/speed/run.ts", ...ids, "--output", join(directory, "bench.json")],
+    ["--import", "tsx", "bench/run.ts", ...ids, "--output", join(directory, "bench.json")],
     { cwd: ROOT, env, stdio: "ignore" },
   );
   return { child, ended: new Promise((resolve) => child.once("close", resolve)) };
@@ -63,6 +63,7 @@ describe("npm run bench", () => {
       await start("plan-2000-memory")
     ).ended;
     expect(living()).toEqual([]);
+    expect(readFileSync(join(directory, "bench.json"), "utf8")).toMatch(/"id": "plan-2000-memory"[^}]*"met": true/);
     // Dead, if perhaps not yet reaped by process 1.
     expect(left.filter(isProcessAlive)).toEqual([]);
   });

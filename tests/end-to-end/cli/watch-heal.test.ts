@@ -1,142 +1,136 @@
 /** `watch --heal` beside real servers: what it repairs, what keeps it from a repair, and how it ends during one. */
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { acquireProcessLock } from "../../../lib/system/process-lock";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
-import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import type { Command } from "../../support/command";
 import { Place } from "../../support/command";
 import { pulumiWithState, verifiedDeployment } from "../../support/pulumi/exported-state";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { usePlace, useSandbox } from "../../support/valkey/hooks";
+import { callNode, failing, nodeOptions, replicationOf, withNode } from "../../support/valkey/real";
 
-let sandbox: Sandbox;
-let place: Place;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
-afterAll(() => sandbox.close());
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
+const sandbox = useSandbox();
+/** Place of the commands that end at once. All others have places of their own, because they wait at the same time. */
+const place = usePlace();
+/** Others find a node failed after this, and a repair can begin. */
+const SETTINGS = { "cluster-node-timeout": 3000 };
 
-const failing = async (deployment: Deployment): Promise<string[]> =>
-  (await verify(deployment)).verdict.assertions.filter(({ pass }) => !pass).map(({ id }) => id);
+/** A deployment on this machine whose stack says where it is, with a lock. */
+class WatchedStack {
+  readonly #place = new Place();
+  readonly lock = join(this.#place.directory, "change");
 
-describe("watch --heal of servers that exist already", { timeout: 300_000 }, () => {
-  let orders: Deployment;
-  beforeAll(async () => {
-    orders = await sandbox.replication("orders", 2, { "repl-diskless-sync-delay": 1 });
-    await form(orders, { primaries: 1, replicasPerPrimary: 2 });
-    await withNode(orders, 0, (connection) => connection.set("key", "value"));
-  });
+  private constructor(
+    readonly cluster: Deployment,
+    readonly primary: number,
+    readonly replica: number,
+  ) {}
 
-  const start = (...options: readonly string[]): Promise<Command> =>
-    place.start(
-      [
-        ...["watch", "--mode", "replication", "--every", "1", ...options],
-        ...orders.nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]),
-      ],
-      { VALKEY_PASSWORD: orders.access.password },
+  static async open(name: string): Promise<WatchedStack> {
+    const cluster = await sandbox.formedCluster(name, 3, 1, SETTINGS);
+    const [shard] = (await verify(cluster)).verdict.shards;
+    const [primary = 0, replica = 0] = [shard?.primary, shard?.replicas[0]].map((each) =>
+      cluster.nodes.findIndex((node) => node.name === each),
     );
-  const followWrong = (): Promise<unknown> =>
-    withNode(orders, 2, (connection) => connection.replicaof("127.0.0.1", orders.nodes[1]?.endpoint.port ?? 0));
-  const followed = (): Promise<string | undefined> =>
-    withNode(orders, 2, async (connection) => parseInfo(await connection.info("replication")).get("master_port"));
+    return new WatchedStack(cluster, primary, replica);
+  }
 
-  it("makes a replica follow the primary again, but only after a look has passed", async () => {
-    await followWrong();
-    const early = await start("--heal", "--json");
+  state(more: object = {}): NodeJS.ProcessEnv {
+    return pulumiWithState(this.#place.directory, {
+      resources: [verifiedDeployment(this.cluster, this.lock)],
+      ...more,
+    });
+  }
+
+  start(): Promise<Command> {
+    return this.#place.start(["watch", "dev", "--every", "1", "--heal"], this.state());
+  }
+
+  async loseData(): Promise<void> {
+    await callNode(this.cluster, this.replica, "CLUSTER", "RESET", "HARD");
+  }
+
+  close(): Promise<void> {
+    return this.#place.close();
+  }
+}
+
+describe.concurrent("watch --heal", { timeout: 300_000 }, () => {
+  it("makes a replica follow the primary again, only after a look has passed; without --heal it repairs nothing", async ({
+    onTestFinished,
+  }) => {
+    const own = new Place();
+    onTestFinished(() => own.close());
+    const [orders, left] = await Promise.all(
+      ["orders", "left"].map((name) => sandbox.formedReplication(name, 2, { "repl-diskless-sync-delay": 1 })),
+    );
+    if (orders === undefined || left === undefined) throw new Error("there are no deployments");
+    const start = (deployment: Deployment, ...options: readonly string[]): Promise<Command> =>
+      own.start(["watch", "--mode", "replication", "--every", "1", ...options, ...nodeOptions(deployment)], {
+        VALKEY_PASSWORD: deployment.access.password,
+      });
+    const portOf = ({ nodes }: Deployment, index: number): number => nodes[index]?.endpoint.port ?? 0;
+    const follow = (deployment: Deployment, index: number): Promise<unknown> =>
+      callNode(deployment, 2, "REPLICAOF", "127.0.0.1", portOf(deployment, index));
+    const followed = async (deployment: Deployment): Promise<number> =>
+      Number((await replicationOf(deployment, 2)).get("master_port"));
+    await callNode(orders, 0, "SET", "key", "value");
+    await follow(orders, 1);
+    const early = await start(orders, "--heal", "--json");
     await early.printed(/"kind":"waiting","message":"nothing is repaired: no verification has passed yet/);
     early.child.kill("SIGINT");
     expect(await early.ended).toMatchObject({ status: 1 });
-    await withNode(orders, 2, (connection) => connection.replicaof("127.0.0.1", orders.nodes[0]?.endpoint.port ?? 0));
-    const command = await start("--heal");
-    await command.printed(/replication: PASS/);
-    await followWrong();
-    await command.printed(/replication: nothing is repaired: the deployment may recover by itself\n/);
-    await command.printed(/replication: repairing .*without a hand-over\n.*replication: repaired /);
-    await command.printed(/PASS — all \d+ assertions hold, after \S+ of FAIL/);
-    expect(await followed()).toBe(String(orders.nodes[0]?.endpoint.port));
-    command.child.kill("SIGINT");
-    expect(await command.ended).toMatchObject({ status: 0 });
+
+    await follow(orders, 0);
+    const [healing, watching] = [await start(orders, "--heal"), await start(left)];
+    await Promise.all([healing, watching].map((command) => command.printed(/replication: PASS/)));
+    await follow(left, 1);
+    await watching.printed(/replication: FAIL/);
+    await follow(orders, 1);
+    await healing.printed(/replication: nothing is repaired: the deployment may recover by itself\n/);
+    await healing.printed(/replication: repairing .*without a hand-over\n.*replication: repaired /);
+    await healing.printed(/PASS — all \d+ assertions hold, after \S+ of FAIL/);
+    expect(watching.output).not.toContain("repair");
+    expect([await followed(orders), await followed(left)]).toEqual([portOf(orders, 0), portOf(left, 1)]);
+    for (const { child } of [healing, watching]) child.kill("SIGINT");
+    expect([(await healing.ended).status, (await watching.ended).status]).toEqual([0, 1]);
     // The settings that somebody had configured are still there.
-    const delay = await withNode(orders, 0, (connection) => connection.config("GET", "repl-diskless-sync-delay"));
+    const delay = await callNode(orders, 0, "CONFIG", "GET", "repl-diskless-sync-delay");
     expect(delay).toEqual(["repl-diskless-sync-delay", "1"]);
   });
 
-  it("repairs nothing without --heal", async () => {
-    const command = await start();
-    await command.printed(/replication: PASS/);
-    await followWrong();
-    await command.printed(/replication: FAIL/);
-    await new Promise((resolve) => setTimeout(resolve, 30_000));
-    expect(command.output).not.toContain("repair");
-    expect(await followed()).toBe(String(orders.nodes[1]?.endpoint.port));
-    command.child.kill("SIGINT");
-    expect(await command.ended).toMatchObject({ status: 1 });
-  });
-
-  it("refuses servers whose settings or zones it must not read", async () => {
-    const nodes = ["--node", "127.0.0.1:1"];
-    const { status, output } = await place.call([
-      ...["watch", "--mode", "cluster", ...nodes, "--heal", "--without", "settings", "--without", "zones"],
-    ]);
-    expect(status).toBe(2);
-    for (const each of ["settings", "zones"])
-      expect(output).toContain(`--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
-  });
-});
-
-describe("watch --heal of a stack on this machine", { timeout: 300_000 }, () => {
-  let cluster: Deployment;
-  let primary: number;
-  let replica: number;
-  beforeAll(async () => {
-    cluster = await sandbox.cluster("cluster", 3, 1);
-    await form(cluster, { primaries: 3, replicasPerPrimary: 1 });
-  });
-  beforeEach(async () => {
-    // A test that failed may have left a broken cluster.
-    await form(cluster, { primaries: 3, replicasPerPrimary: 1 });
-    const [shard] = (await verify(cluster)).verdict.shards;
-    primary = cluster.nodes.findIndex(({ name }) => name === shard?.primary);
-    replica = cluster.nodes.findIndex(({ name }) => name === shard?.replicas[0]);
-  });
-
-  const lock = (): string => join(place.directory, "change");
-  const state = (more: object = {}): NodeJS.ProcessEnv =>
-    pulumiWithState(place.directory, { resources: [verifiedDeployment(cluster, lock())], ...more });
-  const start = (): Promise<Command> => place.start(["watch", "dev", "--every", "1", "--heal"], state());
-  const loseData = (): Promise<unknown> =>
-    withNode(cluster, replica, (connection) => connection.call("CLUSTER", "RESET", "HARD"));
-
-  it("lets a node join again that came back empty, but not while an update changes the stack", async () => {
-    const command = await start();
-    await command.printed(/cluster: PASS/);
-    const release = acquireProcessLock(lock());
-    await loseData();
+  it("lets a node join again that came back empty, but not while an update changes the stack", async ({
+    onTestFinished,
+  }) => {
+    const stack = await WatchedStack.open("changing");
+    onTestFinished(() => stack.close());
+    const command = await stack.start();
+    await command.printed(/changing: PASS/);
+    const release = acquireProcessLock(stack.lock);
+    await stack.loseData();
     await command.printed(/nothing is repaired: a different process is changing the servers\n/);
-    state({ pending_operations: [{ type: "updating" }] });
+    stack.state({ pending_operations: [{ type: "updating" }] });
     release?.();
     await command.printed(
       /nothing is repaired: the last update of stack dev still runs or has failed; if it has failed, run pulumi up\n/,
     );
-    expect(command.output).not.toContain("cluster: repairing");
-    state();
-    await command.printed(/cluster: repaired [^]*PASS — all \d+ assertions hold, after \S+ of FAIL/);
-    expect(await failing(cluster)).toEqual([]);
+    expect(command.output).not.toContain("changing: repairing");
+    stack.state();
+    await command.printed(/changing: repaired [^]*PASS — all \d+ assertions hold, after \S+ of FAIL/);
+    expect(await failing(stack.cluster)).toEqual([]);
     command.child.kill("SIGINT");
     expect(await command.ended).toMatchObject({ status: 0 });
   });
 
-  it("ends in order during a repair, with the servers' own settings and a free lock", async () => {
-    const settings = async (): Promise<unknown> =>
+  it("ends in order during a repair, with the servers' own settings and a free lock", async ({ onTestFinished }) => {
+    const stack = await WatchedStack.open("stopped");
+    onTestFinished(() => stack.close());
+    const { cluster, primary } = stack;
+    const settings = (): Promise<unknown> =>
       Promise.all(
         cluster.nodes.map((_node, index) =>
-          withNode(cluster, index, (each) => each.call("CONFIG", "GET", "repl-diskless-*", "cluster-node-timeout")),
+          callNode(cluster, index, "CONFIG", "GET", "repl-diskless-*", "cluster-node-timeout"),
         ),
       );
     const before = await settings();
@@ -145,25 +139,41 @@ describe("watch --heal of a stack on this machine", { timeout: 300_000 }, () => 
       for (let key = 0; key < 100; key++) await connection.call("SET", `key:${key}`, "value").catch(() => undefined);
       await connection.config("SET", "rdb-key-save-delay", "300000");
     });
-    const command = await start();
-    await command.printed(/cluster: PASS/);
-    await loseData();
-    await command.printed(/cluster: repairing /);
+    const command = await stack.start();
+    await command.printed(/stopped: PASS/);
+    await stack.loseData();
+    await command.printed(/stopped: repairing /);
     command.child.kill("SIGINT");
     const { status, output } = await command.ended;
     expect(status).toBe(1);
-    expect(output).toMatch(/cluster: cannot repair .*: stopped by SIGINT\n$/);
+    expect(output).toMatch(/stopped: cannot repair .*: stopped by SIGINT\n$/);
     expect(await settings()).toEqual(before);
-    expect(acquireProcessLock(lock())).toBeDefined();
-    await withNode(cluster, primary, (connection) => connection.config("SET", "rdb-key-save-delay", "0"));
+    expect(acquireProcessLock(stack.lock)).toBeDefined();
+  });
+});
+
+describe("watch --heal refuses", () => {
+  let cluster: Deployment;
+  beforeAll(async () => {
+    cluster = await sandbox.cluster("unlocked", 3, 0);
   });
 
-  it("refuses a stack whose updates do not know the lock", async () => {
+  it("servers whose settings or zones it must not read", async () => {
+    const nodes = ["--node", "127.0.0.1:1"];
+    const { status, output } = await place.call([
+      ...["watch", "--mode", "cluster", ...nodes, "--heal", "--without", "settings", "--without", "zones"],
+    ]);
+    expect(status).toBe(2);
+    for (const each of ["settings", "zones"])
+      expect(output).toContain(`--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
+  });
+
+  it("a stack whose updates do not know the lock", async () => {
     const environment = pulumiWithState(place.directory, { resources: [verifiedDeployment(cluster)] });
-    const { status, output } = await place.run(["watch", "dev", "--heal"], environment);
+    const { status, output } = await place.call(["watch", "dev", "--heal"], environment);
     expect(status).toBe(2);
     expect(output).toContain(
-      "--heal: cluster has no lock that prevents a repair during an update; run pulumi up --refresh",
+      "--heal: unlocked has no lock that prevents a repair during an update; run pulumi up --refresh",
     );
   });
 });

@@ -1,33 +1,22 @@
 /** `watch` beside real servers: what it prints, the metrics that it serves, and how it ends. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { Look } from "../../../controller/look";
 import { LOOKS_PATH } from "../../../controller/endpoint";
 import { METRICS_PATH } from "../../../lib/pod/text-server";
 import { findFreePorts } from "../../../platforms/host/ports";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import type { Command } from "../../support/command";
-import { Place } from "../../support/command";
-import { eventually, Sandbox } from "../../support/valkey/real";
+import { useSandbox, usePlace } from "../../support/valkey/hooks";
+import { eventually, nodeOptions } from "../../support/valkey/real";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let orders: Deployment;
-let place: Place;
+const place = usePlace();
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  orders = await sandbox.replication("orders", 1, { "repl-diskless-sync-delay": 0 });
-  await form(orders, { primaries: 1, replicasPerPrimary: 1 });
+  orders = await sandbox.formedReplication("orders", 1);
 });
-afterAll(() => sandbox.close());
-beforeEach(() => {
-  place = new Place();
-});
-afterEach(() => place.close());
 
-const servers = (): string[] => [
-  ...["--mode", "replication"],
-  ...orders.nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]),
-];
+const servers = (): string[] => [...["--mode", "replication"], ...nodeOptions(orders)];
 const start = (...options: readonly string[]): Promise<Command> =>
   place.start(["watch", ...servers(), "--every", "1", ...options], { VALKEY_PASSWORD: orders.access.password });
 const freePort = async (): Promise<number> => (await findFreePorts(1))[0] ?? 0;

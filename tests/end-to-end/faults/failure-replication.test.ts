@@ -1,26 +1,24 @@
 /** Faults in a replication deployment of real servers while a client writes; short scenarios. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { DeploymentObserver } from "../../../faults/observation/deployment-observer";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { Dialer } from "../../../faults/writes/connection-pool";
 import { awaitCondition } from "../../../lib/polling";
 import type { DeploymentNode } from "../../../valkey/node";
 import { truncateAppendOnlyFile, lostWriteNames } from "../../support/faults/induced-loss";
-import { Sandbox } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
 import { PATIENT_LOAD, injectFault, openFaultSubject } from "../../support/faults/fault-subject";
 
 /** The same IPv4 address, spelled as no node has it. */
 const asNumber = (address: string): string =>
   String(address.split(".").reduce((number, part) => number * 256 + Number(part), 0));
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let replication: FaultSubject;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   replication = await openFaultSubject(sandbox, "replication");
 });
-afterAll(() => sandbox.close());
 
 describe("replication", () => {
   it("has no automatic failover, and its outage lasts until the primary is back", async () => {

@@ -1,8 +1,9 @@
 /** Faults in a cluster of real servers while a client writes; short scenarios. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { lostWriteNames, promoteStaleReplica } from "../../support/faults/induced-loss";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { withNode } from "../../support/valkey/real";
 import {
   UNMET_FOR_CUTS,
   UNMET_FOR_DISKS,
@@ -13,13 +14,11 @@ import {
   skipReason,
 } from "../../support/faults/fault-subject";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let cluster: FaultSubject;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   cluster = await openFaultSubject(sandbox, "cluster");
 });
-afterAll(() => sandbox.close());
 
 describe("a cluster", () => {
   it("recovers from the SIGKILL of a primary: only its shard has an outage, until its replica is elected", async () => {

@@ -71,7 +71,7 @@ describe.skipIf(KUBECONFIG === undefined)(`another image${WHERE}`, { timeout: 12
     const reason =
       /shop runs Valkey 9\.1\.2, and Valkey 8\.1\.1 may be unable to read the data files of Valkey 9\.1\.2/;
     expect(await handler.check?.(inputs(IMAGE), inputs(OLD_IMAGE), HANDLER_CONTEXT)).toEqual([
-      { property: "image", reason: expect.stringMatching(reason) as string },
+      { code: "older-version", path: "image", message: expect.stringMatching(reason) as string },
     ]);
     await expect(update(OLD_IMAGE)).rejects.toThrow(reason);
     expect(await handler.check?.(inputs(OLD_IMAGE), inputs(IMAGE), HANDLER_CONTEXT)).toEqual([]);

@@ -132,7 +132,7 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
     expect(await problemsBefore(wanted)).toEqual([]);
     const { fill: other } = await restoreResources(pods, { ...archived("shop"), keys: ["string:*"] });
     expect(await problemsBefore(other)).toMatchObject([
-      { reason: expect.stringMatching(/an interrupted restore of .* has written a part of the keys/) as string },
+      { message: expect.stringMatching(/an interrupted restore of .* has written a part of the keys/) as string },
     ]);
     // The settings of the pods are those of the last call.
     const result = await fillPods(await inputs("shop"));
@@ -160,6 +160,6 @@ describe.skipIf(KUBECONFIG === undefined)(`restoreFrom${WHERE}`, { timeout: 300_
     });
     const reason = "orders has data already: 1 key on one server";
     await expect(fillPods(wanted)).rejects.toThrow(reason);
-    expect(await problemsBefore(wanted)).toMatchObject([{ reason: expect.stringContaining(reason) as string }]);
+    expect(await problemsBefore(wanted)).toMatchObject([{ message: expect.stringContaining(reason) as string }]);
   });
 });

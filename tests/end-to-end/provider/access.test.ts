@@ -8,7 +8,6 @@ import type { PasswordRetirementInputs } from "../../../provider/handlers/passwo
 import { handler as retirement } from "../../../provider/handlers/password-retirement";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { Sandbox } from "../../support/valkey/real";
@@ -23,8 +22,7 @@ let api: FakeApiServer;
 let target: KubernetesReference;
 beforeEach(async () => {
   sandbox = await Sandbox.open();
-  deployment = await sandbox.replication("guarded", SHAPE.replicasPerPrimary);
-  await form(deployment, SHAPE);
+  deployment = await sandbox.formedReplication("guarded", SHAPE.replicasPerPrimary);
   api = await FakeApiServer.start();
   target = api.serve(deployment, SHAPE);
 });

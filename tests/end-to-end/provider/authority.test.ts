@@ -10,7 +10,7 @@ import { connect } from "../../../valkey/connection";
 import type { TlsFiles } from "../../support/kubernetes/certificates";
 import { issueCertificate } from "../../support/kubernetes/certificates";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
-import { Sandbox } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
 import type { TlsServer } from "../../support/valkey/tls-server";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
@@ -18,7 +18,7 @@ const DOMAIN = "example.org";
 const SHAPE = { primaries: 1, replicasPerPrimary: 0 };
 const HOST = `shop-0.shop-headless.valkey.svc.${DOMAIN}`;
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let api: FakeApiServer;
 let server: TlsServer;
 let files: TlsFiles;
@@ -34,7 +34,6 @@ function write(name: string, certificate: TlsFiles): Record<string, string> {
   return { "tls-cert-file": path("tls.crt"), "tls-key-file": path("tls.key"), "tls-ca-cert-file": path("ca.crt") };
 }
 
-/** Makes a Secret, or makes it another one. */
 function publish(secretName: string, data: Readonly<Record<string, string>>): void {
   api.objects.set(`/api/v1/namespaces/valkey/secrets/${secretName}`, { metadata: { name: secretName }, data });
 }
@@ -63,7 +62,6 @@ async function configure(directives: Readonly<Record<string, string>>): Promise<
 }
 
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   files = issueCertificate([HOST]);
   server = await startTlsServer(sandbox, join(sandbox.host.run.path, "tls"), write("first", files));
   api = await FakeApiServer.start();
@@ -84,10 +82,9 @@ beforeAll(async () => {
   api.objects.set(pod, { ...object, spec: { ...object.spec, hostname: "shop-0", subdomain: "shop-headless" } });
   publish("shop-tls", files);
 }, 60_000);
-afterAll(async () => {
+afterAll(() => {
   api.stop();
   server.stop();
-  await sandbox.close();
 });
 
 describe("connections of the project's own", () => {

@@ -1,5 +1,5 @@
 /** New deployments on this machine that the provider fills from an archive, as the engine calls it. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, afterAll, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import { ProviderProcess } from "../../support/pulumi/provider-process";
 import { archiveInto, archiveOnce } from "../../support/valkey/archived-deployment";
 import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { eventually, Sandbox, withNode, callNode } from "../../support/valkey/real";
 
 type State = Readonly<Record<string, unknown>>;
 
@@ -36,13 +36,13 @@ let at: number;
 beforeAll(async () => {
   source = await Sandbox.open();
   folder = mkdtempSync(join(tmpdir(), "archive-"));
-  shop = await source.replication("shop", 0, { "repl-diskless-sync-delay": 0 });
+  shop = await source.replication("shop", 0);
   await withNode(shop, 0, async (primary) => {
     await writeDataSet(primary, 81, 300, { isCluster: true });
     keys = await primary.dbsize();
   });
   at = (await archiveOnce(shop, folder)).shards[0]?.point.at ?? 0;
-  await withNode(shop, 0, (primary) => primary.flushall());
+  await callNode(shop, 0, "FLUSHALL");
 }, SLOW_MS);
 afterAll(async () => {
   await source.close();
@@ -53,12 +53,11 @@ let sandbox: Sandbox;
 let cluster: Deployment;
 afterEach(() => sandbox.close());
 
-/** A formed cluster without keys, and the inputs of its restore. */
 async function newCluster(restoreFrom: State = {}): Promise<State> {
   lines.length = 0;
   sandbox = await Sandbox.open();
   const shape = { primaries: 3, replicasPerPrimary: 1 };
-  cluster = await sandbox.cluster("new", 3, 1, { "repl-diskless-sync-delay": 0 });
+  cluster = await sandbox.cluster("new", 3, 1);
   await sandbox.host.form(cluster, shape, OPTIONS);
   const directory = sandbox.host.run.path;
   return {
@@ -101,7 +100,7 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     expect((await provider.check(URN, inputs, changed)).failures).toEqual([]);
     expect(await provider.diff("new", URN, state, changed)).toMatchObject({ changes: true, replaces: [] });
     expect(lines.join("\n")).toContain("restoreFrom has changed; it fills only a new deployment, so no data change");
-    await withNode(cluster, 0, (node) => node.flushall());
+    await callNode(cluster, 0, "FLUSHALL");
     const after = (await provider.update("new", URN, state, changed)).outs as State;
     expect(after).toEqual({ ...state, restoreFrom: { from: "/elsewhere" } });
     // The engine was killed before it wrote the state: the servers are not filled again.
@@ -154,12 +153,40 @@ describe("a new deployment with restoreFrom", { timeout: SLOW_MS }, () => {
     expect(restoreRuns()).toEqual([]);
   });
 
+  it("is not filled again if its result could not be recorded beside it", async () => {
+    const inputs = await newCluster();
+    const record = join(sandbox.host.run.path, "restore.json");
+    const interrupted = restore(inputs);
+    interrupted.catch(() => undefined);
+    await eventually("the first key is written", () => existsSync(record), 60_000);
+    const begun = readFileSync(record);
+    // A file cannot replace a directory.
+    rmSync(record);
+    mkdirSync(join(record, "in-the-way"), { recursive: true });
+    await expect(interrupted).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+    rmSync(record, { recursive: true });
+    writeFileSync(record, begun);
+    await Promise.all([0, 1, 2].map((index) => callNode(cluster, index, "FUNCTION", "FLUSH")));
+    const deleted = await withNode(cluster, 0, async (node) => {
+      const [, found] = await node.scanBuffer(0, "COUNT", 1000);
+      const names = found.filter((name) => !name.toString().startsWith("valkey-measured:"));
+      for (const name of names) await node.del(name);
+      return names.length;
+    });
+    expect(deleted).toBeGreaterThan(0);
+    lines.length = 0;
+    expect(await restore(inputs)).toMatchObject({ keys });
+    expect(await keysInPrimaries()).toBe(keys - deleted);
+    expect(lines.join("\n")).not.toContain("restoring");
+    expect(await restore(inputs)).toMatchObject({ keys });
+  });
+
   it("is filled from a bucket, and refused if the bucket refuses", async () => {
     const directory = mkdtempSync(join(tmpdir(), "bucket-"));
     const s3 = await S3Server.start(directory);
     Object.assign(process.env, CREDENTIALS);
     try {
-      await withNode(shop, 0, (primary) => primary.set("new", "1"));
+      await callNode(shop, 0, "SET", "new", "1");
       const options = { endpoint: s3.endpoint };
       const location = parseBucket(`s3://${BUCKET}/shop`, options, []);
       await archiveInto(await BucketStore.open(location, OPTIONS.signal), shop, join(directory, "spool"));

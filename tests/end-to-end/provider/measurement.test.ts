@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { ExternalTarget } from "../../../components/measuring/arguments";
 import type { BenchmarkJobArgs } from "../../../components/benchmark-job";
 import { BenchmarkJob } from "../../../components/benchmark-job";
@@ -10,25 +10,22 @@ import { LoadCapacity } from "../../../components/load-capacity";
 import type { MeasurementInputs, MeasurementOutputs } from "../../../provider/handlers/measurement";
 import { handler as measurement } from "../../../provider/handlers/measurement";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { evaluateProgram, onlyResource } from "../../support/pulumi/pulumi-mocks";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { withNode, callNode } from "../../support/valkey/real";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let cluster: Deployment;
 let replication: Deployment;
 let directory: string;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  [cluster, replication] = await Promise.all([sandbox.cluster("cluster", 3, 1), sandbox.replication("replication", 1)]);
-  await Promise.all([
-    form(cluster, { primaries: 3, replicasPerPrimary: 1 }),
-    form(replication, { primaries: 1, replicasPerPrimary: 1 }),
+  [cluster, replication] = await Promise.all([
+    sandbox.formedCluster("cluster", 3, 1),
+    sandbox.formedReplication("replication", 1),
   ]);
 });
-afterAll(() => sandbox.close());
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "program-"));
 });
@@ -105,7 +102,7 @@ describe("servers that exist already", () => {
   it("keep keys that have the benchmark's names, unless they may be overwritten", async () => {
     const job = (overwriteKeys: boolean) => (): unknown =>
       new BenchmarkJob("ours", { ...SHORT, externalTargets: [{ ...targetOf(replication), overwriteKeys }] });
-    await withNode(replication, 0, (connection) => connection.set("key:000000000007", "theirs"));
+    await callNode(replication, 0, "SET", "key:000000000007", "theirs");
     await expect(create(job(false))).rejects.toThrow(/1 keys with names that valkey-benchmark uses .* exist already/);
     expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
     await create(job(true));

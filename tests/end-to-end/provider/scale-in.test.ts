@@ -1,34 +1,29 @@
 /** A smaller shape by the handler that an update calls, where nodes that leave do not run. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { handler } from "../../../provider/handlers/scale-in";
 import { readKeyCount } from "../../../valkey/databases";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { verify } from "../../../valkey/verification/verify";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { Clients } from "../../support/valkey/clients";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { eventually, withNode } from "../../support/valkey/real";
 import { shape } from "../../support/valkey/resizable-cluster";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let api: FakeApiServer;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
 beforeEach(async () => {
   api = await FakeApiServer.start();
 });
 afterEach(() => {
   api.stop();
 });
-afterAll(() => sandbox.close());
 
 /** A formed cluster whose nodes have the host names of pods. */
 async function formedCluster(name: string, primaries: number, replicas: number): Promise<Deployment> {
-  const cluster = await sandbox.cluster(name, primaries, replicas, { "cluster-node-timeout": 1000 });
-  await form(cluster, shape(primaries, replicas));
+  const cluster = await sandbox.formedCluster(name, primaries, replicas, { "cluster-node-timeout": 1000 });
   await Promise.all(
     cluster.nodes.map((node, index) =>
       withNode(cluster, index, (connection) =>

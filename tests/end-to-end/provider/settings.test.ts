@@ -1,27 +1,25 @@
 /** Settings of real servers by the handler that an update calls, where not every server runs. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { SettingsInputs } from "../../../provider/handlers/settings";
 import { handler as maxmemory } from "../../../provider/handlers/maxmemory";
 import { handler } from "../../../provider/handlers/settings";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { parseFlatReply } from "../../../valkey/topology/replies";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { withNode } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const NOTHING = { pending: false, drift: [] };
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let deployment: Deployment;
 let api: FakeApiServer;
 let target: KubernetesReference;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  deployment = await sandbox.replication("changing", SHAPE.replicasPerPrimary);
-  await form(deployment, SHAPE);
+  deployment = await sandbox.formedReplication("changing", SHAPE.replicasPerPrimary);
 });
 beforeEach(async () => {
   api = await FakeApiServer.start();
@@ -30,7 +28,6 @@ beforeEach(async () => {
 afterEach(() => {
   api.stop();
 });
-afterAll(() => sandbox.close());
 
 const inputs = (directives: Record<string, string> = {}): SettingsInputs => ({
   target: { ...target, directives: { ...target.directives, ...directives } },

@@ -1,27 +1,24 @@
 /** Connections of an inspection, as real servers count them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import { inspectDeployment } from "../../../provider/updates/drift";
 import { SharedConnections } from "../../../valkey/shared-connections";
 import { openConnections, closeConnections } from "../../../valkey/connections";
 import type { Connections } from "../../../valkey/connections";
 import { readInfoSections } from "../../../valkey/connection";
 import { parseInfo } from "../../../valkey/topology/replies";
-import { never, realPrograms } from "../../support/valkey/real";
-import { ResizableCluster, shape } from "../../support/valkey/resizable-cluster";
+import { useResizableCluster } from "../../support/valkey/hooks";
+import { never, referenceTo } from "../../support/valkey/real";
+import { shape } from "../../support/valkey/resizable-cluster";
 
 describe("the connections of an inspection", { timeout: 120_000 }, () => {
-  let cluster: ResizableCluster;
+  const cluster = useResizableCluster();
   let watching: Connections;
   beforeAll(async () => {
-    cluster = await ResizableCluster.start(await realPrograms());
     watching = await openConnections(cluster.deployment);
   });
-  afterAll(async () => {
+  afterAll(() => {
     closeConnections(watching);
-    await cluster.close();
   });
-  /** Figures of INFO, one for each node. */
   const figures = async (name: string): Promise<number[]> =>
     Promise.all(
       [...watching.values()].map(async (each) =>
@@ -30,11 +27,8 @@ describe("the connections of an inspection", { timeout: 120_000 }, () => {
     );
 
   it("are one for each node, and none stays open", async () => {
-    const { name, mode, zones = [], directives, nodes, access } = cluster.deployment;
-    const target: DeploymentReference = {
-      ...{ platform: "endpoints", name, mode, shape: shape(3, 1), zones, nodes },
-      directives: Object.fromEntries(directives),
-    };
+    const { access } = cluster.deployment;
+    const target = referenceTo(cluster.deployment, shape(3, 1));
     const before = await figures("total_connections_received");
     const clients = await figures("connected_clients");
     const { verification } = await inspectDeployment(target, access.password ?? "", { signal: never });

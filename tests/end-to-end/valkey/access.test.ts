@@ -1,7 +1,7 @@
 /** Other passwords and users for real servers that run, while a client writes. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { findFreePorts } from "../../../platforms/host/ports";
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { startRecorded } from "../../../platforms/host/processes";
@@ -15,22 +15,19 @@ import {
 } from "../../../valkey/access/apply-access";
 import { passwordHash, rulesOf } from "../../../valkey/access/users";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { eventually, withNode, callNode } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const NEXT = { password: "another password, as long", users: {} };
 const WITH_USERS = { ...NEXT, users: { app: { rules: "+@read ~app:*", password: "the app's own password" } } };
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let deployment: Deployment;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  deployment = await sandbox.replication("guarded", SHAPE.replicasPerPrimary);
-  await form(deployment, SHAPE);
+  deployment = await sandbox.formedReplication("guarded", SHAPE.replicasPerPrimary);
 });
-afterAll(() => sandbox.close());
 
 /** The deployment by another password, and no other. */
 const by = (password: string): Deployment => {
@@ -93,7 +90,7 @@ describe("who may log in to running servers", () => {
         .map(({ pass, found }) => [pass, found]);
     expect(await row()).toEqual([[true, "app"]]);
     expect(await differingAccess(deployment, WITH_USERS)).toEqual([]);
-    await withNode(deployment, 0, (node) => node.call("ACL", "SETUSER", "app", "+set"));
+    await callNode(deployment, 0, "ACL", "SETUSER", "app", "+set");
     await withNode(deployment, 1, async (node) => {
       await node.call("ACL", "SETUSER", "guest", "on", "nopass", "+ping");
       await node.call("ACL", "DELUSER", "app");
@@ -108,9 +105,9 @@ describe("who may log in to running servers", () => {
     const other = { ...NEXT, users: { app: { ...WITH_USERS.users.app, rules: "+get ~*" } } };
     await addAccess(deployment, other, ["guest"]);
     expect(await differingAccess(deployment, other)).toEqual([]);
-    expect(await withNode(deployment, 1, (node) => node.call("ACL", "DRYRUN", "app", "GET", "other"))).toBe("OK");
+    expect(await callNode(deployment, 1, "ACL", "DRYRUN", "app", "GET", "other")).toBe("OK");
     await addAccess(deployment, NEXT, ["app"]);
-    expect(await withNode(deployment, 1, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);
+    expect(await callNode(deployment, 1, "ACL", "USERS")).toEqual(["default"]);
   });
 
   it("stays as it is where a server refuses rules", async () => {
@@ -121,7 +118,7 @@ describe("who may log in to running servers", () => {
     await expect(requireAcceptableRules(deployment, wrong)).rejects.toThrow(
       /^guarded: the servers refuse rules of users, so nothing has changed: users.app.rules "\+@reads ~app:\*": ERR .*@reads/,
     );
-    expect(await withNode(deployment, 0, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);
+    expect(await callNode(deployment, 0, "ACL", "USERS")).toEqual(["default"]);
   });
 
   it("is the same on Sentinels after they restart", async () => {

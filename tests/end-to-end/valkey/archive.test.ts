@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "vitest";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { loadingProblem } from "../../../valkey/restoring/loading";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
@@ -17,7 +17,6 @@ import { DirectoryStore } from "../../../valkey/archive/store";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { connect } from "../../../valkey/connection";
-import { form } from "../../../valkey/formation/form";
 import { CommandParser } from "../../../valkey/replication-stream/command-parser";
 import { followStream } from "../../../valkey/replication-stream/follow";
 import type { StreamSource } from "../../../valkey/replication-stream/replica-link";
@@ -25,17 +24,14 @@ import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { followServer } from "../../support/valkey/followed-server";
 import { fillingStore } from "../../support/valkey/filling-store";
-import { eventually, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { eventually, realPrograms, withNode, callNode } from "../../support/valkey/real";
 import type { ServerProcess } from "../../support/valkey/server-process";
 import { digests, programsOf, save, startServer, VERSIONS } from "../../support/valkey/server-process";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let number = 0;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
-afterAll(() => sandbox.close());
 
 const freshDirectory = (): string => {
   const path = join(sandbox.host.run.path, `archive-${number++}`);
@@ -242,7 +238,7 @@ it("sees that a server has refused a command of its append-only file", async () 
 });
 
 it("ends with the error of its last increment when that cannot be written after the stop", async () => {
-  const deployment = await sandbox.replication("full-disk", 0, { "repl-diskless-sync-delay": 0 });
+  const deployment = await sandbox.replication("full-disk", 0);
   let isFull = false;
   const directory = freshDirectory();
   const stop = new AbortController();
@@ -359,7 +355,7 @@ it("speaks TLS, logs in as a user, and says what the user lacks", async () => {
 });
 
 it("follows the machine's clock when it is set forward and back, and says so", async () => {
-  const deployment = await sandbox.replication("clock", 0, { "repl-diskless-sync-delay": 0 });
+  const deployment = await sandbox.replication("clock", 0);
   const store = new DirectoryStore(freshDirectory());
   const stop = new AbortController();
   const events: ArchiveEvent[] = [];
@@ -419,7 +415,7 @@ it("follows the machine's clock when it is set forward and back, and says so", a
 });
 
 it("continues the newest set that has an instant", async () => {
-  const deployment = await sandbox.replication("resumed", 0, { "repl-diskless-sync-delay": 0 });
+  const deployment = await sandbox.replication("resumed", 0);
   const folder = freshDirectory();
   const restore = await archiveOnce(deployment, folder);
   const [{ store, set } = {}] = restore.shards;
@@ -428,7 +424,7 @@ it("continues the newest set that has an instant", async () => {
   const later = `${nextName([set.name], 0)}-1`;
   await store.put(`${later}/base.rdb`, [Buffer.from("REDIS")]);
   await writeManifest(store, `${later}/base.json`, { ...set.base, offset: 1, replid: "0".repeat(40) });
-  await withNode(deployment, 0, (connection) => connection.set("key", "later"));
+  await callNode(deployment, 0, "SET", "key", "later");
   const again = await archiveOnce(deployment, folder).catch((error: unknown) => error);
   expect(again).toMatchObject({ shards: [{ set: { name: set.name } }] });
   expect(await listSets(store)).toEqual([set.name, later]);
@@ -436,8 +432,7 @@ it("continues the newest set that has an instant", async () => {
 });
 
 it("ends all shards when one fails while a base of a different shard is being written", async () => {
-  const deployment = await sandbox.cluster("failing", 3, 0, { "repl-diskless-sync-delay": 0 });
-  await form(deployment, { primaries: 3, replicasPerPrimary: 0 });
+  const deployment = await sandbox.formedCluster("failing", 3, 0);
   let [isFull, isHeld, bases] = [false, false, 0];
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
@@ -463,7 +458,7 @@ it("ends all shards when one fails while a base of a different shard is being wr
   const outcome = archiving.catch(String);
   await eventually("the second base of shard-1 begins", () => isHeld);
   // The set of shard-0 is now old enough for a new base, too.
-  await sleep(2_000);
+  await sleep(1_200);
   isFull = true;
   await withNode(deployment, 0, async (connection) => {
     for (let number = 0; number < 20; number++) {

@@ -2,22 +2,17 @@
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Archiver } from "../../../archiver/archiver";
 import { openArchive } from "../../../archiver/place";
 import { readCatalog } from "../../../valkey/archive/catalog";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { fillingStore } from "../../support/valkey/filling-store";
-import { eventually, never, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { callNode, eventually, never } from "../../support/valkey/real";
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
-afterAll(() => sandbox.close());
+const sandbox = useSandbox();
 
 interface Archived {
   readonly archiver: Archiver;
@@ -62,31 +57,33 @@ function archive(
   };
 }
 
-const value = async ({ metrics }: Archiver, name: string): Promise<number> =>
-  Number(new RegExp(`^${name}\\{[^}]*\\} (\\S+)`, "m").exec(await metrics.text())?.[1]);
+const rpo = ({ metrics }: Archiver, isReached: (seconds: number) => boolean): Promise<void> =>
+  eventually(
+    "the archive has that age",
+    async () => isReached(Number(/^valkey_archive_rpo_seconds\{[^}]*\} (\S+)/m.exec(await metrics.text())?.[1] ?? NaN)),
+    30_000,
+  );
+const hasBase = (lines: readonly string[], count = 1): Promise<void> =>
+  eventually("the bases are written", () => lines.filter((line) => line.includes("base with")).length === count);
+const known = (): Promise<void> => Promise.resolve();
 
 it("goes on after interruptions, and says how old the archive is meanwhile", async () => {
-  const deployment = await sandbox.replication("interrupted", 0, { "repl-diskless-sync-delay": 0 });
+  const deployment = await sandbox.replication("interrupted", 0);
   let attempts = 0;
   const refresh = (): Promise<void> =>
     ++attempts <= 2 ? Promise.reject(new Error("no answer by DNS")) : Promise.resolve();
   let isFull = false;
   const { archiver, store, lines, stop } = archive("interrupted-archive", deployment, refresh, () => isFull);
   expect(archiver.isReady).toBe(false);
-  await eventually("the base is written", () => lines.some((line) => line.includes("base with")));
+  await hasBase(lines);
   expect(archiver.isReady).toBe(true);
   expect(lines.filter((line) => line.startsWith("interrupted: "))).toEqual(["interrupted: no answer by DNS"]);
   isFull = true;
-  await withNode(deployment, 0, (connection) => connection.set("key", "value"));
-  await sleep(3_000);
-  expect(await value(archiver, "valkey_archive_rpo_seconds")).toBeGreaterThan(2);
+  await callNode(deployment, 0, "SET", "key", "value");
+  await rpo(archiver, (seconds) => seconds > 2);
   expect(await archiver.metrics.text()).toMatch(/errors_total\{deployment="interrupted",kind="place"\} [1-9]/);
   isFull = false;
-  await eventually(
-    "the archive goes on",
-    async () => (await value(archiver, "valkey_archive_rpo_seconds")) < 1,
-    30_000,
-  );
+  await rpo(archiver, (seconds) => seconds < 1);
   await stop();
   const { periods } = await readCatalog(store, "archive");
   expect(periods).toHaveLength(1);
@@ -94,42 +91,36 @@ it("goes on after interruptions, and says how old the archive is meanwhile", asy
 });
 
 it("goes on with the new list when slots are on a node that it does not know", async () => {
-  const cluster = await sandbox.cluster("grown", 3, 0, { "repl-diskless-sync-delay": 0 });
-  await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
-  let known = cluster.nodes.slice(0, 2);
+  const cluster = await sandbox.formedCluster("grown", 3, 0);
+  let nodes = cluster.nodes.slice(0, 2);
   const deployment: Deployment = {
     ...cluster,
     get nodes() {
-      return known;
+      return nodes;
     },
   };
-  const isFull = (): boolean => false;
-  const { archiver, lines, stop } = archive("grown-archive", deployment, () => Promise.resolve(), isFull);
+  const { archiver, lines, stop } = archive("grown-archive", deployment, known, () => false);
   await eventually("a node is missing", () => lines.some((line) => line.includes("not in the list of nodes")));
-  known = [...cluster.nodes];
-  await eventually("every shard has a base", () => lines.filter((line) => line.includes("base with")).length === 3);
+  nodes = [...cluster.nodes];
+  await hasBase(lines, 3);
   await stop();
   expect(lines.at(-1)).toBe("stopped; all commands that arrived are in the archive");
   expect(await archiver.metrics.text()).toContain('errors_total{deployment="grown",kind="servers"} 1');
 });
 
-const known = (): Promise<void> => Promise.resolve();
-
 it("says how old the archive is after the clock was set back", async () => {
-  const deployment = await sandbox.replication("clock", 0, { "repl-diskless-sync-delay": 0 });
+  const deployment = await sandbox.replication("clock", 0);
   let isFull = false;
   const { archiver, lines, stop } = archive("clock-archive", deployment, known, () => isFull);
-  await eventually("the base is written", () => lines.some((line) => line.includes("base with")));
+  await hasBase(lines);
   const now = Date.now.bind(Date);
   const spy = vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000);
   try {
     await eventually("the archive says so", () => lines.some((line) => line.includes("set back by 3600.0 s")));
-    await sleep(1_000);
-    expect(await value(archiver, "valkey_archive_rpo_seconds")).toBeLessThan(1);
+    await rpo(archiver, (seconds) => seconds < 1);
     isFull = true;
-    await withNode(deployment, 0, (connection) => connection.set("key", "value"));
-    await sleep(3_000);
-    expect(await value(archiver, "valkey_archive_rpo_seconds")).toBeGreaterThan(2);
+    await callNode(deployment, 0, "SET", "key", "value");
+    await rpo(archiver, (seconds) => seconds > 2);
     isFull = false;
   } finally {
     spy.mockRestore();
@@ -138,9 +129,9 @@ it("says how old the archive is after the clock was set back", async () => {
 });
 
 it("ends a deletion of old sets when its archive is interrupted", async () => {
-  const deployment = await sandbox.replication("tidied", 0, { "repl-diskless-sync-delay": 0 });
+  const deployment = await sandbox.replication("tidied", 0);
   const first = archive("tidied-archive", deployment, known, () => false);
-  await eventually("the base is written", () => first.lines.some((line) => line.includes("base with")));
+  await hasBase(first.lines);
   await first.stop();
   const { periods } = await readCatalog(first.store, "archive");
   // A deletion that has begun. It takes until its signal.
@@ -155,7 +146,7 @@ it("ends a deletion of old sets when its archive is interrupted", async () => {
   const { lines, stop } = archive("tidied-archive", deployment, known, () => isFull, { removeFolder });
   await eventually("the deletion goes on", () => removals.length > 0, 60_000);
   isFull = true;
-  await withNode(deployment, 0, (connection) => connection.set("key", "value"));
+  await callNode(deployment, 0, "SET", "key", "value");
   await eventually("the archive is interrupted", () => lines.some((line) => line.startsWith("interrupted: ")));
   expect(removals[0]?.aborted).toBe(true);
   isFull = false;

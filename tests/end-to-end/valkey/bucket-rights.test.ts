@@ -1,40 +1,25 @@
 /**
  * The rights that a platform on EKS gives to a deployment's archive, against the requests that the archive sends to a
- * real S3 server. backup-bucket.test.ts does the same with a restore.
+ * real S3 s3.server. backup-bucket.test.ts does the same with a restore.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { backupRights } from "../../../components/eks/backup-policies";
 import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import { isAllowed } from "../../support/aws/policy-simulation";
 import { requestToS3 } from "../../support/aws/requests-to-s3";
 import { ACCOUNT_ID } from "../../support/pulumi/eks";
-import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
+import { useS3 } from "../../support/valkey/hooks";
+import { BUCKET } from "../../support/valkey/s3-server";
 
 const LARGE = Buffer.alloc(9 * 1024 ** 2, "x");
 const { signal } = new AbortController();
-let directory: string;
-let server: S3Server;
-
-beforeAll(async () => {
-  for (const [name, value] of Object.entries(CREDENTIALS)) vi.stubEnv(name, value);
-  directory = mkdtempSync(join(tmpdir(), "rights-"));
-  server = await S3Server.start(directory);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await server.close();
-  rmSync(directory, { recursive: true });
-});
+const s3 = useS3();
 
 function open(prefix: string): Promise<BucketStore> {
-  const place = { bucket: BUCKET, prefix, endpoint: server.endpoint, region: undefined, pathStyle: true };
+  const place = { bucket: BUCKET, prefix, endpoint: s3.server.endpoint, region: undefined, pathStyle: true };
   return BucketStore.open({ ...place, encryption: { kind: "none" } }, signal);
 }
 
-/** Everything that an archive and its retention do with a bucket. */
 async function useBucket(prefix: string): Promise<void> {
   const store = await open(prefix);
   const lease = await store.lease(signal);
@@ -58,7 +43,7 @@ describe("the rights of a deployment's archive", () => {
     const scope = { partition: "aws", region: "us-west-2", bucket: BUCKET, prefix, keyArn: undefined };
     const policies = [{ name: "backup", policy: backupRights(scope) }];
     const [allowed, refused] = [new Set<string>(), new Set<string>()];
-    for (const request of server.requests.map(requestToS3)) {
+    for (const request of s3.server.requests.map(requestToS3)) {
       const isIn = await isAllowed(request, `arn:aws:iam::${ACCOUNT_ID}:role/backup`, policies);
       (isIn ? allowed : refused).add(request.action);
     }

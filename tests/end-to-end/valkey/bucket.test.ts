@@ -1,9 +1,6 @@
 /** A bucket of a real S3 server as the place of an archive. */
 import { setMaxListeners } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { ArchiveWriter } from "../../../valkey/archive/archive-writer";
 import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
 import type { BucketLocation } from "../../../valkey/archive/bucket/location";
@@ -14,18 +11,17 @@ import { takeLease } from "../../../valkey/archive/lease";
 import { deleteSet, listSets, readSet } from "../../../valkey/archive/sets";
 import { folderOf } from "../../../valkey/archive/store";
 import { commands, writeBase } from "../../support/valkey/archived-items";
-import { BUCKET, CREDENTIALS, S3Server } from "../../support/valkey/s3-server";
-import { never } from "../../support/valkey/real";
+import { useS3 } from "../../support/valkey/hooks";
+import { BUCKET } from "../../support/valkey/s3-server";
+import { eventually, never } from "../../support/valkey/real";
 
-let directory: string;
-let server: S3Server;
-const environment = { ...process.env };
+const s3 = useS3();
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
 const location = (bucket = BUCKET): BucketLocation => ({
   bucket,
   prefix: "shop/eu",
-  endpoint: server.endpoint,
+  endpoint: s3.server.endpoint,
   region: undefined,
   encryption: { kind: "none" },
   pathStyle: true,
@@ -35,17 +31,6 @@ const readAll = async (pieces: AsyncIterable<Buffer>): Promise<Buffer> => {
   for await (const piece of pieces) all.push(piece);
   return Buffer.concat(all);
 };
-
-beforeEach(async () => {
-  Object.assign(process.env, CREDENTIALS);
-  directory = mkdtempSync(join(tmpdir(), "bucket-test-"));
-  server = await S3Server.start(directory);
-});
-afterEach(async () => {
-  await server.close();
-  rmSync(directory, { recursive: true, force: true });
-  process.env = { ...environment };
-});
 
 it("has small files, files in parts and folders, and removes the last file last", async () => {
   const store = await BucketStore.open(location(), signal);
@@ -62,12 +47,12 @@ it("has small files, files in parts and folders, and removes the last file last"
   expect(await store.list("p/set")).toEqual(["base.rdb"]);
   expect((await readAll(store.read("p/a.json"))).toString()).toBe("ab");
   expect((await readAll(store.read("p/set/base.rdb"))).equals(Buffer.alloc(7 * piece.length, "x"))).toBe(true);
-  expect(server.requests.filter((each) => /^DELETE .*uploadId=/.test(each))).toHaveLength(1);
+  expect(s3.server.requests.filter((each) => /^DELETE .*uploadId=/.test(each))).toHaveLength(1);
   await store.put("p/set/zz", []);
   await store.removePending("p");
-  server.requests.length = 0;
+  s3.server.requests.length = 0;
   await store.removeFolder("p/set", "base.rdb", never);
-  const removed = server.requests.filter((each) => each.startsWith("DELETE")).map((each) => each.split("?")[0]);
+  const removed = s3.server.requests.filter((each) => each.startsWith("DELETE")).map((each) => each.split("?")[0]);
   expect(removed.slice(0, 2).map((each) => each?.split("/").at(-1))).toEqual(["zz", "base.rdb"]);
   expect(await store.list("p")).toEqual(["a.json"]);
 });
@@ -119,21 +104,21 @@ it("keeps an increment and its manifest as one object, and hides a set that is d
 
 it("waits for a bucket that is away, and does not wait for one that refuses", async () => {
   const store = await BucketStore.open(location(), signal);
-  await server.goAway();
+  await s3.server.goAway();
   const written = store.put("late", [Buffer.from("x")]);
-  setTimeout(() => void server.comeBack(), 1_500);
+  setTimeout(() => void s3.server.comeBack(), 1_500);
   await written;
   expect(await store.list("")).toEqual(["late"]);
-  server.refusal = "ExpiredToken";
+  s3.server.refusal = "ExpiredToken";
   await expect(store.put("refused", [])).rejects.toThrow("s3://backups/shop/eu: the credentials have expired");
-  server.refusal = "AccessDenied";
+  s3.server.refusal = "AccessDenied";
   await expect(BucketStore.open(location(), signal)).rejects.toThrow("access is denied; a restore needs s3:ListBucket");
-  server.refusal = undefined;
+  s3.server.refusal = undefined;
   await expect(BucketStore.open(location("missing"), signal)).rejects.toThrow("the bucket does not exist");
 });
 
 it.each([true, false])("gives the lease to one process at a time (conditional writes: %s)", async (hasConditions) => {
-  server.hasConditions = hasConditions;
+  s3.server.hasConditions = hasConditions;
   const times = { ttlMs: 1_500, renewMs: 200, settleMs: 200 };
   const take = (): ReturnType<typeof takeLease> =>
     takeLease(new LeaseObject(new Requests(location(), signal, () => undefined), "shop/eu/.lease.json"), signal, times);
@@ -148,10 +133,10 @@ it.each([true, false])("gives the lease to one process at a time (conditional wr
   // A process of a different machine replaces the object.
   const store = await BucketStore.open(location(), signal);
   await store.put(".lease.json", [Buffer.from(JSON.stringify({ id: "other", host: "elsewhere", renewals: 1 }))]);
-  await new Promise((resolve) => second?.lost.addEventListener("abort", resolve));
+  await eventually("the lease is lost", () => second?.lost.aborted === true, 60_000);
   expect(String(second?.lost.reason)).toContain("a different process has taken over");
   // The other process does not renew its lease.
-  const third = await take();
-  expect(third).toBeDefined();
+  let third: Awaited<ReturnType<typeof take>>;
+  await eventually("the lease has ended", async () => (third = await take()) !== undefined, 60_000);
   await third?.release();
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { livenessProbe } from "../../../components/kubernetes/pods/probes";
-import { Sandbox } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
 import type { TlsServer } from "../../support/valkey/tls-server";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
@@ -14,11 +14,10 @@ const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
 const PASSWORD = "a password as long as it gets";
 const RSA = ["-newkey", "rsa:2048", "-nodes"];
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let directory: string;
 let server: TlsServer;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   directory = sandbox.host.run.path;
   const openssl = (...args: readonly string[]): Promise<unknown> => run("openssl", args, { cwd: directory });
   await openssl("req", "-x509", ...RSA, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt");
@@ -39,9 +38,8 @@ beforeAll(async () => {
   writeFileSync(join(directory, "valkey-cli"), `#!/bin/sh\n${here}\nexec '${cli}' "$@"\n`, { mode: 0o755 });
   writeFileSync(join(directory, "valkey-server"), `#!/bin/sh\nexec '${program}' "$@"\n`, { mode: 0o755 });
 });
-afterAll(async () => {
+afterAll(() => {
   server.stop();
-  await sandbox.close();
 });
 
 /** @param authority that clients trust */

@@ -4,13 +4,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findFreePorts } from "../../../platforms/host/ports";
 import { connectionUrl } from "../../../valkey/connection-url";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { formatEndpoint } from "../../../valkey/node";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { eventually, withNode } from "../../support/valkey/real";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
 /** Every character that means something in a URL, in a shell or in an encoding. */
@@ -19,11 +19,7 @@ const PASSWORD = "a:b@c/d?e#f%g%41[h]i&j=k+l m\\n\"o'p$q!r*(s)~ü€";
 const KEYS = ["{06S}", "{Qi}", "{3560}", "{1}", "{2}", "{3}"];
 const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
-afterAll(() => sandbox.close());
+const sandbox = useSandbox();
 
 async function valkeyCli(url: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(sandbox.host.programs.cli, ["-u", url, "--no-auth-warning", ...args]);
@@ -63,8 +59,7 @@ describe("the URL of a deployment", () => {
   });
 
   it("leads to all nodes of a cluster", async () => {
-    const deployment = await sandbox.cluster("shards", SHAPE.primaries, SHAPE.replicasPerPrimary);
-    await form(deployment, SHAPE);
+    const deployment = await sandbox.formedCluster("shards", SHAPE.primaries, SHAPE.replicasPerPrimary);
     const url = await urlOf(deployment);
     // ioredis gives nodes that it discovers these options alone.
     await expect(writes(new Cluster([url]))).rejects.toThrow(/NOAUTH/);

@@ -5,19 +5,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../valkey/connection";
-import { Sandbox } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
 import type { TlsServer } from "../../support/valkey/tls-server";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let server: TlsServer;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   server = await startTlsServer(sandbox, join(sandbox.host.run.path, "tls"));
 });
-afterAll(async () => {
+afterAll(() => {
   server.stop();
-  await sandbox.close();
 });
 
 /** Bytes to and from the server, as a stream that can break. */

@@ -12,27 +12,25 @@ import { migrateKeyByKey } from "../../../valkey/resize/key-migration";
 import type { MigrationContext } from "../../../valkey/resize/migration-context";
 import { migrateSlots } from "../../../valkey/resize/slot-migration";
 import { slotTags } from "../../../valkey/topology/slot-tags";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { withNode, callNode } from "../../support/valkey/real";
 import { shape } from "../../support/valkey/resizable-cluster";
 
 const DATABASES = 4;
 const VALUES = ["one", "two", "three"];
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let deployment: Deployment;
 let members: readonly Member[];
 let connections: Map<unknown, Connection>;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  deployment = await sandbox.cluster("databases", 3, 0, { "cluster-databases": DATABASES });
-  await form(deployment, shape(3, 0));
+  deployment = await sandbox.formedCluster("databases", 3, 0, { "cluster-databases": DATABASES });
   const opened = await openConnections(deployment);
   connections = opened;
   ({ members } = await readMemberStates(opened));
 });
-afterAll(async () => {
+afterAll(() => {
   for (const connection of connections.values()) connection.disconnect();
-  await sandbox.close();
 });
 
 const context = (named = memberNamed(members)): MigrationContext => ({
@@ -90,7 +88,7 @@ describe("a cluster of several databases", () => {
     const slot = await firstSlot(0);
     await fill(0, [slot], [3]);
     const source = (words: readonly (string | number)[]): Promise<unknown> =>
-      withNode(deployment, 0, (connection) => connection.call("CLUSTER", "SETSLOT", slot, ...words));
+      callNode(deployment, 0, "CLUSTER", "SETSLOT", slot, ...words);
     await source(["MIGRATING", members[1]?.id ?? ""]);
     try {
       await expect(inDatabase(0, 3, (client) => client.move(key(slot, "one"), 0))).rejects.toThrow("TRYAGAIN");

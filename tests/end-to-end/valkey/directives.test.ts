@@ -13,13 +13,12 @@ afterEach(async () => {
 });
 
 describe("known directives", () => {
-  it.each<[string, () => Promise<Programs | undefined>]>([
+  it.for<[string, () => Promise<Programs | undefined>]>([
     ["the Valkey of commands", realPrograms],
     ["Valkey 8.1", olderPrograms],
-  ])("are those of %s", async (_what, find) => {
-    const programs = await find();
-    const version = minorVersion(programs?.version ?? "");
-    if (programs === undefined || version === undefined) return;
+  ])("are those of %s", async ([what, find], { skip }) => {
+    const programs = (await find()) ?? skip(`${what} cannot be had here`);
+    const version = minorVersion(programs.version) ?? skip(`${what} has no version that is known`);
     const sandbox = await Sandbox.open(programs);
     open.push(sandbox);
     const deployment = await sandbox.replication("one", 0, { "tcp-backlog": 77 });

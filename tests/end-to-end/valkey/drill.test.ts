@@ -1,7 +1,7 @@
 /** Drills of archives of real servers: what a drill proves, what it finds, and what it leaves behind. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { stagingProcesses } from "../../../platforms/host/restoring/staging-processes";
 import { runDrill } from "../../../restorer/drill-task";
 import type { Proof } from "../../../valkey/archive/keeping/proofs";
@@ -15,16 +15,16 @@ import type { Deployment } from "../../../valkey/deployment";
 import type { StagingServers } from "../../../valkey/restoring/staging";
 import { archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
+import { useSandbox } from "../../support/valkey/hooks";
 import { never, Sandbox, withNode } from "../../support/valkey/real";
 
-const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local" };
+const SETTINGS = { "enable-debug-command": "local" };
 /** Number of keys that have expired, and that the primary has not removed. */
 const EXPIRED = 20;
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let place: DirectoryStore;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   const shop = await sandbox.replication("shop", 0, SETTINGS);
   await withNode(shop, 0, async (primary) => {
     expect(await writeDataSet(primary, 71, 200)).toEqual([]);
@@ -33,7 +33,6 @@ beforeAll(async () => {
   });
   place = await archived(shop, "sets");
 });
-afterAll(() => sandbox.close());
 
 /** Writes keys and a field that have expired. The primary does not remove them, so the archive has them. */
 async function expire(primary: Connection): Promise<void> {

@@ -5,15 +5,15 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { PodScripts } from "../../support/valkey/pod-scripts";
-import { eventually, never, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { callNode, eventually, never, realPrograms, withNode, ZONES } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let pods: PodScripts;
 let cluster: Deployment;
 
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   pods = new PodScripts(await realPrograms());
   cluster = await sandbox.host.start(
     {
@@ -28,24 +28,17 @@ beforeAll(async () => {
     never,
   );
   for (const [index, node] of cluster.nodes.entries())
-    await withNode(cluster, index, (connection) =>
-      connection.config("SET", "cluster-announce-hostname", `${node.name}.pods`),
-    );
+    await callNode(cluster, index, "CONFIG", "SET", "cluster-announce-hostname", `${node.name}.pods`);
   await form(cluster, SHAPE);
 });
-afterAll(async () => {
+afterAll(() => {
   pods.close();
-  await sandbox.close();
 });
 
-const role = (index: number): Promise<unknown[]> =>
-  withNode(cluster, index, async (connection) => (await connection.call("ROLE")) as unknown[]);
-const savesAtEnd = (index: number): Promise<boolean> =>
-  withNode(cluster, index, async (connection) =>
-    String(await connection.config("GET", "shutdown-on-sigterm")).endsWith("save"),
-  );
+const role = async (index: number): Promise<unknown[]> => (await callNode(cluster, index, "ROLE")) as unknown[];
+const savesAtEnd = async (index: number): Promise<boolean> =>
+  String(await callNode(cluster, index, "CONFIG", "GET", "shutdown-on-sigterm")).endsWith("save");
 
-/** Positions of a replica, and of its primary. */
 async function firstPair(): Promise<{ readonly replica: number; readonly primary: number }> {
   const roles = await Promise.all(cluster.nodes.map((_node, index) => role(index)));
   const replica = roles.findIndex(([kind]) => kind === "slave");
@@ -72,8 +65,8 @@ it("hands over to a replica that has just joined when all primaries know it, so 
   const primaries = roles.flatMap(([kind], index) => (kind === "master" ? [index] : []));
   const other = primaries.find((index) => index !== primary) ?? -1;
   find(replica);
-  const on = (index: number, command: string, ...words: readonly (string | number)[]): Promise<unknown> =>
-    withNode(cluster, index, (connection) => connection.call(command, ...words));
+  const on = (index: number, ...command: [string, ...(string | number)[]]): Promise<unknown> =>
+    callNode(cluster, index, ...command);
   const former = String(await on(replica, "CLUSTER", "MYID"));
   const { endpoint: { host, port } = { host: "", port: 0 }, busPort = 0 } = cluster.nodes[replica] ?? {};
   await on(replica, "CLUSTER", "RESET", "HARD");
@@ -96,29 +89,30 @@ it("hands over to a replica that has just joined when all primaries know it, so 
   await sandbox.host.signal("stop", [name(other)], "SIGCONT");
   expect(commands).not.toContain("cluster|failover");
   const states = new Set<string>();
-  const until = Date.now() + 4000;
+  let isOver = false;
+  // Until a while after the hand-over.
+  const over = handOver.then(() => sleep(1000)).finally(() => (isOver = true));
   await withNode(cluster, other, async (connection) => {
-    while (Date.now() < until) {
+    while (!isOver) {
       states.add(/cluster_state:(\w+)/.exec(await connection.cluster("INFO"))?.[1] ?? "");
       await sleep(10);
     }
   });
-  await handOver;
+  await over;
   expect((await role(replica))[0]).toBe("master");
   expect([...states]).toEqual(["ok"]);
 });
 
 it("hands over when the replica's host name leads to the replica, so that clients find it", async () => {
   const { replica, primary } = await firstPair();
-  const failovers = async (): Promise<string> =>
-    String(await withNode(cluster, replica, (connection) => connection.call("INFO", "commandstats")));
-  await withNode(cluster, replica, (connection) => connection.config("RESETSTAT"));
+  const failovers = async (): Promise<string> => String(await callNode(cluster, replica, "INFO", "commandstats"));
+  await callNode(cluster, replica, "CONFIG", "RESETSTAT");
   // DNS does not have the name yet, and then has the address of another pod.
   findByAddress(replica);
   const handOver = pods.run("hand-over.sh", name(primary), "30");
-  await sleep(1500);
+  await sleep(1000);
   findByAddress(replica, primary);
-  await sleep(1500);
+  await sleep(1000);
   expect(await failovers()).not.toContain("cluster|failover");
   find(replica);
   await handOver;

@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../lib/errors";
-import { form } from "../../../valkey/formation/form";
 import type { Connection } from "../../../valkey/connection";
 import { withinMemory } from "../../../valkey/planning/memory-plan";
 import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
@@ -50,11 +49,9 @@ describe.skipIf(!existsSync("/proc/self/smaps_rollup"))("a memory limit", () => 
       const limited = withinMemory({ limitBytes: LIMIT, mode: "replication", shape: SHAPE, settings });
       const { maxmemory = 0 } = limited;
       sandbox = await Sandbox.open();
-      const deployment = await sandbox.replication("full", 1, {
+      const deployment = await sandbox.formedReplication("full", 1, {
         ...limited,
-        "repl-diskless-sync-delay": 0,
       });
-      await form(deployment, SHAPE);
       const [primaryNode, replicaNode] = deployment.nodes;
       if (primaryNode === undefined || replicaNode === undefined) throw new Failure("no nodes");
       const [primary, replica] = await Promise.all([deployment.connect(primaryNode), deployment.connect(replicaNode)]);

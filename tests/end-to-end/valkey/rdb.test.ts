@@ -2,7 +2,7 @@
 import { mkdirSync, openSync, readFileSync, rmSync, writeSync, closeSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "vitest";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { decodeValue } from "../../../valkey/rdb/decode";
 import { TYPE } from "../../../valkey/rdb/rdb-format";
@@ -12,7 +12,7 @@ import type { StreamGroup, StreamId, Value } from "../../../valkey/rdb/value";
 import { readFileInPieces, walkRdb } from "../../../valkey/rdb/walk";
 import { distributeSlots } from "../../../valkey/topology/slots";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { Sandbox } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
 import type { ServerProcess } from "../../support/valkey/server-process";
 import { checkRdb, digests, save, VERSIONS, programsOf, startServer } from "../../support/valkey/server-process";
 
@@ -27,12 +27,8 @@ const ENCODINGS = {
   },
 };
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let number = 0;
-beforeAll(async () => {
-  sandbox = await Sandbox.open();
-});
-afterAll(() => sandbox.close());
 
 const freshDirectory = (): string => join(sandbox.host.run.path, `data-${number++}`);
 
@@ -41,7 +37,6 @@ interface FoundKey {
   readonly value: Value;
 }
 
-/** All keys of a file with their values. */
 async function readAll(file: string): Promise<{ found: FoundKey[]; libraries: string[] }> {
   const found: FoundKey[] = [];
   const libraries: string[] = [];

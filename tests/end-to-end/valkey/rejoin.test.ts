@@ -21,7 +21,6 @@ beforeAll(async () => {
   sandbox = await Sandbox.open(pods.programs(0, 0));
   cluster = await sandbox.cluster(NAME, SHAPE.primaries, SHAPE.replicasPerPrimary, {
     "cluster-node-timeout": 1500,
-    "repl-diskless-sync-delay": 0,
   });
   pods.find(cluster);
   await form(cluster, SHAPE);

@@ -1,8 +1,6 @@
 /** Archives that are restored into other shapes and modes, and what the comparison finds. */
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import calculateSlot from "cluster-key-slot";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import type { ServerComparison } from "../../../valkey/restoring/compare-servers";
 import { compareServers } from "../../../valkey/restoring/compare-servers";
 import { stageSets } from "../../../valkey/restoring/staging";
@@ -16,27 +14,28 @@ import { chooseShape } from "../../../valkey/restoring/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdb } from "../../../valkey/rdb/comparing/compare";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
-import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
 import type { Mode } from "../../../valkey/node";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
-import { archiveOnce } from "../../support/valkey/archived-deployment";
+import { archiveFolder, archiveOnce, snapshotOf } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
-import { never, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandboxes } from "../../support/valkey/hooks";
+import type { Sandbox } from "../../support/valkey/real";
+import { never, withNode } from "../../support/valkey/real";
 
 const OPTIONS = { signal: never, report: () => undefined };
-const SETTINGS = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local" };
+const SETTINGS = { "enable-debug-command": "local" };
 
 /** A time at which keys expire, long after the tests. */
 const FAR = Date.now() + 10 ** 9;
 
-/** Time limit of a test with several restores, on a busy machine. */
-const SLOW_MS = 300_000;
+// A test has several restores, on a busy machine.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 let source: Sandbox;
 let shop: Deployment;
 let archived: Restore;
 let original: string;
-const sandboxes: Sandbox[] = [];
+const { opened, open: newSandbox } = useSandboxes();
 beforeAll(async () => {
   source = await newSandbox();
   shop = await source.replication("shop", 0, SETTINGS);
@@ -50,30 +49,9 @@ beforeAll(async () => {
     await primary.xadd("{tag}stream", "1-0", "a", "b");
     await primary.xgroup("CREATE", "{tag}stream", "group", "$");
   });
-  archived = await archiveOnce(shop, folderOf(source));
-  original = await snapshot(source, shop, 0);
+  archived = await archiveOnce(shop, archiveFolder(source));
+  original = await snapshotOf(shop, 0, source.host.run.path);
 });
-afterAll(() => Promise.all(sandboxes.map((each) => each.close())));
-
-async function newSandbox(): Promise<Sandbox> {
-  const sandbox = await Sandbox.open();
-  sandboxes.push(sandbox);
-  return sandbox;
-}
-
-function folderOf({ host }: Sandbox): string {
-  const folder = join(host.run.path, "sets");
-  mkdirSync(folder);
-  return folder;
-}
-
-async function snapshot({ host }: Sandbox, { nodes, access }: Deployment, index: number): Promise<string> {
-  const node = nodes[index];
-  if (node === undefined) throw new Error(`there is no node ${index}`);
-  const file = join(host.run.path, `snapshot-${node.name}.rdb`);
-  await fetchSnapshot({ name: node.name, endpoint: node.endpoint, access }, file, never);
-  return file;
-}
 
 interface Reshaped {
   readonly sandbox: Sandbox;
@@ -88,7 +66,6 @@ interface Selected {
   readonly ttl: TtlRule;
 }
 
-/** Restores as the command does, in a sandbox of its own. */
 async function reshape(
   restore: Restore,
   mode: Mode,
@@ -113,45 +90,38 @@ async function reshape(
 const keysOf = (comparisons: readonly ServerComparison[]): number =>
   comparisons.reduce((sum, { comparison }) => sum + comparison.keys[1], 0);
 
-it(
-  "1 shard becomes 3, 3 become 5, and 3 become 1 again, with every key of all databases",
-  async () => {
-    const three = await reshape(archived, "cluster", 3);
-    const inThree = await three.compare();
-    expect(inThree.map(({ comparison }) => comparison)).toEqual(
-      [0, 1, 2].map(() => expect.objectContaining({ isEqual: true, differing: 0, libraries: [] }) as unknown),
-    );
-    expect(inThree.every(({ comparison }) => comparison.keys[1] > 20)).toBe(true);
-    const cluster = await archiveOnce(three.deployment, folderOf(three.sandbox));
-    expect(cluster.shards).toHaveLength(3);
-    const [five, one] = [
-      await reshape(cluster, "cluster", 5),
-      await reshape(cluster, "replication", 1, { replicas: 1 }),
-    ];
-    const inFive = await five.compare();
-    expect(inFive.map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true, true, true]);
-    const inOne = await one.compare();
-    expect(inOne.map(({ server, comparison }) => [server, comparison.isEqual])).toEqual([
-      ["restored-0", true],
-      ["restored-1", true],
-    ]);
-    expect(keysOf(inFive)).toBe(keysOf(inThree));
-    expect(inOne[0]?.comparison.keys).toEqual([keysOf(inThree), keysOf(inThree)]);
-    const last = await snapshot(one.sandbox, one.deployment, 0);
-    expect(
-      await compareRdb(
-        () => readFileInPieces(original),
-        () => readFileInPieces(last),
-        { scope: "source" },
-      ),
-    ).toMatchObject({ isEqual: true, keys: [keysOf(inThree), keysOf(inThree)], libraries: [] });
-    await withNode(five.deployment, 4, async (node) => {
-      expect(await node.call("FCALL", ["double", "0", "21"])).toBe(42);
-      expect(await node.config("GET", "cluster-databases")).toEqual(["cluster-databases", "4"]);
-    });
-  },
-  SLOW_MS,
-);
+it("1 shard becomes 3, 3 become 5, and 3 become 1 again, with every key of all databases", async () => {
+  const three = await reshape(archived, "cluster", 3);
+  const inThree = await three.compare();
+  expect(inThree.map(({ comparison }) => comparison)).toEqual(
+    [0, 1, 2].map(() => expect.objectContaining({ isEqual: true, differing: 0, libraries: [] }) as unknown),
+  );
+  expect(inThree.every(({ comparison }) => comparison.keys[1] > 20)).toBe(true);
+  const cluster = await archiveOnce(three.deployment, archiveFolder(three.sandbox));
+  expect(cluster.shards).toHaveLength(3);
+  const [five, one] = [await reshape(cluster, "cluster", 5), await reshape(cluster, "replication", 1, { replicas: 1 })];
+  const inFive = await five.compare();
+  expect(inFive.map(({ comparison }) => comparison.isEqual)).toEqual([true, true, true, true, true]);
+  const inOne = await one.compare();
+  expect(inOne.map(({ server, comparison }) => [server, comparison.isEqual])).toEqual([
+    ["restored-0", true],
+    ["restored-1", true],
+  ]);
+  expect(keysOf(inFive)).toBe(keysOf(inThree));
+  expect(inOne[0]?.comparison.keys).toEqual([keysOf(inThree), keysOf(inThree)]);
+  const last = await snapshotOf(one.deployment, 0, one.sandbox.host.run.path);
+  expect(
+    await compareRdb(
+      () => readFileInPieces(original),
+      () => readFileInPieces(last),
+      { scope: "source" },
+    ),
+  ).toMatchObject({ isEqual: true, keys: [keysOf(inThree), keysOf(inThree)], libraries: [] });
+  await withNode(five.deployment, 4, async (node) => {
+    expect(await node.call("FCALL", ["double", "0", "21"])).toBe(42);
+    expect(await node.config("GET", "cluster-databases")).toEqual(["cluster-databases", "4"]);
+  });
+});
 
 it("finds a changed byte, a missing key, a new key, TTLs, a group, a function and a key in a wrong shard", async () => {
   const { deployment, shape, compare } = await reshape(archived, "cluster", 3);
@@ -227,7 +197,7 @@ it("starts no server if no key matches a pattern", async () => {
   await expect(reshape(archived, "replication", 1, { keys })).rejects.toThrow(
     /^restore:\n.*no key matches "none:\*"\n.*no key matches "never"$/,
   );
-  expect(sandboxes.at(-1)?.host.nodes("restored")).toEqual([]);
+  expect(opened.at(-1)?.host.nodes("restored")).toEqual([]);
 });
 
 it("selects the keys that KEYS finds", async () => {

@@ -11,6 +11,8 @@ import type { Programs } from "../../../platforms/host/programs/programs";
 import type { Deployment } from "../../../valkey/deployment";
 import type { DeploymentNode } from "../../../valkey/node";
 import { verify } from "../../../valkey/verification/verify";
+import { SHORT_SLEEP } from "../../support/valkey/pod-scripts";
+import { hastenSentinels } from "../../support/valkey/sentinels";
 import { never, olderPrograms, realPrograms, Sandbox, ZONES } from "../../support/valkey/real";
 
 const run = promisify(execFile);
@@ -18,6 +20,7 @@ const NAME = "watched";
 const SCRIPT = join(__dirname, "../../../components/kubernetes/scripts/hand-over-replication.sh");
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
 const WRITERS = 8;
+const ADMIN_PASSWORD = "password-of-the-user-admin";
 let sandbox: Sandbox | undefined;
 afterEach(() => sandbox?.close());
 
@@ -36,7 +39,11 @@ async function start(programs: Programs): Promise<Deployment> {
     },
     never,
   );
+  await hastenSentinels(deployment);
   await sandbox.host.form(deployment, SHAPE, {});
+  // As in pods.
+  for (const { name } of deployment.sentinels?.nodes ?? [])
+    await tell(deployment, name, "ACL", "SETUSER", "admin", "on", `>${ADMIN_PASSWORD}`, "~*", "&*", "+@all");
   return deployment;
 }
 
@@ -84,7 +91,9 @@ async function stopPod(deployment: Deployment, name: string, hidden?: string): P
       (hidden === undefined ? "\n" : ` | awk '${reportDown(nodeOf(deployment, hidden))}'\n`),
   );
   chmodSync(client, 0o755);
+  writeFileSync(join(bin, "sleep"), `#!/bin/sh\n${SHORT_SLEEP}\n`, { mode: 0o755 });
   writeFileSync(join(bin, "password"), deployment.access.password ?? "");
+  writeFileSync(join(bin, "sentinel-password"), ADMIN_PASSWORD);
   const began = performance.now();
   await run("sh", [SCRIPT, "30"], {
     env: {
@@ -148,19 +157,18 @@ function startWriters(deployment: Deployment): { readonly writers: readonly Writ
 }
 
 describe("a pod that stops, with Sentinels", () => {
-  it.each([
+  it.for<[string, () => Promise<Programs | undefined>]>([
     ["Valkey as installed", realPrograms],
     ["Valkey 8.1", olderPrograms],
   ])(
     "hands over as the primary without a lost or failed write, leaves the primary alone as a replica, and saves without Sentinels (%s)",
     { timeout: 120_000 },
-    async (_title, find) => {
-      const programs = await find();
-      if (programs === undefined) return;
+    async ([title, find], { skip }) => {
+      const programs = (await find()) ?? skip(`${title} cannot be had here`);
       const deployment = await start(programs);
       await awaitCondition("Sentinels know all nodes", async () => (await verify(deployment)).verdict.pass, {
         timeoutMs: 60_000,
-        intervalMs: 500,
+        intervalMs: 100,
       });
       const { writers, stop } = startWriters(deployment);
       await sleep(1000);
@@ -207,7 +215,7 @@ describe("a pod that stops, with Sentinels", () => {
           );
           return (await Promise.all(views)).every((view) => view.includes('"slave-priority","1"'));
         },
-        { timeoutMs: 60_000, intervalMs: 500 },
+        { timeoutMs: 60_000, intervalMs: 100 },
       );
       const { writers, stop } = startWriters(deployment);
       await sleep(1000);

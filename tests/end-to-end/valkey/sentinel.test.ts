@@ -1,6 +1,6 @@
 /** Real Sentinels and servers: formation, verification, loss of the primary, and new addresses of all of them. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { awaitCondition } from "../../../lib/polling";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { HostFaultInjector } from "../../../faults/injectors/host-injector";
@@ -13,7 +13,9 @@ import { ReplicaLink } from "../../../valkey/replication-stream/replica-link";
 import { readSnapshot } from "../../../valkey/replication-stream/snapshot";
 import { forgetGone } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { never, Sandbox, withNode, ZONES } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { hastenSentinels } from "../../support/valkey/sentinels";
+import { eventually, never, withNode, ZONES, callNode } from "../../support/valkey/real";
 import { withCurrentNodes, injectFault } from "../../support/faults/fault-subject";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 500, failoverTimeoutMs: 3000 };
@@ -28,10 +30,9 @@ function sentinelOf({ sentinels }: Deployment): DeploymentNode {
   return first;
 }
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let replication: FaultSubject;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   const plan = {
     name: "watched",
     mode: "replication",
@@ -41,6 +42,7 @@ beforeAll(async () => {
     sentinel: SENTINEL,
   } as const;
   const deployment = await sandbox.host.start(plan, never);
+  await hastenSentinels(deployment);
   await sandbox.host.form(deployment, SHAPE, {});
   replication = {
     injector: new HostFaultInjector(sandbox.host, deployment, never),
@@ -49,7 +51,6 @@ beforeAll(async () => {
     initialPrimaries: ["watched-0"],
   };
 });
-afterAll(() => sandbox.close());
 beforeEach(async () => {
   await verifyUntilPass(withCurrentNodes(replication), TILT_OVER);
 });
@@ -73,17 +74,8 @@ describe("replication with Sentinels", () => {
 
   it("has Sentinels that take no program which reads the data of the primary for a replica", async () => {
     const { deployment } = replication.injector;
-    const { sentinels, nodes, access } = deployment;
-    const [primary] = nodes;
-    if (sentinels === undefined || primary === undefined) throw new Error("there are no Sentinels");
-    const ask = (period: number): Promise<unknown> =>
-      Promise.all(
-        sentinels.nodes.map(async (node) => {
-          const connection = await connect(node.name, node.endpoint, access);
-          await connection.call("SENTINEL", "DEBUG", "info-period", period);
-          connection.disconnect();
-        }),
-      );
+    const [primary] = deployment.nodes;
+    if (primary === undefined) throw new Error("there is no primary");
     const link = await ReplicaLink.open(sourceAt(deployment, primary));
     try {
       expect(await link.sync(undefined)).toMatchObject({ kind: "full" });
@@ -92,11 +84,10 @@ describe("replication with Sentinels", () => {
       await withNode(deployment, 0, async (connection) => {
         expect(await connection.info("replication")).toContain("connected_slaves:2");
       });
-      await ask(200);
+      // Sentinels ask the primary for its replicas.
       await sleep(2000);
     } finally {
       link.close();
-      await ask(10_000);
     }
     const { verdict } = await verifyUntilPass(deployment, TILT_OVER);
     expect(verdict.assertions.find(({ id }) => id === "sentinels-know")?.found).toBe("2 other Sentinels, 1 replicas");
@@ -111,19 +102,20 @@ describe("replication with Sentinels", () => {
       never,
     );
     const { host = "", port = 0 } = nodes[0]?.endpoint ?? {};
-    await withNode(leaving, 0, (connection) => connection.call("REPLICAOF", host, port));
+    await callNode(leaving, 0, "REPLICAOF", host, port);
     const known = async (): Promise<readonly string[]> =>
       (await verify(deployment)).verdict.assertions.flatMap(({ id, found, pass }) =>
         id === "sentinels-know" && !pass ? [found] : [],
       );
-    await awaitCondition("Sentinels know both", async () => (await known()).join().includes("2 of them healthy"), {
-      timeoutMs: 30_000,
-      intervalMs: 200,
-    });
     if (sentinels === undefined) throw new Error("there are no Sentinels");
+    const watchers = { ...deployment, nodes: sentinels.nodes };
+    await eventually("all Sentinels know both", async () => {
+      const views = sentinels.nodes.map((_node, index) => callNode(watchers, index, "SENTINEL", "REPLICAS", "watched"));
+      return (await Promise.all(views)).every((view) => (view as unknown[]).length === 2);
+    });
     const forgetting = forgetGone(deployment, sentinels);
-    // Like a pod that is stopping. Sentinels ask the primary for its replicas every 10 s, and learn of it again.
-    await sleep(12_000);
+    // Like a pod that is stopping. Sentinels ask the primary for its replicas, and learn of it again.
+    await sleep(2000);
     await sandbox.host.signal("leaving", ["leaving-0"], "SIGKILL");
     expect(await forgetting).toBe(true);
     expect(await known()).toEqual([]);

@@ -1,26 +1,23 @@
 /** Other settings for real servers that run. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Connection } from "../../../valkey/connection";
 import { applySettings, differingSettings } from "../../../valkey/apply-settings";
 import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
 import { DYNAMIC_DEFAULTS } from "../../../valkey/settings/dynamic-settings";
 import { parseFlatReply } from "../../../valkey/topology/replies";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { withNode, callNode } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const LIMITS = { timeoutMs: 30_000 };
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let deployment: Deployment;
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
-  deployment = await sandbox.replication("changing", SHAPE.replicasPerPrimary);
-  await form(deployment, SHAPE);
+  deployment = await sandbox.formedReplication("changing", SHAPE.replicasPerPrimary);
 });
-afterAll(() => sandbox.close());
 
 const valuesOf = (name: string): Promise<(string | undefined)[]> =>
   Promise.all(
@@ -62,11 +59,11 @@ describe("settings of running servers", () => {
 
   it("stay as they are on every node where one refuses a value", async () => {
     const before = await valuesOf("maxmemory");
-    await withNode(deployment, 1, (connection) => connection.call("ACL", "SETUSER", "default", "-config|set"));
+    await callNode(deployment, 1, "ACL", "SETUSER", "default", "-config|set");
     await expect(applySettings(deployment, new Map([["maxmemory", "90000000"]]), LIMITS)).rejects.toThrow(
       /^changing: the servers refuse settings, so no setting has changed: changing-1: NOPERM/,
     );
-    await withNode(deployment, 1, (connection) => connection.call("ACL", "SETUSER", "default", "+config|set"));
+    await callNode(deployment, 1, "ACL", "SETUSER", "default", "+config|set");
     expect(await valuesOf("maxmemory")).toEqual(before);
     await expect(applySettings(deployment, new Map([["maxmemory-policy", "none"]]), LIMITS)).rejects.toThrow(
       /changing-0: ERR CONFIG SET failed .*maxmemory-policy/,
@@ -81,7 +78,6 @@ describe("settings of running servers", () => {
   });
 });
 
-/** Sets each directive to the value that it has. */
 async function refusedBy(connection: Connection, values: ReadonlyMap<string, string>): Promise<string[]> {
   const refused: string[] = [];
   for (const [name, value] of values)

@@ -96,7 +96,6 @@ async function replicaOf(primary: number): Promise<number> {
 const kill = (...indices: readonly number[]): Promise<void> =>
   sandbox.host.signal(NAME, indices.map(nameOf), "SIGKILL");
 
-/** Starts servers that were killed, each when its script lets it. */
 const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> => {
   const programs = pods.programs(seconds, LONG);
   return Promise.all(
@@ -106,7 +105,6 @@ const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> =
   );
 };
 
-/** Waits until the script of each says that it waits. */
 const wait = (...indices: readonly number[]): Promise<void> =>
   eventually("the scripts wait", () =>
     Promise.resolve(
@@ -117,7 +115,6 @@ const wait = (...indices: readonly number[]): Promise<void> =>
 const write = (value: string): Promise<unknown> =>
   Promise.all(Array.from({ length: KEYS }, (_, key) => client.set(`key:${key}`, value)));
 
-/** Writes, and waits until replicas have every write. */
 async function replicate(value: string): Promise<void> {
   await write(value);
   for (const primary of await primaries()) {
@@ -130,7 +127,6 @@ async function replicate(value: string): Promise<void> {
   }
 }
 
-/** How many keys have which value. */
 async function values(): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const found = await Promise.all(Array.from({ length: KEYS }, (_, key) => client.get(`key:${key}`)));

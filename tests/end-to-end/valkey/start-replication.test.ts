@@ -59,7 +59,6 @@ const replication = async (index: number, field: string): Promise<string> =>
 const end = (signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT", ...indices: readonly number[]): Promise<void> =>
   sandbox.host.signal(NAME, indices.map(nameOf), signal);
 
-/** Starts servers that ended, each when its script lets it. */
 const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> => {
   const programs = pods.replicationPrograms(seconds, LONG);
   return Promise.all(
@@ -74,7 +73,6 @@ const write = (value: string): Promise<unknown> =>
     Promise.all(Array.from({ length: KEYS }, (_, key) => connection.call("SET", `key:${key}`, value))),
   );
 
-/** Writes, and waits until replicas have every write. */
 async function replicate(value: string, replicas: readonly number[] = [1, 2]): Promise<void> {
   await write(value);
   for (const replica of replicas)
@@ -84,7 +82,6 @@ async function replicate(value: string, replicas: readonly number[] = [1, 2]): P
     );
 }
 
-/** How many keys have which value at a node. */
 async function values(index: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   await withNode(deployment, index, async (connection) => {
@@ -103,7 +100,6 @@ async function primaries(): Promise<number[]> {
   return ALL.filter((index) => roles[index] === "master");
 }
 
-/** Rejects where the pod is not ready. */
 const probe = (index: number, variables: Readonly<Record<string, string>> = {}): Promise<void> =>
   pods.runWith({ ...SERVICE, DATA: directoryOf(index), ...variables }, "ready-replication.sh", nameOf(index));
 

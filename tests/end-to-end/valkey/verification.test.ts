@@ -1,29 +1,24 @@
 /** The verdict on a real cluster and on real replication, with a violation of each assertion. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { signalProcess, identifyProcess } from "../../../lib/system/process-identity";
 import type { SettlingTime } from "../../../valkey/verification/verify";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandbox } from "../../support/valkey/hooks";
+import { eventually, withNode, callNode } from "../../support/valkey/real";
 
-let sandbox: Sandbox;
+const sandbox = useSandbox();
 let cluster: Deployment;
 let replication: Deployment;
 
 beforeAll(async () => {
-  sandbox = await Sandbox.open();
   [cluster, replication] = await Promise.all([
-    sandbox.cluster("cluster", 3, 1, { "cluster-node-timeout": 1000, "cluster-allow-reads-when-down": true }),
-    sandbox.replication("replication", 2),
-  ]);
-  await Promise.all([
-    form(cluster, { primaries: 3, replicasPerPrimary: 1 }),
-    form(replication, { primaries: 1, replicasPerPrimary: 2 }),
+    sandbox.formedCluster("cluster", 3, 1, { "cluster-node-timeout": 1000, "cluster-allow-reads-when-down": true }),
+    sandbox.formedReplication("replication", 2),
   ]);
 });
-afterAll(() => sandbox.close());
 
 const failing = async (deployment: Deployment): Promise<string[]> =>
   (await verify(deployment)).verdict.assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
@@ -58,33 +53,31 @@ describe("a real cluster", () => {
   });
 
   it("fails where a setting differs, in that assertion alone", async () => {
-    await withNode(cluster, 4, (connection) => connection.config("SET", "maxmemory-policy", "allkeys-lru"));
+    await callNode(cluster, 4, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
     expect(await failing(cluster)).toEqual(["same-settings"]);
-    await withNode(cluster, 4, (connection) => connection.config("SET", "maxmemory-policy", "noeviction"));
+    await callNode(cluster, 4, "CONFIG", "SET", "maxmemory-policy", "noeviction");
     await passes(cluster);
   });
 
   it("fails while a slot is being migrated, in that assertion alone", async () => {
     const [from, to] = [await shard(0), await shard(1)];
-    await withNode(cluster, from.primary, async (connection) =>
-      connection.cluster("SETSLOT", from.slot, "MIGRATING", await id(to.primary)),
-    );
+    await callNode(cluster, from.primary, "CLUSTER", "SETSLOT", from.slot, "MIGRATING", await id(to.primary));
     expect(await failing(cluster)).toEqual(["no-moves"]);
-    await withNode(cluster, from.primary, (connection) => connection.cluster("SETSLOT", from.slot, "STABLE"));
+    await callNode(cluster, from.primary, "CLUSTER", "SETSLOT", from.slot, "STABLE");
     await passes(cluster);
   });
 
   it("fails where no node serves a slot", async () => {
     const { primary, slot } = await shard(0);
-    await withNode(cluster, primary, (connection) => connection.cluster("DELSLOTS", slot));
+    await callNode(cluster, primary, "CLUSTER", "DELSLOTS", slot);
     expect(await failing(cluster)).toEqual(expect.arrayContaining(["state-ok", "slots-covered", "one-owner"]));
-    await withNode(cluster, primary, (connection) => connection.cluster("ADDSLOTS", slot));
+    await callNode(cluster, primary, "CLUSTER", "ADDSLOTS", slot);
     await passes(cluster);
   });
 
   it("fails where views differ in an epoch, until all nodes know it", async () => {
     const { primary } = await shard(2);
-    await withNode(cluster, primary, (connection) => connection.cluster("BUMPEPOCH"));
+    await callNode(cluster, primary, "CLUSTER", "BUMPEPOCH");
     const rows = new Set(await failing(cluster));
     await passes(cluster);
     for (const row of rows) expect(["views-agree"]).toContain(row);
@@ -102,7 +95,7 @@ describe("a real cluster", () => {
 
   it("fails where a replica's link is down, and where it lags", async () => {
     const { primary, replica } = await shard(0);
-    await withNode(cluster, primary, (connection) => connection.config("SET", "requirepass", "changed"));
+    await callNode(cluster, primary, "CONFIG", "SET", "requirepass", "changed");
     try {
       const info = async (): Promise<string> =>
         withNode(cluster, replica, (connection) => connection.info("replication"));
@@ -156,10 +149,8 @@ describe("a real cluster", () => {
   it("fails where an unknown node is part of the cluster", async () => {
     const stranger = await sandbox.cluster("stranger", 3, 0);
     const [node] = stranger.nodes;
-    await withNode(stranger, 0, (connection) => connection.config("SET", "requirepass", cluster.access.password ?? ""));
-    await withNode(cluster, 0, (connection) =>
-      connection.call("CLUSTER", "MEET", "127.0.0.1", node?.endpoint.port ?? 0, node?.busPort ?? 0),
-    );
+    await callNode(stranger, 0, "CONFIG", "SET", "requirepass", cluster.access.password ?? "");
+    await callNode(cluster, 0, "CLUSTER", "MEET", "127.0.0.1", node?.endpoint.port ?? 0, node?.busPort ?? 0);
     await eventually("it is known", async () => (await failing(cluster)).join() === "members");
     const strangerId = await withNode(
       { ...stranger, connect: (each) => cluster.connect(each) },
@@ -211,14 +202,14 @@ describe("a real replication", () => {
   });
 
   it("fails where a replica accepts writes, and where its settings differ", async () => {
-    await withNode(replication, 1, (connection) => connection.config("SET", "replica-read-only", "no"));
+    await callNode(replication, 1, "CONFIG", "SET", "replica-read-only", "no");
     expect(await failing(replication)).toEqual(["read-only", "same-settings"]);
-    await withNode(replication, 1, (connection) => connection.config("SET", "replica-read-only", "yes"));
+    await callNode(replication, 1, "CONFIG", "SET", "replica-read-only", "yes");
     await passes(replication);
   });
 
   it("fails where there are two primaries", async () => {
-    await withNode(replication, 2, (connection) => connection.call("REPLICAOF", "NO", "ONE"));
+    await callNode(replication, 2, "REPLICAOF", "NO", "ONE");
     const rows = await failing(replication);
     expect(rows).toEqual(expect.arrayContaining(["one-primary", "replicas", "all-online"]));
     await form(replication, { primaries: 1, replicasPerPrimary: 2 });
@@ -227,9 +218,7 @@ describe("a real replication", () => {
 
   it("fails where a replica follows another replica", async () => {
     const [, first] = replication.nodes;
-    await withNode(replication, 2, (connection) =>
-      connection.call("REPLICAOF", "127.0.0.1", String(first?.endpoint.port)),
-    );
+    await callNode(replication, 2, "REPLICAOF", "127.0.0.1", String(first?.endpoint.port));
     await eventually("the primary counts one", async () => (await failing(replication)).includes("all-online"));
     await form(replication, { primaries: 1, replicasPerPrimary: 2 });
     await passes(replication);
@@ -243,17 +232,17 @@ describe("a real replication", () => {
       await connection.call("CLIENT", "KILL", "TYPE", "primary");
     });
     await eventually("its link is down", async () => (await failing(replication)).includes("links-up"));
-    const restored = sleep(3_000).then(() =>
+    const restored = sleep(1_500).then(() =>
       withNode(replication, 1, (connection) => connection.config("SET", "primaryauth", password[1] ?? "")),
     );
     expect((await verifyUntilPass(replication, limits)).verdict.pass).toBe(true);
     await restored;
 
-    await withNode(replication, 1, (connection) => connection.config("SET", "maxmemory-policy", "allkeys-lru"));
+    await callNode(replication, 1, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
     const began = performance.now();
     expect((await verifyUntilPass(replication, limits)).verdict.pass).toBe(false);
     expect(performance.now() - began).toBeLessThan(10_000);
-    await withNode(replication, 1, (connection) => connection.config("SET", "maxmemory-policy", "noeviction"));
+    await callNode(replication, 1, "CONFIG", "SET", "maxmemory-policy", "noeviction");
   });
 
   it("fails on a wrong password for every node, and does not print the password", async () => {

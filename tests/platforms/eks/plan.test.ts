@@ -1,3 +1,5 @@
+import type { Problem } from "../../../lib/errors";
+import { problemText } from "../../../lib/errors";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
@@ -12,6 +14,7 @@ import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pools/pod
 import type { PoolArgs } from "../../../platforms/eks/pools/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
 import { pricesOf } from "../../../platforms/eks/offers/prices";
+import { testProblems } from "../../support/problems";
 import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
 
 const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {}): PoolArgs => ({
@@ -56,7 +59,18 @@ function billion(shards: number, zones: readonly string[], changes: Partial<EksP
   };
 }
 
-const said = (plan: EksPlan): string[] => plan.problems.map(({ path, message }) => `${path.join(".")}: ${message}`);
+const said = (plan: EksPlan): string[] => plan.problems.map(problemText);
+const problemsOf = (changes: Partial<EksPlanArgs>): readonly Problem[] =>
+  planEks({ ...VALKEY_ON_EKS_PLAN, ...changes }).problems;
+const servers = (types: readonly string[], changes: Partial<PoolArgs> = {}): Partial<EksPlanArgs> => ({
+  pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(types, changes) },
+});
+/** Load generators whose images come from Docker Hub. */
+const hubLoad = (count: number): EksPlanArgs["groups"][number] =>
+  clientPodGroup({
+    ...{ name: "load", pool: "clients", count, zones: EKS_ZONES, cpuMilli: 2000, memoryMiB: 1024, separate: true },
+    images: ["docker.io/valkey/valkey:9.1.2"],
+  });
 const total = (plan: EksPlan, what: "servers" | "clients"): number =>
   plan.machines.filter((group) => group.pool === what).reduce((sum, { count }) => sum + count, 0);
 
@@ -168,12 +182,12 @@ describe("planEks", () => {
           const plan = planEks({ ...args, groups });
           // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused
           // is refused for its size.
-          expect(plan.problems.some(({ path }) => path[0] === "zones")).toBe(
+          expect(plan.problems.some(({ path }) => path === "zones")).toBe(
             zoneCount === 1 || (region === "us-west-2" && zoneCount > 4),
           );
           if (plan.problems.length > 0) {
-            for (const { path, message } of plan.problems)
-              expect(`${path.join(".")}: ${message}`).toMatch(
+            for (const text of said(plan))
+              expect(text).toMatch(
                 /^(zones: .*(EKS needs subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
               );
             return;
@@ -204,7 +218,7 @@ describe("planEks", () => {
           const plan = planEks(
             billion(shards, zonesOf(zoneCount), { network: { existing: false, cidr: `10.0.0.0/${mask}`, nat: "one" } }),
           );
-          const refusal = plan.problems.find(({ path }) => path.join(".") === "network.cidr");
+          const refusal = plan.problems.find(({ path }) => path === "network.cidr");
           const demand = busiest(plan);
           const capacity = plan.network === undefined ? { machines: 0, prefixes: 0 } : zoneCapacity(plan.network);
           expect(refusal === undefined).toBe(
@@ -224,100 +238,38 @@ describe("planEks", () => {
     );
   }, 60_000);
 
-  it.each<[string, Partial<EksPlanArgs>, RegExp]>([
+  testProblems("../problems.txt", problemsOf, [
+    ["too-few-zones zones", { zones: zonesOf(1), groups: [] }],
+    ["too-many-zones zones", { zones: zonesOf(5), groups: [] }],
+    ["zone-twice zones", { zones: ["us-west-2a", "us-west-2a"], groups: [] }],
+    ["unknown-type pools.servers.instanceTypes.0", servers(["r7g.huge"])],
+    ["unknown-type pools.servers.instanceTypes.0", servers(["r7gn.large"])],
     [
-      "one zone",
-      { zones: zonesOf(1), groups: [] },
-      /^zones: expected at least 2 zones: EKS needs subnets in 2 zones, and one zone cannot keep replicas apart/,
-    ],
-    [
-      "more zones than the region has",
-      { zones: zonesOf(5), groups: [] },
-      /^zones: 5 zones are more than us-west-2 has; expected at most 4/,
-    ],
-    ["a zone twice", { zones: ["us-west-2a", "us-west-2a"], groups: [] }, /^zones: a zone is named twice/],
-    [
-      "a type that is not in the table",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.huge"]) } },
-      /^pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types; sizes of r7g in the table: r7g\.medium, r7g\.large/,
-    ],
-    [
-      "a family that AWS does not have",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7gn.large"]) } },
-      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: EC2 has 1,437 machine types, but no family r7gn; known families: r6a, r6g, .*r8gn/,
-    ],
-    [
-      "another one",
+      "unknown-type pools.clients.instanceTypes.0",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, clients: pool(["m7gn.xlarge"]) } },
-      /^pools\.clients\.instanceTypes\.0: m7gn\.xlarge does not exist: /,
+    ],
+    ["no-price pools.servers.instanceTypes.0", servers(["m8gn.metal-24xl"])],
+    ["two-architectures pools.servers.instanceTypes", servers(["r7g.large", "r7i.large", "r8g.large"])],
+    ["servers-on-spot pools.servers.capacity", servers(["r7g.large"], { capacity: "spot" })],
+    ["no-room pools.servers.instanceTypes", servers(["r7g.medium"])],
+    ["no-such-pool pools.clients", { pools: { servers: VALKEY_ON_EKS_PLAN.pools.servers ?? pool([]) } }],
+    [
+      "interrupts-on-every-cpu pools.servers.tuning.interruptCpus",
+      servers(["r7g.large"], { tuning: { interruptCpus: 2, staticCpus: false } }),
     ],
     [
-      "a type without a price",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.metal-24xl"]) } },
-      /^pools\.servers\.instanceTypes\.0: the prices of \d{4}-\d\d-\d\d for us-west-2 do not contain m8gn\.metal-24xl; types with a price: m8gn.medium, m8gn.large, /,
-    ],
-    [
-      "a pool of both architectures",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large", "r7i.large", "r8g.large"]) } },
-      /^pools\.servers\.instanceTypes: the types have two architectures, arm64 \(r7g\.large, r8g\.large\) and amd64 \(r7i\.large\); expected one architecture$/,
-    ],
-    [
-      "servers on spot machines",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large"], { capacity: "spot" }) } },
-      /^pools\.servers\.capacity: AWS may take spot machines away from servers with a notice of two minutes; expected on-demand$/,
-    ],
-    [
-      "a pod too large for any type",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.medium"]) } },
-      /^pools\.servers\.instanceTypes: no type has room for every pod: replication requests 1000m CPU and 12288 MiB.*r7g\.medium 760m CPU and 6955 MiB/,
-    ],
-    [
-      "a pool that is missing",
-      { pools: { servers: VALKEY_ON_EKS_PLAN.pools.servers ?? pool([]) } },
-      /^pools\.clients: the pool is missing, but load must run in it/,
-    ],
-    [
-      "interrupts on every CPU",
-      {
-        pools: {
-          ...VALKEY_ON_EKS_PLAN.pools,
-          servers: pool(["r7g.large"], { tuning: { interruptCpus: 2, staticCpus: false } }),
-        },
-      },
-      /^pools\.servers\.tuning\.interruptCpus: r7g\.large has 2 CPUs, so 2 CPUs for interrupts leave no CPU for Valkey; expected at most 1/,
-    ],
-    [
-      "a type offered in too few zones",
+      "type-in-too-few-zones zones",
       { zones: zonesOf(4), pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r8gn.large"]) } },
-      /^zones: r8gn\.large is offered in 3 zones of us-west-2, but 4 zones are planned; expected at most 3 zones, or a different type/,
     ],
-    [
-      "one system machine",
-      { system: { instanceType: "m7g.large", machines: 1 } },
-      /^system\.machines: expected at least 2, not 1: Karpenter has two replicas, and each needs a machine/,
-    ],
-    [
-      "a system type that is not in the table",
-      { system: { instanceType: "t4g.small", machines: 2 } },
-      /^system\.instanceType: t4g\.small is not in the table of machine types, and the table has no other type of the family t4g; known families: c6a, /,
-    ],
-    [
-      "a network too small",
-      { network: { existing: false, cidr: "10.0.0.0/24", nat: "one" } },
-      /^network\.cidr: 10\.0\.0\.0\/24 has room for 0 machines.*in each of 3 zones, but \d+ machines with \d+ prefixes are planned in the busiest zone; expected at least a \/\d\d/,
-    ],
-    [
-      "a network larger than AWS allows",
-      { network: { existing: false, cidr: "10.0.0.0/8", nat: "one" } },
-      /^network\.cidr: 10\.0\.0\.0\/8 is too small for subnets in 3 zones/,
-    ],
-  ])("refuses %s and says what would do", (_what, changes, message) => {
-    const found = said(planEks({ ...VALKEY_ON_EKS_PLAN, ...changes }));
-    expect(
-      found.some((problem) => message.test(problem)),
-      found.join("\n"),
-    ).toBe(true);
-  });
+    ["too-few-machines system.machines", { system: { instanceType: "m7g.large", machines: 1 } }],
+    ["unknown-type system.instanceType", { system: { instanceType: "t4g.small", machines: 2 } }],
+    ["network-too-small network.cidr", { network: { existing: false, cidr: "10.0.0.0/24", nat: "one" } }],
+    ["network-too-small network.cidr", { network: { existing: false, cidr: "10.0.0.0/8", nat: "one" } }],
+    ["no-image-cache imageCache", { pools: { clients: POOL_DEFAULTS.clients }, groups: [hubLoad(100)] }],
+    ["no-room system.instanceType", { otherMachines: 2750, system: { instanceType: "m7g.large", machines: 2 } }],
+    ["no-room system.instanceType", { otherMachines: 900, system: { instanceType: "c8g.large", machines: 10 } }],
+    ["no-price system.instanceType", { system: { instanceType: "m8gn.metal-24xl", machines: 2 } }],
+  ]);
 
   it("names numbers of zones that do fit where no network is large enough, and they do", () => {
     const told = (zoneCount: number, region?: string): string | undefined =>
@@ -330,27 +282,15 @@ describe("planEks", () => {
   });
 
   it("says everything at once", () => {
-    const found = said(
-      planEks({
-        ...VALKEY_ON_EKS_PLAN,
-        zones: zonesOf(1),
-        system: { instanceType: "t1.micro", machines: 1 },
-        pools: { servers: pool(["r9.large"]) },
-        network: { existing: false, cidr: "10.0.0.0/28", nat: "one" },
-      }),
-    );
-    for (const pattern of [
-      /^zones/,
-      /^system\.machines/,
-      /^system\.instanceType/,
-      /^pools\.servers/,
-      /^pools\.clients/,
-      /^network\.cidr/,
-    ])
-      expect(
-        found.some((problem) => pattern.test(problem)),
-        String(pattern),
-      ).toBe(true);
+    const plan = planEks({
+      ...VALKEY_ON_EKS_PLAN,
+      zones: zonesOf(1),
+      system: { instanceType: "t1.micro", machines: 1 },
+      pools: { servers: pool(["r9.large"]) },
+      network: { existing: false, cidr: "10.0.0.0/28", nat: "one" },
+    });
+    const paths = ["zones", "system.machines", "system.instanceType", "pools.servers", "pools.clients", "network.cidr"];
+    for (const path of paths) expect(plan.problems.map((each) => each.path).join()).toContain(path);
   });
 
   it("says when a region has no prices, and plans all the same", () => {

@@ -2,7 +2,7 @@
  * Problems of an account that a preview finds before anything is made: the whole program, AWS's answers and no engine.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problemText } from "../../../lib/errors";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { program } from "../../../stacks/program/program";
@@ -59,7 +59,7 @@ async function refused(
     thrown = error;
   });
   if (!(thrown instanceof BadInput)) throw new Error("it is not refused", { cause: thrown });
-  return { problems: thrown.problems, made };
+  return { problems: thrown.problems.map(problemText), made };
 }
 
 describe("a preview on EKS", () => {

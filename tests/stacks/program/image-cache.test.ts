@@ -1,7 +1,7 @@
 /** A stack with a cache of Docker Hub's images: what its pods are of, and what the cache is made of. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problemText } from "../../../lib/errors";
 import { applyOverrides } from "../../../stacks/config/sections/overrides";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
@@ -116,7 +116,7 @@ describe("a stack with a cache of Docker Hub's images", () => {
     };
     const refused = await run(config("platform.imageCache={}"), calls).catch((error: unknown) => error);
     if (!(refused instanceof BadInput)) throw new Error("it is not refused", { cause: refused });
-    expect(refused.problems).toEqual([
+    expect(refused.problems.map(problemText)).toEqual([
       expect.stringMatching(
         /^valkey:platform\.imageCache\.credentialsSecret: the secret ecr-pullthroughcache\/docker-hub of us-west-2 cannot be read: .*: aws secretsmanager create-secret --region us-west-2 --name ecr-pullthroughcache\/docker-hub --secret-string file:\/\/docker-hub\.json$/,
       ),

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { describePlan } from "../../../stacks/plan/describe";
@@ -14,30 +14,6 @@ const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const config: StackConfig = parseConfig("stack kind", readStackFile(STACKS_DIRECTORY, "kind"), MACHINE);
 
 describe("the stack kind under mocks", () => {
-  let registered: readonly DeclaredResource[];
-  beforeAll(async () => {
-    const { platform } = config;
-    if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-    registered = await evaluateProgram(() => deployOnKubernetes("kind", platform, config));
-  });
-  const find = (type: string, name: string): DeclaredResource => {
-    const found = registered.find((each) => each.type === type && each.name === name);
-    if (found === undefined) throw new Error(`there is no ${type} ${name}`);
-    return found;
-  };
-
-  it("has a namespace held to the restricted standard, and a provider that updates what pods are told", () => {
-    expect(find("kubernetes:core/v1:Namespace", "namespace").inputs).toMatchObject({
-      metadata: { name: "valkey", labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
-    });
-    expect(find("pulumi:providers:kubernetes", "kubernetes").inputs).toMatchObject({
-      enableConfigMapMutable: "true",
-      enableSecretMutable: "true",
-      upsertExistingObjects: "true",
-      enablePatchForce: "true",
-    });
-  });
-
   it("creates no namespace with `createNamespace: false`, and takes over no objects of others", async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
@@ -53,28 +29,6 @@ describe("the stack kind under mocks", () => {
     ]);
     for (const { metadata } of inputs("kubernetes:apps/v1:StatefulSet") as { metadata: { namespace: string } }[])
       expect(metadata.namespace).toBe("shop");
-  });
-
-  it("empties nodes before servers change: each deployment comes after its drain", () => {
-    for (const [type, name] of [
-      ["valkey:kubernetes:ClusterServers", "cluster"],
-      ["valkey:kubernetes:ReplicationServers", "replication"],
-    ] as const) {
-      expect(find(type, name).dependsOn).toEqual([`valkey:index:Volumes ${name}`]);
-      expect(find("valkey:index:Volumes", name).dependsOn).toContain(`valkey:index:ScaleIn ${name}`);
-    }
-    expect(find("valkey:index:ScaleIn", "cluster").inputs).toMatchObject({
-      target: {
-        platform: "kubernetes",
-        namespace: "valkey",
-        statefulSet: "cluster",
-        container: "valkey",
-        shape: { primaries: 3, replicasPerPrimary: 1 },
-      },
-    });
-    expect(find("valkey:index:ScaleIn", "replication").inputs).toMatchObject({
-      target: { statefulSet: "replication", container: "valkey" },
-    });
   });
 
   it("gives pull secrets to servers and load generators", async () => {
@@ -106,53 +60,6 @@ describe("the stack kind under mocks", () => {
     expect(JSON.parse(settings.data["settings.json"] ?? "")).toMatchObject({
       ...controller,
       target: { name: "cluster", lease: "cluster-controller" },
-    });
-  });
-
-  it("names the container that the pods have", () => {
-    for (const name of ["cluster", "replication"]) {
-      const { spec } = find("kubernetes:apps/v1:StatefulSet", name).inputs as {
-        spec: { template: { spec: { containers: { name: string }[] } } };
-      };
-      const { target } = find("valkey:index:ScaleIn", name).inputs as { target: { container: string } };
-      expect(spec.template.spec.containers.map((each) => each.name)).toEqual([target.container]);
-    }
-  });
-
-  it("lets load generators talk to servers of the namespace and DNS", () => {
-    expect(find("kubernetes:networking.k8s.io/v1:NetworkPolicy", "load-generators").inputs["spec"]).toEqual({
-      podSelector: {
-        matchLabels: {
-          "app.kubernetes.io/name": "valkey-benchmark",
-          "app.kubernetes.io/managed-by": "valkey-measured",
-        },
-      },
-      policyTypes: ["Ingress", "Egress"],
-      ingress: [],
-      egress: [
-        { to: [{ podSelector: {} }], ports: [{ protocol: "TCP", port: 6379 }] },
-        {
-          ports: [
-            { protocol: "UDP", port: 53 },
-            { protocol: "TCP", port: 53 },
-          ],
-        },
-      ],
-    });
-  });
-
-  it("has the Kubernetes cluster checked for all that the servers need", () => {
-    expect(find("valkey:index:ClusterCheck", "kubernetes").inputs).toMatchObject({
-      stack: "valkey/kind",
-      needs: {
-        namespace: "valkey",
-        zones: ["local-1a", "local-1b", "local-1c"],
-        storageClasses: [null],
-        servers: [
-          { name: "replication", nodes: 4 },
-          { name: "cluster", nodes: 6 },
-        ],
-      },
     });
   });
 

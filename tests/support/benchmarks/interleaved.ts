@@ -46,11 +46,9 @@ export const treatment = (
   return { ...made, id: name, label: name };
 };
 
-/** A directory for the runs of one test. */
 export class Runs {
   readonly path = mkdtempSync(join(tmpdir(), "side-by-side-"));
 
-  /** How many processes are left. */
   living(): number {
     return RunDirectory.list(this.path).flatMap(({ path }) => runningProcesses(path)).length;
   }

@@ -1,14 +1,17 @@
 /** Two small deployments of real servers, one of each mode, and series of measurements on them. */
-import type { Deployment } from "../../../valkey/deployment";
-import { form } from "../../../valkey/formation/form";
+import { beforeAll } from "vitest";
+import { mixedLoadDrivers } from "../../../benchmarks/measuring/mixed-load-drivers";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
 import { verify } from "../../../valkey/verification/verify";
+import type { MixedWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../../benchmarks/workloads/workload";
-import { never, Sandbox } from "../valkey/real";
+import { useSandbox } from "../valkey/hooks";
+import type { Sandbox } from "../valkey/real";
+import { never } from "../valkey/real";
 
 const WORKLOAD: Workload = {
   name: undefined,
@@ -26,34 +29,45 @@ const WORKLOAD: Workload = {
 export interface MeasuredSeries {
   readonly records: MeasurementRecord[];
   readonly referenceLoads: ReferenceLoadRecord[];
+  readonly raw: string[];
+}
+
+interface SeriesOptions {
+  readonly repeats: number;
+  /** Those of the deployments that are measured. @default both */
+  readonly some: readonly VerifiedDeployment[];
+  /** @default none */
+  readonly mixes: readonly MixedWorkload[];
 }
 
 /** One primary in replication mode, and a cluster of three. */
 export class MeasuredDeployments {
-  private constructor(
-    readonly sandbox: Sandbox,
-    readonly contenders: readonly VerifiedDeployment[],
-  ) {}
+  #contenders: readonly VerifiedDeployment[] = [];
 
-  static async open(): Promise<MeasuredDeployments> {
-    const sandbox = await Sandbox.open();
-    const [cluster, replication] = await Promise.all([
-      sandbox.cluster("cluster", 3, 0),
-      sandbox.replication("replication", 0),
+  constructor(private readonly sandbox: Sandbox) {}
+
+  async open(replicas = 0): Promise<void> {
+    const deployments = await Promise.all([
+      this.sandbox.formedReplication("replication", replicas),
+      this.sandbox.formedCluster("cluster", 3, replicas),
     ]);
-    await Promise.all([
-      form(cluster, { primaries: 3, replicasPerPrimary: 0 }),
-      form(replication, { primaries: 1, replicasPerPrimary: 0 }),
-    ]);
-    return new MeasuredDeployments(sandbox, await Promise.all([contender(replication), contender(cluster)]));
+    this.#contenders = await Promise.all(
+      deployments.map(async (deployment) => ({ deployment, shards: (await verify(deployment)).verdict.shards })),
+    );
   }
 
-  async measure(workload: Partial<Workload>, repeats = 1, some = this.contenders): Promise<MeasuredSeries> {
-    const records: MeasurementRecord[] = [];
-    const referenceLoads: ReferenceLoadRecord[] = [];
+  get contenders(): readonly VerifiedDeployment[] {
+    return this.#contenders;
+  }
+
+  async measure(
+    workload: Partial<Workload>,
+    { repeats = 1, some = this.contenders, mixes = [] }: Partial<SeriesOptions> = {},
+  ): Promise<MeasuredSeries> {
+    const series: MeasuredSeries = { records: [], referenceLoads: [], raw: [] };
     const { run, programs } = this.sandbox.host;
     await runMeasurements(
-      { deployments: some, workload: { ...WORKLOAD, ...workload }, repeats },
+      { deployments: some, workload: { ...WORKLOAD, ...workload }, mixedWorkloads: mixes, repeats },
       {
         valkeyBenchmark: new LocalValkeyBenchmarkDriver({
           run,
@@ -61,24 +75,23 @@ export class MeasuredDeployments {
           features: await detectFeatures(programs.benchmark),
           serversHere: true,
         }),
+        ...mixedLoadDrivers(run, true, mixes),
         signal: never,
       },
       {
         progress: () => undefined,
-        raw: () => undefined,
-        record: (record) => {
-          records.push(record);
-        },
-        referenceLoad: (referenceLoad) => {
-          referenceLoads.push(referenceLoad);
-        },
+        raw: (heading, text) => void series.raw.push(heading, text),
+        record: (record) => void series.records.push(record),
+        referenceLoad: (referenceLoad) => void series.referenceLoads.push(referenceLoad),
       },
     );
-    return { records, referenceLoads };
+    return series;
   }
 }
 
-const contender = async (deployment: Deployment): Promise<VerifiedDeployment> => ({
-  deployment,
-  shards: (await verify(deployment)).verdict.shards,
-});
+/** Two deployments for all tests of this file or suite. */
+export function useMeasuredDeployments(): MeasuredDeployments {
+  const deployments = new MeasuredDeployments(useSandbox());
+  beforeAll(() => deployments.open());
+  return deployments;
+}

@@ -24,6 +24,9 @@ export interface EksObject {
   readonly [key: string]: unknown;
 }
 
+/** Keeps pods of other tests from the machines that Karpenter starts, and Karpenter from starting some for those pods. */
+const OWN_MACHINES = { key: "valkey-test/karpenter", effect: "NoSchedule" };
+
 interface Container {
   readonly name: string;
   readonly resources?: object;
@@ -62,7 +65,17 @@ function pooled(stack: string, inputs: Readonly<Record<string, unknown>>): EksOb
       key === "nodeClassRef" ? { ...(value as object), name: `${stack}-${(value as Metadata).name}` } : value,
     ),
   ) as unknown;
-  return { apiVersion, kind, metadata: { name: `${stack}-${metadata.name}` }, spec: renamed };
+  const own = kind === "NodePool" ? tainted(renamed as PoolSpec) : renamed;
+  return { apiVersion, kind, metadata: { name: `${stack}-${metadata.name}` }, spec: own };
+}
+
+interface PoolSpec {
+  readonly template: { readonly spec: { readonly taints?: readonly object[] } };
+}
+
+function tainted({ template, ...rest }: PoolSpec): object {
+  const taints = [...(template.spec.taints ?? []), OWN_MACHINES];
+  return { ...rest, template: { ...template, spec: { ...template.spec, taints } } };
 }
 
 /** Stacks run beside each other, so that the pool of one must let in no pod of another. */
@@ -100,7 +113,8 @@ function workload({ inputs }: DeclaredResource): EksObject {
 function claims(spec: Readonly<Record<string, unknown>>): object {
   const only = (containers: unknown): object[] =>
     ((containers ?? []) as readonly Container[]).map(({ name, resources }) => ({ name, resources, image: "none" }));
-  const { affinity, topologySpreadConstraints, nodeSelector, tolerations, containers, initContainers } = spec;
+  const { affinity, topologySpreadConstraints, nodeSelector, containers, initContainers } = spec;
+  const tolerations = [...((spec["tolerations"] ?? []) as readonly object[]), { ...OWN_MACHINES, operator: "Exists" }];
   return {
     affinity,
     topologySpreadConstraints,

@@ -71,7 +71,10 @@ export class FakeApiServer {
     if (sentinels === undefined) return target;
     const statefulSet = `${name}-sentinel`;
     this.#serveSet(statefulSet, sentinels.nodes);
-    return { ...target, sentinel: { statefulSet, port: 26_379, settings: sentinels.settings } };
+    return {
+      ...target,
+      sentinel: { statefulSet, port: 26_379, settings: sentinels.settings, secret: { name: "", key: "" } },
+    };
   }
 
   /** Breaks all port-forwards, as a restart of the API server does. @returns how many were open */

@@ -29,6 +29,8 @@ export interface ObserverOrder {
   readonly rate: number;
   /** Replicas that must have received a write before it counts as acknowledged (WAIT). @default 0 */
   readonly replicas?: number | undefined;
+  /** Time after which a write without an answer has failed, milliseconds. @default 2000 */
+  readonly timeoutMs?: number | undefined;
   /** The file that ends the writes. */
   readonly until: string;
 }
@@ -58,14 +60,16 @@ async function observe({
   ca,
   passwordFile,
   rate,
+  timeoutMs = TIMEOUT_MS,
   until,
 }: ObserverOrder): Promise<ObservedWrites> {
-  const tls = ca === undefined ? undefined : { ca, insecure: false };
+  // Nodes of a cluster name each other by addresses, which no certificate has.
+  const tls = ca === undefined ? undefined : { ca, insecure: mode === "cluster" };
   const refused: string[] = [];
   const dial: Dialer = async (endpoint) => {
     const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
     const began = new Date().toISOString();
-    const connection = await connect(formatEndpoint(endpoint), endpoint, { password, tls }, TIMEOUT_MS).catch(
+    const connection = await connect(formatEndpoint(endpoint), endpoint, { password, tls }, timeoutMs).catch(
       (error: unknown) => {
         refused.push(`${began} ${messageOf(error)}`);
         throw error;
@@ -84,7 +88,7 @@ async function observe({
   const load = {
     rate,
     bytes: 64,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs,
     acknowledgement: { replicas, timeoutMs: replicas > 0 ? WAIT_MS : 0 },
   };
   const client = new WriteClient({ mode, shards, nodes: () => nodes, dial }, load, `observed:${Date.now()}:`);

@@ -48,9 +48,17 @@ export class ObserverPod<P extends Program> {
     return new ObserverPod<P>(here, name, { ...order, passwordFile, until: STOP_FILE } as Programs[P][0]);
   }
 
-  /** Writes for as long as the change takes, and for `afterMs` more. @returns what became of the writes */
-  async during(change: () => Promise<unknown>, afterMs: number): Promise<Result<P>> {
-    const order = JSON.stringify(this.order).replaceAll("'", "");
+  /**
+   * Writes for as long as the change takes, and for `afterMs` more.
+   * @param more parts of the order that differ this time
+   * @returns what became of the writes
+   */
+  async during(
+    change: () => Promise<unknown>,
+    afterMs: number,
+    more: Partial<Programs[P][0]> = {},
+  ): Promise<Result<P>> {
+    const order = JSON.stringify({ ...this.order, ...more }).replaceAll("'", "");
     const writing = this.#run(`rm -f ${STOP_FILE}; ORDER='${order}' node /observer/main.cjs`);
     writing.catch(() => undefined);
     try {

@@ -1,4 +1,5 @@
 /** A deployment of pods that a pod fills from an archive, as the component declares it. */
+import type { Problem } from "../../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { objectNames, restoreLabels } from "../../../components/kubernetes/names";
 import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
@@ -6,7 +7,7 @@ import { createRestorePods } from "../../../components/kubernetes/restoring/rest
 import type { ArchiveCheckInputs } from "../../../provider/handlers/checks/archive-check";
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { handler } from "../../../provider/handlers/restore";
-import type { HandlerContext, InputProblem } from "../../../provider/protocol/resource-handler";
+import type { HandlerContext } from "../../../provider/protocol/resource-handler";
 import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";
 import type { DeployedPods } from "./deployed-pods";
@@ -55,7 +56,7 @@ export async function restoreResources(
 }
 
 /** Problems for which a preview refuses the restore. */
-export async function problemsBefore(inputs: RestoreInputs): Promise<readonly InputProblem[]> {
+export async function problemsBefore(inputs: RestoreInputs): Promise<readonly Problem[]> {
   return (await handler.check?.(undefined, inputs, HANDLER_CONTEXT)) ?? [];
 }
 

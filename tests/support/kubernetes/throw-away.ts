@@ -16,7 +16,7 @@ export const KUBECONFIG = process.env["VALKEY_TEST_KUBECONFIG"];
 export const WHERE = KUBECONFIG === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
 
 const ZONE = "topology.kubernetes.io/zone";
-const POLL_MS = 250;
+const POLL_MS = 500;
 
 /** The project's own client of that cluster. */
 export function openThrowAwayClient(): Promise<KubernetesClient> {
@@ -124,9 +124,9 @@ export class ThrowAway {
     }
   }
 
-  /** Machines that run pods, and the zone of each. */
+  /** Machines that run pods of any test, and the zone of each. */
   async machines(): Promise<{ readonly name: string; readonly zone: string | undefined }[]> {
-    const { items } = await this.core.listNode();
+    const items = (await this.core.listNode()).items.filter(isForAll);
     return items.map(({ metadata }) => ({ name: metadata?.name ?? "", zone: metadata?.labels?.[ZONE] }));
   }
 
@@ -147,7 +147,7 @@ export class ThrowAway {
   async zones(): Promise<string[]> {
     const { items } = await this.core.listNode();
     const zones = items
-      .filter(({ spec }) => spec?.unschedulable !== true)
+      .filter((machine) => isForAll(machine) && machine.spec?.unschedulable !== true)
       .flatMap(({ metadata }) => metadata?.labels?.[ZONE] ?? []);
     return [...new Set(zones)].sort();
   }
@@ -207,6 +207,11 @@ export class ThrowAway {
     return said;
   }
 
+  async exists(): Promise<boolean> {
+    const fieldSelector = `metadata.name=${this.namespace}`;
+    return (await this.core.listNamespace({ fieldSelector })).items.length > 0;
+  }
+
   /** Ends all that was applied, and waits until nothing of it is left. */
   async close(): Promise<void> {
     const { namespace } = this;
@@ -235,6 +240,10 @@ export class ThrowAway {
     return warnings.join("");
   }
 }
+
+/** Whether a machine is not kept for one test. */
+const isForAll = ({ spec }: ClientNode.V1Node): boolean =>
+  (spec?.taints ?? []).every(({ key }) => !key.startsWith("valkey-test/"));
 
 export function isReady(pod: ClientNode.V1Pod): boolean {
   return (

@@ -38,25 +38,42 @@ export function withAncestors(resources: readonly DeclaredResource[], of: Declar
   return [of, ...(parent === undefined ? [] : withAncestors(resources, parent))];
 }
 
+type Graph = ReadonlyMap<DeclaredResource, readonly DeclaredResource[]>;
+const graphs = new WeakMap<readonly DeclaredResource[], Graph>();
+
+/** Direct dependencies of each resource, by the engine's own rule: options, inputs and the parent; a component stands for everything in it. */
+function graphOf(resources: readonly DeclaredResource[]): Graph {
+  const known = graphs.get(resources);
+  if (known !== undefined) return known;
+  const facts = resources.map((each) => ({
+    each,
+    id: resourceId(each.type, each.name),
+    keys: withAncestors(resources, each).map(resourceKey),
+  }));
+  const graph = new Map(
+    resources.map((of) => {
+      const text = JSON.stringify(of.inputs);
+      const direct = facts.filter(
+        ({ id, keys }) => keys.some((key) => of.dependsOn.includes(key)) || text.includes(id) || keys[0] === of.parent,
+      );
+      return [of, direct.map(({ each }) => each)];
+    }),
+  );
+  graphs.set(resources, graph);
+  return graph;
+}
+
 /** Whether the engine deletes the first before the second: it depends on it, through options, parents and inputs. */
 export function isDeletedBefore(
   resources: readonly DeclaredResource[],
   first: DeclaredResource,
   second: DeclaredResource,
 ): boolean {
-  const inputText = new Map(resources.map((each) => [each, JSON.stringify(each.inputs)]));
-  // The engine's own rule: options, inputs and the parent; a component stands for everything in it.
-  const direct = (of: DeclaredResource): DeclaredResource[] =>
-    resources.filter(
-      (each) =>
-        withAncestors(resources, each).some((above) => of.dependsOn.includes(resourceKey(above))) ||
-        inputText.get(of)?.includes(resourceId(each.type, each.name)) === true ||
-        resourceKey(each) === of.parent,
-    );
+  const graph = graphOf(resources);
   const seen = new Set<DeclaredResource>();
   const queue = [first];
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-    for (const each of direct(next)) {
+    for (const each of graph.get(next) ?? []) {
       if (each === second) return true;
       if (!seen.has(each)) queue.push((seen.add(each), each));
     }

@@ -1,4 +1,5 @@
 /** Archives of real deployments, as of a time after a test has written its data. */
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import type { Restore } from "../../../valkey/archive/catalog";
@@ -8,11 +9,40 @@ import type { Place } from "../../../valkey/archive/store";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
-import { eventually } from "./real";
+import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
+import type { Sandbox } from "./real";
+import { eventually, never } from "./real";
+
+/** A new folder for the archive of a sandbox. */
+export function archiveFolder({ host }: Sandbox): string {
+  const folder = join(host.run.path, "sets");
+  mkdirSync(folder);
+  return folder;
+}
+
+/** Path of an RDB file with what a node holds. */
+export async function snapshotOf({ nodes, access }: Deployment, index: number, directory: string): Promise<string> {
+  const node = nodes[index];
+  if (node === undefined) throw new Error(`there is no node ${index}`);
+  const file = join(directory, `snapshot-${node.name}.rdb`);
+  await fetchSnapshot({ name: node.name, endpoint: node.endpoint, access }, file, never);
+  return file;
+}
 
 /** Archives into a folder until each shard has an instant that is later than this call. @returns what is restored */
 export function archiveOnce(deployment: Deployment, folder: string): Promise<Restore> {
   return archiveInto(new DirectoryStore(folder), deployment, join(folder, ".spool"));
+}
+
+async function lastRestore(store: Place): Promise<Restore | string> {
+  const choice = chooseRestore(await readCatalog(store, store.label), undefined);
+  return typeof choice === "string" ? choice : readRestore(choice);
+}
+
+/** Whether an archive has a time after the given one for each shard. */
+export async function hasInstantSince(store: Place, time: number): Promise<boolean> {
+  const restore = await lastRestore(store);
+  return typeof restore === "object" && restore.shards.every(({ point }) => point.at > time);
 }
 
 /** Archives until each shard has an instant that is later than this call. @returns what is restored */
@@ -35,21 +65,16 @@ export async function archiveInto(store: Place, deployment: Deployment, spoolDir
   });
   let error: unknown;
   archiving.catch((caught: unknown) => (error = caught));
-  const readLast = async (): Promise<Restore | string> => {
-    const choice = chooseRestore(await readCatalog(store, folder), undefined);
-    return typeof choice === "string" ? choice : readRestore(choice);
-  };
   try {
-    await eventually("each shard has an instant", async () => {
+    await eventually("each shard has an instant", () => {
       if (error !== undefined) throw error as Error;
-      const restore = await readLast();
-      return typeof restore === "object" && restore.shards.every(({ point }) => point.at > began);
+      return hasInstantSince(store, began);
     });
   } finally {
     stop.abort(new Error("stopped"));
     await archiving;
   }
-  const last = await readLast();
+  const last = await lastRestore(store);
   if (typeof last === "string") throw new Error(last);
   return last;
 }

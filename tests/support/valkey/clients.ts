@@ -1,6 +1,7 @@
 /** Clients that write and read numbered keys for as long as something else goes on, and keep the books. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
+import { expect } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { messageOf } from "../../../lib/errors";
 import { slotTags } from "../../../valkey/topology/slot-tags";
@@ -36,6 +37,11 @@ export class Clients {
     }
     this.#cluster.disconnect();
     return wrong;
+  }
+
+  /** Stops. No command may have failed, and no acknowledged write may be lost. */
+  async expectNothingLost(): Promise<void> {
+    expect({ wrong: await this.stop(), errors: this.errors }).toEqual({ wrong: [], errors: [] });
   }
 
   get(key: string): Promise<string | null> {

@@ -47,6 +47,7 @@ export function clusterFacts(primaries: number, replicasPerPrimary: number): Dep
       view: observed({ ...view, selfId: ids.find((id) => id.endsWith(name.slice(2).padStart(39, "0"))) ?? "" }),
       settings: observed(new Map([["maxmemory", "0"]])),
       keys: observed(10),
+      write: primaryOf.has(name) ? undefined : observed(true),
     })),
   };
 }

@@ -26,6 +26,8 @@ const SETTINGS = ["port", "6379", "maxmemory", "1000", "hz", "100"];
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 const list = (values: readonly string[]): string => `*${values.length}\r\n${values.map(bulk).join("")}`;
 
+let written = "";
+
 function answer(words: readonly string[]): string {
   const [command = "", ...rest] = words;
   switch (command.toUpperCase()) {
@@ -38,6 +40,11 @@ function answer(words: readonly string[]): string {
       const strange = rest.slice(2).find((rule) => rule.includes("|") || rule.toUpperCase() === "RESET");
       return strange === undefined ? "+OK\r\n" : `-ERR Unrecognized parameter ${strange.toUpperCase()}\r\n`;
     }
+    case "SET":
+      written = rest[1] ?? "";
+      return "+OK\r\n";
+    case "GET":
+      return bulk(written);
     default:
       return "+OK\r\n";
   }

@@ -3,12 +3,13 @@
  * scripts know port 6379 alone, so the programs that they find translate.
  */
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import type { Deployment } from "../../../valkey/deployment";
+import type { Endpoint } from "../../../valkey/node";
 
 const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
 /** Suffix after a pod's name in its host name. */
@@ -16,13 +17,35 @@ const DOMAIN = ".pods";
 /** Host name of the Service of the primary. */
 const SERVICE = "service.pods";
 
+/** Body of a `sleep` for scripts. They sleep for 3 s until DNS has names or clients have noticed something: neither is here. */
+export const SHORT_SLEEP = '[ "$1" != 3 ] || set -- 0.1\nexec /bin/sleep "$@"';
+
+/** The clock of the container: seconds in the file CLOCK are added to the time and to the times of files. */
+const CONTAINER_CLOCK = `[ -n "\${CLOCK-}" ] || exec /bin/date "$@"
+case "$*" in
+  '+%s' | '-r '*' +%s') seconds=$(/bin/date "$@") && echo $((seconds + $(cat "$CLOCK" 2>/dev/null || echo 0))) ;;
+  *) exec /bin/date "$@" ;;
+esac`;
+
 export class PodScripts {
   readonly #directory = mkdtempSync(join(tmpdir(), "valkey-pods-"));
 
   constructor(private readonly real: Programs) {
+    mkdirSync(join(this.#directory, "scripts"));
+    for (const name of readdirSync(SCRIPTS)) {
+      const text = readFileSync(join(SCRIPTS, name), "utf8");
+      // Paths in the container.
+      const here = text
+        .replaceAll("/data/", "${DATA:-/data}/")
+        .replace(/^dir \/data$/m, "dir ${DATA:-/data}")
+        .replaceAll("/valkey/config/", "${CONFIG_DIRECTORY:-/valkey/config}/");
+      writeFileSync(this.#script(name), here);
+    }
+    this.#write("date", CONTAINER_CLOCK);
     // Until the pods are known.
     this.#write("valkey-cli", "exit 1");
     this.#write("translated-server", `exec '${real.server}' "$@"`);
+    this.#write("sleep", SHORT_SLEEP);
   }
 
   /**
@@ -37,7 +60,7 @@ export class PodScripts {
 
   /** The same in replication mode without Sentinels, by `start-replication.sh SECONDS PATIENCE`. */
   replicationPrograms(seconds: number, patience: number): Programs {
-    return this.#startingBy(`start-replication.sh ${seconds} ${patience} '${this.#translated}' "$@"`);
+    return this.#startingBy(`start-replication.sh ${seconds} ${patience} '${this.translated}' "$@"`);
   }
 
   #startingBy(command: string): Programs {
@@ -53,14 +76,34 @@ export class PodScripts {
         ...Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`),
         `export POD_NAME="\${PWD##*/}" DATA="$PWD"`,
         `export DEPLOYMENT="\${POD_NAME%-*}"`,
-        `exec sh ${SCRIPTS}/${command}`,
+        `exec sh ${this.#script(command)}`,
       ].join("\n"),
     );
     return { ...this.real, server };
   }
 
+  #script(name: string): string {
+    return join(this.#directory, "scripts", name);
+  }
+
+  /**
+   * Command and environment of a script in the container of a pod.
+   * @param directory has the server's configuration, the file CLOCK, and the disk `data`
+   */
+  container(
+    script: string,
+    pod: string,
+    directory: string,
+    more: Readonly<Record<string, string>>,
+  ): { readonly command: readonly [string, string]; readonly env: Record<string, string> } {
+    const own = { POD_NAME: pod, HOSTNAME: pod, DEPLOYMENT: pod.replace(/(-sentinel)?-\d+$/, ""), SERVERS: DOMAIN };
+    const places = { DATA: join(directory, "data"), CONFIG_DIRECTORY: directory, CLOCK: join(directory, "clock") };
+    const env = { ...this.#environment(), ...own, ...places, PRIMARY_FILE: this.#primaryFile, ...more };
+    return { command: ["sh", this.#script(script)], env };
+  }
+
   /** Path of a server program that follows a pod by its name. */
-  get #translated(): string {
+  get translated(): string {
     return join(this.#directory, "translated-server");
   }
 
@@ -76,12 +119,19 @@ export class PodScripts {
   /**
    * Has the scripts find nodes by the names and addresses of their pods; of two with one address it is the first.
    * @param primary to which the Service leads
+   * @param service where the Service itself listens. @default nowhere
    */
-  find({ nodes, access }: Pick<Deployment, "nodes" | "access">, primary = 0): void {
-    writeFileSync(join(this.#directory, "password"), access.password ?? "");
-    const first = nodes[primary];
+  find(
+    { nodes: servers, access, sentinels }: Pick<Deployment, "nodes" | "access" | "sentinels">,
+    primary = 0,
+    service?: Endpoint,
+  ): void {
+    for (const file of ["password", "sentinel-password"])
+      writeFileSync(join(this.#directory, file), access.password ?? "");
+    const nodes = [...servers, ...(sentinels?.nodes ?? [])];
+    const led = service ?? servers[primary]?.endpoint;
     const known = nodes.map(({ name, endpoint }) => ({ names: [`${name}${DOMAIN}`, endpoint.host], endpoint }));
-    if (first !== undefined) known.push({ names: [SERVICE], endpoint: first.endpoint });
+    if (led !== undefined) known.push({ names: [SERVICE], endpoint: led });
     const cases = known.map(
       ({ names, endpoint: { host, port } }) => `${names.join(" | ")}) set -- -h ${host} -p ${port} "$@" ;;`,
     );
@@ -97,14 +147,18 @@ export class PodScripts {
       ].join("\n"),
     );
     // A pod that others meet is at its own ports. Other commands name pods: REPLICAOF, FAILOVER TO.
-    const own = nodes.map(({ name, endpoint: { port }, busPort = 0 }) => `${name}) ports='${port} ${busPort}' ;;`);
+    const own = nodes.map(
+      ({ name, endpoint: { host, port }, busPort = 0 }) => `${name}) address=${host} ports='${port} ${busPort}' ;;`,
+    );
     const words = known.map(
       ({ names: [name = ""], endpoint: { host, port } }) => `s/${name}[.]* 6379/${host} ${port}/`,
     );
     // Servers follow addresses here, and pods follow names.
-    const followed = nodes.map(
-      ({ name, endpoint: { host } }) => `s/^master_host:${host}\\r*$/master_host:${name}${DOMAIN}/`,
+    const followed = known.map(
+      ({ names: [name = ""], endpoint: { host } }) => `s/^\\(master_host:\\|\\)${host}\\r*$/\\1${name}/`,
     );
+    // A server that a hand-over closes to clients listens to its own pod, at its own address here.
+    const closed = sentinels === undefined ? "" : "s/^CONFIG SET bind .*/CONFIG SET bind $address/; ";
     this.#write(
       "valkey-cli",
       [
@@ -113,7 +167,21 @@ export class PodScripts {
         `[ "$host" != localhost ] || host=$POD_NAME${DOMAIN}`,
         `case $host in\n${cases.join("\n")}\n*) exit 1 ;;\nesac`,
         `case $POD_NAME in\n${own.join("\n")}\nesac`,
-        `sed "s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/; ${words.join("; ")}" | '${this.real.cli}' "$@" | sed "${followed.join("; ")}"`,
+        `sed "${closed}s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/; ${words.join("; ")}" | '${this.real.cli}' "$@" | sed "${followed.join("; ")}"`,
+      ].join("\n"),
+    );
+  }
+
+  /** Has Sentinels know nodes by their addresses, and listen at the address of their own pod. */
+  findSentinels({ nodes, sentinels }: Deployment): void {
+    const all = [...nodes, ...(sentinels?.nodes ?? [])];
+    const addresses = all.map(({ name, endpoint: { host } }) => `s/${name}${DOMAIN}/${host}/g`);
+    this.#write(
+      "valkey-server",
+      [
+        `case $POD_NAME in\n${all.map(({ name, endpoint: { host } }) => `${name}) bind=${host} ;;`).join("\n")}\nesac`,
+        `sed -i "s/^bind \\*.*/bind $bind\\nbind-source-addr $bind/; ${addresses.join("; ")}" "$1"`,
+        `exec '${this.real.server}' "$@"`,
       ].join("\n"),
     );
   }
@@ -145,7 +213,7 @@ export class PodScripts {
       PRIMARY_FILE: this.#primaryFile,
     };
     const env = { ...this.#environment(), ...own, ...variables };
-    await promisify(execFile)("sh", [join(SCRIPTS, script), ...args], { env });
+    await promisify(execFile)("sh", [this.#script(script), ...args], { env });
   }
 
   close(): void {

@@ -13,6 +13,11 @@ import type { Programs } from "../../../platforms/host/programs/programs";
 import { fetchPrograms, unpackedPrograms } from "../../../platforms/host/programs/debian-packages";
 import { findPrograms, inspectPrograms } from "../../../platforms/host/programs/programs";
 import { RunDirectory } from "../../../platforms/host/run-directory";
+import type { EndpointReference } from "../../../platforms/deployment-reference";
+import { form } from "../../../valkey/formation/form";
+import { parseInfo } from "../../../valkey/topology/replies";
+import type { Shape } from "../../../valkey/topology/placement";
+import { verify } from "../../../valkey/verification/verify";
 import { cacheDirectory, packagesDirectory } from "../../../lib/system/paths";
 import type { Condition } from "../../../lib/polling";
 import { awaitCondition } from "../../../lib/polling";
@@ -49,52 +54,78 @@ export async function valkeyHome(): Promise<string> {
   return dirname((await realPrograms()).server);
 }
 
+/** Settings of a deployment in a sandbox. A replica is synchronized at once, and nothing is saved unless a test says so. */
+const SETTINGS = { save: "", "repl-diskless-sync-delay": 0 };
+type Settings = HostDeploymentPlan["settings"];
+
 export class Sandbox {
-  private constructor(
-    private readonly directory: string,
-    readonly host: Host,
-  ) {}
+  #directory = "";
+  #host: Host | undefined;
 
   static async open(programs?: Programs): Promise<Sandbox> {
-    const directory = mkdtempSync(join(tmpdir(), "valkey-test-"));
-    return new Sandbox(directory, new Host(RunDirectory.create(directory, "test"), programs ?? (await realPrograms())));
+    const sandbox = new Sandbox();
+    await sandbox.open(programs);
+    return sandbox;
   }
 
-  cluster(
-    name: string,
-    primaries: number,
-    replicasPerPrimary: number,
-    settings: HostDeploymentPlan["settings"] = {},
-  ): Promise<Deployment> {
-    return this.host.start(
-      {
-        name,
-        mode: "cluster",
-        shape: { primaries, replicasPerPrimary },
-        settings: { save: "", ...settings },
-        zones: ZONES,
-      },
-      never,
-    );
+  get host(): Host {
+    if (this.#host === undefined) throw new Error("the sandbox is not open");
+    return this.#host;
   }
 
-  replication(name: string, replicas: number, settings: HostDeploymentPlan["settings"] = {}): Promise<Deployment> {
-    return this.host.start(
-      {
-        name,
-        mode: "replication",
-        shape: { primaries: 1, replicasPerPrimary: replicas },
-        settings: { save: "", ...settings },
-        zones: ZONES,
-      },
-      never,
-    );
+  async open(programs?: Programs): Promise<void> {
+    this.#directory = mkdtempSync(join(tmpdir(), "valkey-test-"));
+    this.#host = new Host(RunDirectory.create(this.#directory, "test"), programs ?? (await realPrograms()));
+  }
+
+  cluster(name: string, primaries: number, replicasPerPrimary: number, settings: Settings = {}): Promise<Deployment> {
+    return this.#start({ name, mode: "cluster", shape: { primaries, replicasPerPrimary }, settings });
+  }
+
+  replication(name: string, replicas: number, settings: Settings = {}): Promise<Deployment> {
+    return this.#start({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: replicas }, settings });
+  }
+
+  async formedCluster(...args: Parameters<Sandbox["cluster"]>): Promise<Deployment> {
+    const deployment = await this.cluster(...args);
+    await form(deployment, { primaries: args[1], replicasPerPrimary: args[2] });
+    return deployment;
+  }
+
+  async formedReplication(...args: Parameters<Sandbox["replication"]>): Promise<Deployment> {
+    const deployment = await this.replication(...args);
+    await form(deployment, { primaries: 1, replicasPerPrimary: args[1] });
+    return deployment;
+  }
+
+  #start(plan: Omit<HostDeploymentPlan, "zones">): Promise<Deployment> {
+    return this.host.start({ ...plan, settings: { ...SETTINGS, ...plan.settings }, zones: ZONES }, never);
   }
 
   async close(): Promise<void> {
-    await this.host.stop();
-    rmSync(this.directory, { recursive: true, force: true });
+    await this.#host?.stop();
+    rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** A deployment as the provider's handlers get it. */
+export function referenceTo(
+  { name, mode, zones = [], directives, nodes }: Deployment,
+  shape: Shape,
+): EndpointReference {
+  return { platform: "endpoints", name, mode, shape, zones, nodes, directives: Object.fromEntries(directives) };
+}
+
+/** Options by which a command finds the nodes. */
+export function nodeOptions({ nodes }: Deployment): string[] {
+  return nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]);
+}
+
+/** The assertions that do not hold, and what was found. */
+export async function failing(deployment: Deployment): Promise<string[]> {
+  return (await verify(deployment)).verdict.assertions.flatMap(({ pass, id, found }) =>
+    pass ? [] : [`${id}: ${found}`],
+  );
 }
 
 /** Calls `use` with a connection to the node at that place. */
@@ -111,6 +142,29 @@ export async function withNode<T>(
   } finally {
     connection.disconnect();
   }
+}
+
+/** Sends one command to the node at that place. */
+export function callNode(
+  deployment: Deployment,
+  index: number,
+  ...[command, ...words]: readonly [string, ...(string | number)[]]
+): Promise<unknown> {
+  return withNode(deployment, index, (connection) => connection.call(command, ...words));
+}
+
+/** Every node's CLUSTER NODES, without the times of the last pings. */
+export function clusterViews(deployment: Deployment): Promise<string[]> {
+  return Promise.all(
+    deployment.nodes.map(async (_node, index) =>
+      String(await callNode(deployment, index, "CLUSTER", "NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "),
+    ),
+  );
+}
+
+/** The section `replication` of a node's INFO. */
+export async function replicationOf(deployment: Deployment, index: number): Promise<ReadonlyMap<string, string>> {
+  return parseInfo(await withNode(deployment, index, (connection) => connection.info("replication")));
 }
 
 /** Waits until a condition holds. @throws Failure naming `what` when it did not in time */

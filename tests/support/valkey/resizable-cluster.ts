@@ -2,62 +2,72 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { expect } from "vitest";
 import type { DeploymentNode } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import type { FormationOptions } from "../../../valkey/membership/deadline";
-import { form } from "../../../valkey/formation/form";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import type { Shape } from "../../../valkey/topology/placement";
 import { countSlots } from "../../../valkey/topology/slots";
 import { verify } from "../../../valkey/verification/verify";
-import { never, Sandbox, withNode } from "./real";
+import { callNode, failing, never, Sandbox } from "./real";
 import type { ResizeOrder } from "./resize-child";
 
 export const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
 
 /** A cluster that is formed with three primaries and three replicas, and can be resized. */
 export class ResizableCluster {
-  private constructor(
-    readonly sandbox: Sandbox,
-    public deployment: Deployment,
-  ) {}
+  readonly sandbox = new Sandbox();
+  #deployment: Deployment | undefined;
 
-  static async start(programs: Programs, settings: ServerSettings = {}): Promise<ResizableCluster> {
-    const sandbox = await Sandbox.open(programs);
-    const deployment = await sandbox.cluster("cluster", 3, 1, settings);
-    await form(deployment, shape(3, 1));
-    return new ResizableCluster(sandbox, deployment);
+  async open(settings: ServerSettings = {}, programs?: Programs): Promise<void> {
+    await this.sandbox.open(programs);
+    this.#deployment = await this.sandbox.formedCluster("cluster", 3, 1, settings);
+  }
+
+  get deployment(): Deployment {
+    if (this.#deployment === undefined) throw new Error("the cluster is not open");
+    return this.#deployment;
   }
 
   async resizeTo(wanted: Shape, options: FormationOptions = {}): Promise<void> {
-    this.deployment = await this.sandbox.host.resize(this.deployment, wanted, options, never);
+    this.#deployment = await this.sandbox.host.resize(this.deployment, wanted, options, never);
   }
 
   /** The assertions that fail, and whether the shares of slots are uneven. */
   async violations(deployment = this.deployment): Promise<string[]> {
-    const { verdict } = await verify(deployment);
-    const sizes = verdict.shards.map(({ slots }) => countSlots(slots));
+    const { shards } = (await verify(deployment)).verdict;
+    const sizes = shards.map(({ slots }) => countSlots(slots));
     const uneven = Math.max(...sizes) - Math.min(...sizes) > 1 ? [`shares of ${sizes.join(", ")} slots`] : [];
-    return [...verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [`${id}: ${found}`])), ...uneven];
+    return [...(await failing(deployment)), ...uneven];
   }
 
-  /** Every node's CLUSTER NODES, without the times of the last pings. */
-  async views(deployment = this.deployment): Promise<string[]> {
-    return Promise.all(
-      deployment.nodes.map((_node, index) =>
-        withNode(deployment, index, async (connection) =>
-          String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "),
-        ),
-      ),
-    );
+  async resizeInterrupted(wanted: Shape, when: RegExp): Promise<void> {
+    await expect(this.resizeTo(wanted, optionsInterruptedAt(when))).rejects.toThrow("interrupted");
+  }
+
+  async mark(
+    place: number,
+    slot: number,
+    state: "IMPORTING" | "MIGRATING",
+    peer: number,
+    deployment = this.deployment,
+  ): Promise<void> {
+    const id = String(await callNode(deployment, peer, "CLUSTER", "MYID"));
+    await callNode(deployment, place, "CLUSTER", "SETSLOT", slot, state, id);
+  }
+
+  async moveKey(key: string, from: number, to: number, deployment = this.deployment): Promise<void> {
+    const { host, port } = deployment.nodes[to]?.endpoint ?? { host: "", port: 0 };
+    const { password = "" } = deployment.access;
+    await callNode(deployment, from, "MIGRATE", host, port, key, 0, 5000, "AUTH", password);
   }
 
   index(name: string): number {
     return this.deployment.nodes.findIndex((node) => node.name === name);
   }
 
-  /** The names of the primaries, in slot order. */
   async primaries(): Promise<string[]> {
     return (await verify(this.deployment)).verdict.shards.map(({ primary }) => primary ?? "");
   }

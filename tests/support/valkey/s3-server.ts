@@ -63,7 +63,6 @@ export class S3Server {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Closes the port and all connections. */
   async goAway(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -76,7 +75,6 @@ export class S3Server {
     });
   }
 
-  /** Listens again, on the same port. */
   async comeBack(): Promise<void> {
     const handle = this.s3.callback();
     const server = createServer((request, response) => {

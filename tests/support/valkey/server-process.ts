@@ -23,7 +23,6 @@ export interface ServerProcess {
   readonly directory: string;
   /** For commands that return texts. */
   readonly connection: Connection;
-  /** Kills the process and waits until it has ended. */
   readonly kill: () => Promise<void>;
 }
 

@@ -14,18 +14,25 @@ const SHA256 = "b".repeat(64);
 
 const instantsAt = (times: readonly number[]): [number, number][] => times.map((time, index) => [time, index]);
 
-/** A set with an instant at each time. */
-function set(name: string, ...times: readonly number[]): CatalogSet {
+/** A set with an instant at each time, and an offset that is the time. */
+const set = (name: string, ...times: readonly number[]): CatalogSet =>
+  setOf(
+    name,
+    times.map((time) => [time, time]),
+  );
+
+function setOf(name: string, instants: [number, number][], replid = REPLID): CatalogSet {
   const common = { version: 1 as const, replid: REPLID, sha256: SHA256 };
   return {
-    spans: spansOf(instantsAt(times)),
-    end: times.at(-1) ?? 0,
+    spans: spansOf(instants),
+    replid,
     bytes: 1,
     set: {
       name,
       base: {
         ...common,
         size: 1,
+        replid,
         offset: 0,
         serverVersion: "9.1.2",
         format: "VALKEY 80",
@@ -59,8 +66,8 @@ it("has no time between instants with different data that are far apart", () => 
       [104_999.7, 8],
     ]),
   ).toEqual([
-    { from: 1000.4, to: 90_000 },
-    { from: 100_000, to: 104_999.7 },
+    { from: 1000.4, to: 90_000, first: 5, last: 6 },
+    { from: 100_000, to: 104_999.7, first: 7, last: 8 },
   ]);
 });
 
@@ -117,13 +124,137 @@ it("has the times before and after a clock was set back", () => {
     [14_000, 4],
   ];
   expect(spansOf(instants)).toEqual([
-    { from: 10_000, to: 20_000 },
-    { from: 12_000, to: 14_000 },
+    { from: 10_000, to: 20_000, first: 1, last: 1 },
+    { from: 12_000, to: 14_000, first: 2, last: 4 },
   ]);
   expect(pointAt(instants, 11_000)).toEqual({ at: 10_000, offset: 1 });
   expect(pointAt(instants, 13_500)).toEqual({ at: 13_000, offset: 3 });
   // The later instants end before this time.
   expect(pointAt(instants, 15_000)).toEqual({ at: 10_000, offset: 1 });
+});
+
+/** Set, time and offset of the last instant that a restore takes for each shard, or the reason why it takes none. */
+const chosenIn = (periods: readonly CatalogPeriod[], at?: number): unknown => {
+  const choice = chooseRestore(catalog(...periods), at);
+  return typeof choice === "string" ? choice : choice.shards.map((shard) => [shard.set.name, choice.at, shard.last]);
+};
+
+it("takes the newest data by position, whatever a clock said that was set back", () => {
+  const back = setOf("a", [
+    [10_000, 1],
+    [11_000, 2],
+    [3000, 3],
+    [4000, 4],
+  ]);
+  expect(chosenIn([period("p", [back])])).toEqual([["a", 4000, 4]]);
+  const before = setOf("a", [
+    [10_000, 1],
+    [11_000, 2],
+  ]);
+  const after = setOf("b", [
+    [3000, 2],
+    [4000, 4],
+  ]);
+  expect(chosenIn([period("p", [before, after])])).toEqual([["b", 4000, 4]]);
+  expect(chosenIn([period("p", [before]), period("q", [after])])).toEqual([["b", 4000, 4]]);
+  // A server that began anew has lower offsets and a new replication ID.
+  expect(
+    chosenIn([
+      period("p", [
+        before,
+        setOf(
+          "c",
+          [
+            [3000, 0],
+            [4000, 1],
+          ],
+          "c".repeat(40),
+        ),
+      ]),
+    ]),
+  ).toEqual([["c", 4000, 1]]);
+  // The new set of a schedule has not come as far as the old one.
+  const old = setOf("a", [
+    [10_000, 1],
+    [11_000, 5],
+  ]);
+  expect(
+    chosenIn([
+      period("p", [
+        old,
+        setOf("b", [
+          [10_500, 3],
+          [10_900, 4],
+        ]),
+      ]),
+    ]),
+  ).toEqual([["a", 11_000, 5]]);
+  const all = period(
+    "p",
+    [back],
+    [
+      setOf("z", [
+        [10_000, 1],
+        [11_000, 1],
+        [3100, 2],
+        [3900, 9],
+      ]),
+    ],
+  );
+  expect(chosenIn([all])).toEqual([
+    ["a", 3900, 4],
+    ["z", 3900, 9],
+  ]);
+  // A shard without data since the clock was set back.
+  const idle = setOf("z", [
+    [10_000, 1],
+    [110_000, 1],
+  ]);
+  const found = catalog(period("p", [back], [idle]));
+  expect(newerShards(found, chooseRestore(found, undefined) as never)).toEqual([
+    "shard-1 has data until 1970-01-01T00:01:50.000Z",
+  ]);
+});
+
+it("refuses a time that the archive has twice, with different data", () => {
+  const twice =
+    "is in the archive twice, with different data of shard-0, because a clock was set back; name a time before";
+  const back = setOf("a", [
+    [10_000, 1],
+    [14_000, 2],
+    [3000, 3],
+    [7000, 4],
+    [11_000, 5],
+  ]);
+  expect(chosenIn([period("p", [back])], 10_500)).toContain(twice);
+  expect(chosenIn([period("p", [back])], 10_500)).toContain("before 1970-01-01T00:00:10.000Z or after");
+  expect(chosenIn([period("p", [back])], 5000)).toEqual([["a", 5000, 5]]);
+  expect(chosenIn([period("p", [back])], 12_000)).toEqual([["a", 12_000, 2]]);
+  const [before, after] = [
+    setOf("a", [
+      [10_000, 1],
+      [19_000, 1],
+    ]),
+    setOf("b", [
+      [3000, 2],
+      [17_000, 2],
+    ]),
+  ];
+  expect(chosenIn([period("p", [before, after])], 11_000)).toContain(twice);
+  expect(chosenIn([period("p", [before]), period("q", [after])], 11_000)).toContain(twice);
+  // Both sets were written at once.
+  const [old, next] = [
+    setOf("a", [
+      [10_000, 1],
+      [14_000, 2],
+      [19_000, 5],
+    ]),
+    setOf("b", [
+      [11_000, 2],
+      [15_000, 4],
+    ]),
+  ];
+  expect(chosenIn([period("p", [old, next])], 14_500)).toEqual([["a", 14_500, 5]]);
 });
 
 it("finds the times of all shards", () => {

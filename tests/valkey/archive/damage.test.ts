@@ -85,6 +85,6 @@ it("restores the last time when only an older set is damaged", async () => {
 it("names a period that lacks its manifest", async () => {
   rmSync(join(set, "../../period.json"));
   expect((await catalogOf()).damaged).toEqual([
-    { text: "19700101T000000000Z: the manifest of the period is missing", until: Infinity },
+    { text: "19700101T000000000Z: the manifest of the period is missing", period: "19700101T000000000Z" },
   ]);
 });

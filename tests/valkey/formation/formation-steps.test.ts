@@ -131,9 +131,9 @@ describe("formationState", () => {
       states(
         placed.map(({ name }) => ({ name, epoch: 0 })),
         true,
-        { "n-5": 12 },
+        { "n-5": 1 },
       ),
-      /n-5 cannot become a replica of n-\d, because n-5 would lose the 12 keys that it holds/,
+      /n-5 cannot become a replica of n-\d, because n-5 would lose the 1 keys that it holds/,
     ],
     ["one node ID twice", [...fresh.slice(0, 5), { ...(fresh[0] as MemberState), name: "n-5" }], /same node ID/],
   ])("with %s is blocked, with that reason", (_what, nodes, message) => {

@@ -97,6 +97,23 @@ describe("planResize", () => {
     );
   });
 
+  it("leaves a shard that is dissolved its replicas until its slots have moved", () => {
+    fc.assert(
+      fc.property(situations, ({ cluster, after }) => {
+        const plan = planOf(cluster, after);
+        const dissolved = cluster.nodes.flatMap(({ name, slots }) => {
+          const moved = (plan?.migrate ?? []).flatMap(({ from, ranges }) => (from === name ? ranges : []));
+          return slots.length > 0 && countSlots(moved) === countSlots(slots) ? [name] : [];
+        });
+        const early = [...(plan?.attach ?? []), ...(plan?.reattach ?? [])].map(
+          ({ node }) => cluster.node(node).primary,
+        );
+        expect(dissolved.filter((primary) => early.includes(primary))).toEqual([]);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
   it("migrates no more slots than the best choice of shards to keep", () => {
     fc.assert(
       fc.property(situations, ({ cluster, after }) => {

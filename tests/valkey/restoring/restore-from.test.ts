@@ -1,5 +1,6 @@
 /** The archive from which a new deployment is filled, as a stack file names it. */
 import { expect, it } from "vitest";
+import { testProblems } from "../../support/problems";
 import { describeRestoreFrom, restoreFromProblems, restoredInstant } from "../../../valkey/restoring/restore-from";
 
 it("accepts folders and buckets", () => {
@@ -12,20 +13,17 @@ it("accepts folders and buckets", () => {
   ).toEqual([]);
 });
 
-it("names every problem at once, with the names of the stack file", () => {
-  expect(restoreFromProblems({ from: "backups", at: "yesterday", keys: [""] })).toEqual([
-    'from is "backups": expected the absolute path of a folder on this machine, or s3://BUCKET/PREFIX',
-    'at is "yesterday": expected a time with a time zone, such as 2026-11-24T08:00:00Z',
-    'keys has the pattern "", which no key matches; leave keys out to restore all keys',
-  ]);
-  expect(restoreFromProblems({ from: "/backups", endpoint: "https://s3.example.com" })).toEqual([
-    "endpoint applies to a bucket only (s3://BUCKET/PREFIX)",
-  ]);
-  expect(restoreFromProblems({ from: "s3://B", endpoint: "https://me:secret@s3.example.com" })).toEqual([
-    '"s3://B": "B" is not the name of a bucket; expected s3://BUCKET/PREFIX',
-    "endpoint has a user or a password: credentials come from the environment only",
-  ]);
-});
+const WRONG = { from: "backups", at: "yesterday", keys: [""] };
+const SECRET = { from: "s3://B", endpoint: "https://me:secret@s3.example.com" };
+
+testProblems("../restore-problems.txt", restoreFromProblems, [
+  ["not-a-place from", WRONG],
+  ["wrong-time at", WRONG],
+  ["empty-pattern keys", WRONG],
+  ["needs-bucket endpoint", { from: "/backups", endpoint: "https://s3.example.com" }],
+  ['bucket-name "s3://B"', SECRET],
+  ["endpoint-with-user endpoint", SECRET],
+]);
 
 it("describes the restore", () => {
   expect(describeRestoreFrom({ from: "/backups/shop" })).toBe("/backups/shop as of its last time");

@@ -19,7 +19,6 @@ function withNode(facts: DeploymentFacts, index: number, changes: Partial<NodeFa
 
 const failing = (facts: DeploymentFacts): string[] =>
   judgeFacts(facts).assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
-const node = (index: number): NodeFacts => good.nodes[index] as NodeFacts;
 const viewNodes = (change: (nodes: FakeNode[]) => FakeNode[]): FakeNode[] => {
   const shards = judgeFacts(good).shards;
   const all = good.nodes.map(({ node: { name } }): FakeNode => {
@@ -41,6 +40,18 @@ const patch =
   (nodes: FakeNode[]): FakeNode[] =>
     nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
+const told = (...reply: Parameters<typeof infoReply>): Partial<NodeFacts> => ({ info: observed(infoReply(...reply)) });
+const cluster = (key: string, value: string): Partial<NodeFacts> => ({
+  clusterInfo: observed(new Map([...CLUSTER_INFO, [key, value]])),
+});
+const seen = (index: number, change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts =>
+  withNode(good, index, { view: viewOf(`n-${index}`, change) });
+const nothing = (why: ReturnType<typeof unobserved>): Omit<NodeFacts, "node"> => ({
+  ...{ info: why, clusterInfo: why, view: why, settings: why, keys: why, write: undefined },
+});
+const inZone = (facts: DeploymentFacts, index: number, zone: string | undefined): DeploymentFacts =>
+  withNode(facts, index, { node: { ...(facts.nodes[index] as NodeFacts).node, zone } });
+
 describe("the verdict on a cluster", () => {
   it("passes when the deployment is healthy", () => {
     const verdict = judgeFacts(good);
@@ -49,113 +60,47 @@ describe("the verdict on a cluster", () => {
     expect(verdict.shards.map(({ replicas }) => replicas.length)).toEqual([1, 1, 1]);
   });
 
-  it.each<[string, DeploymentFacts, string[]]>([
-    [
-      "a node that is loading",
-      withNode(good, 0, { info: observed(infoReply("primary", { loading: "1" })) }),
-      ["not-loading"],
-    ],
-    [
-      "a node that reports cluster_state fail",
-      withNode(good, 1, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_state", "fail"]])) }),
-      ["state-ok"],
-    ],
-    [
-      "a node that sees slots missing",
-      withNode(good, 2, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_slots_ok", "16383"]])) }),
-      ["slots-covered"],
-    ],
-    [
-      "a node that suspects another",
-      withNode(good, 0, { view: viewOf("n-0", patch("n-4", { flags: "fail?" })) }),
-      ["none-failing"],
-    ],
-    [
-      "a node without a link to another",
-      withNode(good, 0, { view: viewOf("n-0", patch("n-4", { link: "disconnected" })) }),
-      ["none-failing"],
-    ],
-    [
-      "a node with another epoch",
-      withNode(good, 0, { view: viewOf("n-0", patch("n-1", { epoch: 7 })) }),
-      ["views-agree"],
-    ],
-    [
-      "a node that knows an unknown node",
-      withNode(good, 3, { view: viewOf("n-3", (nodes) => [...nodes, { name: "n-99" }]) }),
-      ["views-agree", "members"],
-    ],
-    [
-      "an unknown node that all nodes know",
-      everyView((nodes) => [...nodes, { name: "n-99", primary: "n-0" }]),
-      ["members"],
-    ],
-    [
-      "a node that one other does not know",
-      withNode(good, 3, { view: viewOf("n-3", (nodes) => nodes.filter(({ name }) => name !== "n-5")) }),
-      ["views-agree", "members"],
-    ],
-    ["a slot that no node serves", everyView(patch("n-0", { slots: "0-5459" })), ["one-owner"]],
-    ["a slot served twice", everyView(patch("n-1", { slots: "5460-10921" })), ["one-owner"]],
-    [
-      "a slot that is being migrated",
-      withNode(good, 0, { view: viewOf("n-0", patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` })) }),
-      ["no-moves"],
-    ],
-    ["fewer primaries than wanted", { ...good, shape: { primaries: 4, replicasPerPrimary: 1 } }, ["primaries"]],
-    ["fewer replicas than wanted", { ...good, shape: { primaries: 3, replicasPerPrimary: 2 } }, ["replicas"]],
-    [
-      "a link that is down",
-      withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) }),
-      ["links-up"],
-    ],
-    [
-      "a replica that is behind",
-      withNode(good, 3, { info: observed(infoReply("replica", { slave_repl_offset: "-2000000" })) }),
-      ["lag-bounded"],
-    ],
-    [
-      "a replica that has heard nothing",
-      withNode(good, 3, { info: observed(infoReply("replica", { master_last_io_seconds_ago: "16" })) }),
-      ["lag-bounded"],
-    ],
-    [
-      "a zone that is unknown",
-      withNode(good, 3, { node: { ...node(3).node, zone: undefined } }),
-      ["zones-known", "replica-elsewhere", "zones-apart"],
-    ],
-    [
-      "a replica beside its primary",
-      withNode(good, 3, { node: { ...node(3).node, zone: "a" } }),
-      ["replica-elsewhere", "zones-apart"],
-    ],
-    [
-      "another version",
-      withNode(good, 4, { info: observed(infoReply("replica", { valkey_version: "9.1.1" })) }),
-      ["same-version"],
-    ],
-    ["another setting", withNode(good, 4, { settings: observed(new Map([["maxmemory", "1"]])) }), ["same-settings"]],
-    [
-      "a setting that no node has as configured",
-      { ...good, directives: new Map([["maxmemory", "5"]]) },
-      ["same-settings"],
-    ],
-    ["settings that cannot be read", withNode(good, 4, { settings: unobserved("NOPERM") }), ["same-settings"]],
-  ])("fails on %s in exactly the assertions about it", (_what, facts, ids) => {
-    expect(failing(facts)).toEqual(ids);
+  it.each<[string, DeploymentFacts]>([
+    ["not-loading", withNode(good, 0, told("primary", { loading: "1" }))],
+    ["writable", withNode(good, 0, { write: unobserved("CLUSTERDOWN The cluster is down") })],
+    ["state-ok", withNode(good, 1, cluster("cluster_state", "fail"))],
+    ["slots-covered", withNode(good, 2, cluster("cluster_slots_ok", "16383"))],
+    ["none-failing", seen(0, patch("n-4", { flags: "fail?" }))],
+    ["none-failing", seen(0, patch("n-4", { link: "disconnected" }))],
+    ["views-agree", seen(0, patch("n-1", { epoch: 7 }))],
+    ["views-agree members", seen(3, (nodes) => [...nodes, { name: "n-99" }])],
+    ["members", everyView((nodes) => [...nodes, { name: "n-99", primary: "n-0" }])],
+    ["views-agree members", seen(3, (nodes) => nodes.filter(({ name }) => name !== "n-5"))],
+    ["one-owner", everyView(patch("n-0", { slots: "0-5459" }))],
+    ["one-owner", everyView(patch("n-1", { slots: "5460-10921" }))],
+    ["no-moves", seen(0, patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` }))],
+    ["primaries", { ...good, shape: { primaries: 4, replicasPerPrimary: 1 } }],
+    ["replicas", { ...good, shape: { primaries: 3, replicasPerPrimary: 2 } }],
+    ["replicas", { ...good, shape: { primaries: 3, replicasPerPrimary: 0 } }],
+    ["links-up", withNode(good, 3, told("replica", { master_link_status: "down" }))],
+    ["lag-bounded", withNode(good, 3, told("replica", { slave_repl_offset: "-2000000" }))],
+    ["lag-bounded", withNode(good, 3, told("replica", { master_last_io_seconds_ago: "16" }))],
+    ["zones-known replica-elsewhere zones-apart", inZone(good, 3, undefined)],
+    ["replica-elsewhere zones-apart", inZone(good, 3, "a")],
+    ["same-version", withNode(good, 4, told("replica", { valkey_version: "9.1.1" }))],
+    ["same-settings", withNode(good, 4, { settings: observed(new Map([["maxmemory", "1"]])) })],
+    ["same-settings", { ...good, directives: new Map([["maxmemory", "5"]]) }],
+    ["same-settings", withNode(good, 4, { settings: unobserved("NOPERM") })],
+  ])("fails in exactly the assertions about it: %s", (ids, facts) => {
+    expect(failing(facts).join(" ")).toBe(ids);
   });
 
   it("names a primary and its replica in the same zone, and no other nodes", () => {
     const replica = judgeFacts(good).shards[0]?.replicas[0] ?? "";
     const index = good.nodes.findIndex((each) => each.node.name === replica);
-    const beside = withNode(good, index, { node: { ...node(index).node, zone: "a" } });
+    const beside = inZone(good, index, "a");
     const rows = judgeFacts(beside).assertions.filter(({ pass }) => !pass);
     expect(rows.map(({ nodes }) => nodes)).toEqual([["n-0"], [replica]]);
   });
 
   it("fails every assertion that needs the facts of a node that cannot be reached", () => {
     const why = unobserved("n-2 cannot be reached: ECONNREFUSED");
-    const gone = withNode(good, 2, { info: why, clusterInfo: why, view: why, settings: why, keys: why });
+    const gone = withNode(good, 2, nothing(why));
     const passing = judgeFacts(gone).assertions.flatMap(({ id, pass }) => (pass ? [id] : []));
     expect(passing).toEqual(["zones-known"]);
     expect(judgeFacts(gone).assertions[0]).toMatchObject({
@@ -168,14 +113,7 @@ describe("the verdict on a cluster", () => {
 
   it("says only why nodes cannot be reached when none can", () => {
     const why = unobserved("refused");
-    const nodes = good.nodes.map((each) => ({
-      ...each,
-      info: why,
-      clusterInfo: why,
-      view: why,
-      settings: why,
-      keys: why,
-    }));
+    const nodes = good.nodes.map((each) => ({ ...each, ...nothing(why) }));
     for (const mode of ["cluster", "replication"] as const) {
       const { pass, assertions } = judgeFacts({ ...good, mode, nodes });
       expect([pass, assertions.map(({ id }) => id)]).toEqual([false, ["reachable"]]);
@@ -202,7 +140,7 @@ describe("the verdict on a cluster", () => {
     };
     expect(judgeFacts(forbidden).pass).toBe(true);
     expect(verdictLine(judgeFacts(forbidden))).toBe(
-      "VERIFY cluster: PASS — all 17 assertions hold; skipped on request: settings.",
+      "VERIFY cluster: PASS — all 18 assertions hold; skipped on request: settings.",
     );
   });
 
@@ -237,6 +175,7 @@ const replication: DeploymentFacts = {
     view: unobserved("no cluster"),
     settings: observed(new Map([["maxmemory", "0"]])),
     keys: observed(10),
+    write: i === 0 ? observed(true) : undefined,
   })),
 };
 
@@ -245,63 +184,51 @@ describe("the verdict on replication", () => {
     expect(failing(replication)).toEqual([]);
   });
 
-  it.each<[string, DeploymentFacts, string[]]>([
+  it.each<[string, DeploymentFacts]>([
     [
-      "a server that tells clients another zone than its machine's, beside one that tells none",
-      withNode(withNode(replication, 0, { info: observed(infoReply("primary", { availability_zone: "" })) }), 1, {
-        info: observed(infoReply("replica", { availability_zone: "elsewhere" })),
-      }),
-      ["zones-told"],
+      "zones-told",
+      withNode(
+        withNode(replication, 0, told("primary", { availability_zone: "" })),
+        1,
+        told("replica", { availability_zone: "elsewhere" }),
+      ),
+    ],
+    ["writable one-primary replicas one-data-set all-online lag-bounded", withNode(replication, 1, told("primary"))],
+    ["writable one-primary replicas one-data-set all-online lag-bounded", withNode(replication, 0, told("replica"))],
+    [
+      "all-online",
+      withNode(replication, 0, told("primary", { slave1: "ip=10.0.0.3,port=7000,state=wait_bgsave,offset=0,lag=0" })),
+    ],
+    ["one-data-set", withNode(replication, 2, told("replica", { master_replid: "other" }))],
+    ["links-up", withNode(replication, 2, told("replica", { master_link_status: "down" }))],
+    ["read-only", withNode(replication, 2, told("replica", { slave_read_only: "0" }))],
+    ["even-spread", inZone(replication, 2, "a")],
+    ["zones-known even-spread", inZone(replication, 2, undefined)],
+    ["replicas all-online", { ...replication, shape: { primaries: 1, replicasPerPrimary: 3 } }],
+  ])("fails in exactly the assertions about it: %s", (ids, facts) => {
+    expect(failing(facts).join(" ")).toBe(ids);
+  });
+});
+
+describe("the row about writes", () => {
+  it.each<[string, Record<string, string>, string]>([
+    [
+      "MISCONF Errors writing to the AOF file: No space left on device",
+      { aof_last_write_status: "err" },
+      "its last write to the append-only file failed (the disk is full): MISCONF Errors writing to the AOF file: No space left on device",
     ],
     [
-      "two primaries",
-      withNode(replication, 1, { info: observed(infoReply("primary")) }),
-      ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"],
+      "READONLY You can't write against a read only replica.",
+      {},
+      "it is read only: READONLY You can't write against a read only replica.",
     ],
-    [
-      "no primary",
-      withNode(replication, 0, { info: observed(infoReply("replica")) }),
-      ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"],
-    ],
-    [
-      "a replica the primary does not count",
-      withNode(replication, 0, {
-        info: observed(infoReply("primary", { slave1: "ip=10.0.0.3,port=7000,state=wait_bgsave,offset=0,lag=0" })),
-      }),
-      ["all-online"],
-    ],
-    [
-      "a replica of another primary",
-      withNode(replication, 2, { info: observed(infoReply("replica", { master_replid: "other" })) }),
-      ["one-data-set"],
-    ],
-    [
-      "a link that is down",
-      withNode(replication, 2, { info: observed(infoReply("replica", { master_link_status: "down" })) }),
-      ["links-up"],
-    ],
-    [
-      "a replica that takes writes",
-      withNode(replication, 2, { info: observed(infoReply("replica", { slave_read_only: "0" })) }),
-      ["read-only"],
-    ],
-    [
-      "zones filled unevenly",
-      withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: "a" } }),
-      ["even-spread"],
-    ],
-    [
-      "a zone that is unknown",
-      withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: undefined } }),
-      ["zones-known", "even-spread"],
-    ],
-    [
-      "more replicas wanted",
-      { ...replication, shape: { primaries: 1, replicasPerPrimary: 3 } },
-      ["replicas", "all-online"],
-    ],
-  ])("fails on %s in exactly the assertions about it", (_what, facts, ids) => {
-    expect(failing(facts)).toEqual(ids);
+    ["no answer within 3 s", {}, "no answer within 3 s"],
+    ["CLUSTERDOWN The cluster is down", {}, "CLUSTERDOWN The cluster is down"],
+  ])("names the cause of %s", (why, info, cause) => {
+    const refused = withNode(replication, 0, { ...told("primary", info), write: unobserved(why) });
+    expect(judgeFacts(refused).assertions.find(({ id }) => id === "writable")).toMatchObject({
+      ...{ pass: false, nodes: ["r-0"], found: `r-0: refuses writes: ${cause}` },
+    });
   });
 });
 
@@ -372,16 +299,16 @@ describe("a verification as text", () => {
     const text = formatVerification({ facts: good, verdict: judgeFacts(good) }).join("\n");
     expect(text).toMatch(/NAME +ROLE +ADDRESS +ZONE/);
     expect(text).toMatch(/PRIMARY +n-0 +a +slots 0-5460 \(5461\)\n {2}replica +n-\d +[bc] +other zone ✓/);
-    expect(text).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
+    expect(text).toContain("VERIFY cluster: PASS — all 19 assertions hold.");
   });
 
   it("shows of a failed assertion what was expected, what was found and where", () => {
-    const bad = withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) });
+    const bad = withNode(good, 3, told("replica", { master_link_status: "down" }));
     const text = formatVerification({ facts: bad, verdict: judgeFacts(bad) }).join("\n");
     expect(text).toContain(
       "✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down\n    nodes:    n-3",
     );
-    expect(text).toContain("VERIFY cluster: FAIL — 1 of 18 assertions do not hold: links-up.");
+    expect(text).toContain("VERIFY cluster: FAIL — 1 of 19 assertions do not hold: links-up.");
   });
 });
 
@@ -390,10 +317,8 @@ describe("separated nodes", () => {
 
   it("are those that reply and that another node does not reach", () => {
     expect(separated(good)).toEqual([]);
-    expect(separated(withNode(good, 0, { view: viewOf("n-0", patch("n-4", { flags: "fail?" })) }))).toEqual(["n-4"]);
-    expect(separated(withNode(good, 0, { view: viewOf("n-0", patch("n-4", { link: "disconnected" })) }))).toEqual([
-      "n-4",
-    ]);
+    expect(separated(seen(0, patch("n-4", { flags: "fail?" })))).toEqual(["n-4"]);
+    expect(separated(seen(0, patch("n-4", { link: "disconnected" })))).toEqual(["n-4"]);
   });
 
   it("are neither a node that does not reply nor a node ID that no node has any more", () => {

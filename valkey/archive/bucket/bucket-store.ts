@@ -57,7 +57,7 @@ export class BucketStore implements Place {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof Failure)) throw error;
-      throw new BadInput("bucket", [messageOf(error)]);
+      throw BadInput.of("bucket", "bucket-refused", messageOf(error));
     }
     return store;
   }

@@ -1,4 +1,6 @@
 /** Location of an archive: a folder on this machine, or a prefix in an S3 bucket. Pure. */
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 
 /** Encryption of an archive's objects by the S3 server. */
 export type Encryption =
@@ -49,18 +51,27 @@ export const isBucket = (location: string): boolean => location.startsWith(SCHEM
 export function parseBucket(
   location: string,
   { endpoint, region, encryption, pathStyle }: Readonly<Record<string, unknown>>,
-  problems: string[],
+  problems: Problem[],
   names: Readonly<Record<BucketOption, string>> = FLAGS,
 ): BucketLocation {
   const [bucket = "", ...rest] = location.slice(SCHEME.length).split("/");
   const prefix = rest.join("/").replace(/\/$/, "");
   if (!BUCKET.test(bucket))
-    problems.push(`${shown(location)}: ${shown(bucket)} is not the name of a bucket; expected s3://BUCKET/PREFIX`);
+    problems.push(
+      problem(
+        "bucket-name",
+        shown(location),
+        `${shown(bucket)} is not the name of a bucket; expected s3://BUCKET/PREFIX`,
+      ),
+    );
   const isClean = prefix === "" || prefix.split("/").every((part) => /^[\w!*'() +=@,-][\w!.*'() +=@,-]*$/.test(part));
   if (!isClean || Buffer.byteLength(prefix) > MOST_PREFIX_BYTES)
     problems.push(
-      `${shown(location)}: the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, ` +
-        `at most ${MOST_PREFIX_BYTES} bytes`,
+      problem(
+        "wrong-prefix",
+        shown(location),
+        `the prefix must be names of letters, digits and !-_.*'()+=@, with / between them, at most ${MOST_PREFIX_BYTES} bytes`,
+      ),
     );
   const url = typeof endpoint === "string" ? parseEndpoint(endpoint, names.endpoint, problems) : undefined;
   return {
@@ -79,33 +90,38 @@ const shown = (text: string): string => (/[@?]/.test(text) ? "a text with @ or ?
 /** Says which options of a bucket were given for a folder. */
 export function refuseBucketOptions(
   values: Readonly<Record<string, unknown>>,
-  problems: string[],
+  problems: Problem[],
   names: Readonly<Record<BucketOption, string>>,
 ): void {
   for (const name of BUCKET_OPTIONS)
-    if (values[name] !== undefined) problems.push(`${names[name]} applies to a bucket only (${SCHEME}BUCKET/PREFIX)`);
+    if (values[name] !== undefined)
+      problems.push(problem("needs-bucket", names[name], ` applies to a bucket only (${SCHEME}BUCKET/PREFIX)`));
 }
 
-function parseEndpoint(text: string, name: string, problems: string[]): string | undefined {
+function parseEndpoint(text: string, name: string, problems: Problem[]): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol) || url.search !== "" || url.hash !== "") {
-    problems.push(`${name} is ${shown(text)}: expected a URL such as https://s3.example.com`);
+    problems.push(problem("wrong-endpoint", name, ` is ${shown(text)}: expected a URL such as https://s3.example.com`));
     return undefined;
   }
   if (url.username !== "" || url.password !== "") {
-    problems.push(`${name} has a user or a password: credentials come from the environment only`);
+    problems.push(
+      problem("endpoint-with-user", name, " has a user or a password: credentials come from the environment only"),
+    );
     return undefined;
   }
   return url.href;
 }
 
-function parseEncryption(value: unknown, name: string, problems: string[]): Encryption {
+function parseEncryption(value: unknown, name: string, problems: Problem[]): Encryption {
   const text = typeof value === "string" ? value : "none";
   const [, key] = /^aws:kms(?::(.+))?$/.exec(text) ?? [];
   if (text.startsWith("aws:kms") && (key !== undefined || text === "aws:kms")) return { kind: "aws:kms", key };
   if (text === "AES256") return { kind: "AES256" };
   if (text !== "none")
-    problems.push(`${name} is ${JSON.stringify(text)}: expected none, AES256, aws:kms or aws:kms:KEY`);
+    problems.push(
+      problem("wrong-value", name, ` is ${JSON.stringify(text)}: expected none, AES256, aws:kms or aws:kms:KEY`),
+    );
   return { kind: "none" };
 }
 

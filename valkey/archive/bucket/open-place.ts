@@ -1,7 +1,8 @@
 /** Opens the folder or the bucket of an archive that the user names. */
+import type { Problem } from "../../../lib/errors";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { BadInput } from "../../../lib/errors";
+import { BadInput, problem } from "../../../lib/errors";
 import type { Place } from "../store";
 import { DirectoryStore } from "../store";
 import type { BucketOption } from "./location";
@@ -21,7 +22,7 @@ type Values = Readonly<Record<string, unknown>>;
 export function placeAt(
   location: string,
   values: Values,
-  problems: string[],
+  problems: Problem[],
   names: Readonly<Record<BucketOption, string>> = FLAGS,
 ): (signal: AbortSignal, report?: (sentence: string) => void) => Promise<Place> {
   if (isBucket(location)) {
@@ -33,7 +34,8 @@ export function placeAt(
   }
   refuseBucketOptions(values, problems, names);
   const folder = resolve(location);
-  if (existsSync(folder) && !statSync(folder).isDirectory()) problems.push(`${folder} is not a folder`);
+  if (existsSync(folder) && !statSync(folder).isDirectory())
+    problems.push(problem("not-a-folder", folder, " is not a folder"));
   return () => Promise.resolve(new DirectoryStore(folder));
 }
 
@@ -48,7 +50,7 @@ export async function openPlace(
   values: Values,
   signal: AbortSignal,
 ): Promise<Place> {
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   const open = placeAt(location, values, problems);
   if (problems.length > 0) throw new BadInput(command, problems);
   return open(signal);

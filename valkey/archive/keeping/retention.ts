@@ -1,8 +1,20 @@
-/** Deletes old sets of an archive. A set is an RDB file of one shard with the commands after it. */
-import type { Catalog } from "../catalog";
+/**
+ * Deletes old sets of an archive. A set is an RDB file of one shard with the commands after it.
+ *
+ * No clock that a person or a network can set decides what is old. The archive counts the time in which a process wrote
+ * to it, with a clock that only goes forward, in the file `retention.json`. This file also has the counted time at which
+ * each set was first seen to have ended. Time without a process, or with a frozen one, does not count, so such a set is
+ * kept for longer.
+ */
+import { z } from "zod";
+import { BadInput } from "../../../lib/errors";
+import type { Catalog, CatalogSet } from "../catalog";
 import { chooseRestore, readCatalog, setsOf } from "../catalog";
+import { writeManifest } from "../checked-file";
+import { MANIFEST_VERSION, readManifest } from "../manifests";
 import { deleteSet, finishDeletions } from "../sets";
-import type { Place } from "../store";
+import type { ArchiveStore, Place } from "../store";
+import { Holds } from "./holds";
 import type { Proof } from "./proofs";
 import { readLastProof } from "./proofs";
 
@@ -15,79 +27,215 @@ export interface NamedSet {
 
 const keyOf = ({ period, shard, set }: NamedSet): string => `${period}/${shard}/${set}`;
 
+const ledgerSchema = z.object({
+  version: z.literal(MANIFEST_VERSION),
+  /** Time in which a process wrote to the archive, milliseconds. */
+  countedMs: z.number().min(0),
+  /** Counted time at which each set was first seen to have ended, and its end then, by PERIOD/SHARD/SET. */
+  ended: z.record(z.string(), z.object({ at: z.number(), end: z.string() })),
+});
+
+export type RetentionLedger = Omit<z.infer<typeof ledgerSchema>, "version">;
+
+const LEDGER = "retention.json";
+/** Longest time between two readings of the clock, and between two searches for old sets, milliseconds. */
+const COUNT_MS = 60_000;
+const SEARCH_MS = 3_600_000;
+
+/** A text that changes when a set gets more data, or more times. */
+const endOf = ({ spans, bytes }: Pick<CatalogSet, "spans" | "bytes">): string => `${spans.at(-1)?.to ?? ""} ${bytes}`;
+
 /**
- * Finds the sets that can be deleted, because no restore as of a time from `from` on needs them. Oldest first. Damaged
- * sets are kept, and so are the newest set of each shard in the last period, sets for the latest time that can be
- * restored, and sets that the last proof names. Pure.
- * @param from beginning of the time that can be restored in future, milliseconds since the epoch
- * @param live names of sets that are being written, as PERIOD/SHARD/SET. These sets are kept
+ * Marks the sets that have ended with the counted time. Sets that are gone, or that got data since they were marked,
+ * lose their mark. The newest set of each shard in the last period may go on, so it has none. Pure.
+ * @param live names of sets that are being written, as PERIOD/SHARD/SET
+ */
+export function markEnded(
+  { periods }: Pick<Catalog, "periods">,
+  { countedMs, ended }: RetentionLedger,
+  live: ReadonlySet<string> = new Set(),
+): RetentionLedger {
+  const last = periods.at(-1)?.period;
+  const marks: Record<string, { at: number; end: string }> = {};
+  for (const { period, shards } of periods)
+    for (const { name: shard, sets } of shards)
+      for (const each of period === last ? sets.slice(0, -1) : sets) {
+        const key = keyOf({ period: period.name, shard, set: each.set.name });
+        if (live.has(key)) continue;
+        const [former, end] = [ended[key], endOf(each)];
+        marks[key] = former?.end === end ? former : { at: countedMs, end };
+      }
+  return { countedMs, ended: marks };
+}
+
+/**
+ * Finds the sets that ended before the kept time. Oldest first. Damaged sets are kept, and so are sets for the latest
+ * data that can be restored, and sets that the last proof names. Pure.
+ * @param keepMs time that is kept, counted back from the ledger's time, milliseconds
  */
 export function obsoleteSets(
   catalog: Catalog,
   proof: Proof | undefined,
-  from: number,
-  live: ReadonlySet<string> = new Set(),
+  { countedMs, ended }: RetentionLedger,
+  keepMs: number,
 ): NamedSet[] {
   const latest = chooseRestore(catalog, undefined);
   // Nothing can be restored, so nothing is known to be of no use.
   if (typeof latest === "string") return [];
   const kept = new Set([
-    ...live,
     ...latest.shards.map(({ name, set }) => keyOf({ period: latest.period.name, shard: name, set: set.name })),
     ...(proof?.shards ?? []).map(({ shard, set }) => keyOf({ period: proof?.period ?? "", shard, set })),
   ]);
-  const last = catalog.periods.at(-1)?.period;
-  const found: (NamedSet & { readonly end: number })[] = [];
-  for (const { period, shards } of catalog.periods)
-    for (const { name: shard, sets } of shards)
-      for (const each of period === last ? sets.slice(0, -1) : sets) {
-        const named = { period: period.name, shard, set: each.set.name };
-        const { end } = each;
-        if (end < from && each.set.damage === undefined && !kept.has(keyOf(named))) found.push({ ...named, end });
-      }
-  return found.toSorted((a, b) => a.end - b.end).map(({ period, shard, set }) => ({ period, shard, set }));
-}
-
-/**
- * Beginning of the kept time, milliseconds since the epoch. The time counts back from the last instant of the archive,
- * so that neither a wrong clock nor a long pause of the archive makes its sets old. Pure.
- */
-export function keptFrom({ periods }: Pick<Catalog, "periods">, keepMs: number, now: number): number {
-  const last = Math.max(...periods.flatMap(({ spans }) => spans.map(({ to }) => to)));
-  return Math.min(now, Number.isFinite(last) ? last : now) - keepMs;
-}
-
-/**
- * Deletes the sets that no instant of the kept time needs. Only the process with the lease may call it.
- * @param keepMs time that is kept, milliseconds
- * @param live sets that are being written, as PERIOD/SHARD/SET. They stay
- * @returns the deleted sets, the last proof of sets that exist, and the time at which the archive began (milliseconds
- * since the epoch)
- * @throws the signal's reason. The next call goes on with a deletion that was interrupted
- */
-export async function deleteObsoleteSets(
-  place: Place,
-  keepMs: number,
-  live: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<{
-  readonly deleted: NamedSet[];
-  readonly proof: Proof | undefined;
-  readonly startedAt: number | undefined;
-}> {
-  const catalog = await readCatalog(place, place.label);
-  for (const { shards } of catalog.periods) for (const { store } of shards) await finishDeletions(store, signal);
-  const proof = await readLastProof(place, setsOf(catalog));
-  const obsolete = obsoleteSets(catalog, proof, keptFrom(catalog, keepMs, Date.now()), live);
-  const stores = new Map(
-    catalog.periods.flatMap(({ period, shards }) =>
-      shards.map(({ name, store }) => [`${period.name}/${name}`, store] as const),
+  return catalog.periods.flatMap(({ period, shards }) =>
+    shards.flatMap(({ name: shard, sets }) =>
+      sets.flatMap(({ set: { name: set, damage } }) => {
+        const named = { period: period.name, shard, set };
+        const mark = ended[keyOf(named)];
+        const isOld = mark !== undefined && countedMs - mark.at > keepMs;
+        return isOld && damage === undefined && !kept.has(keyOf(named)) ? [named] : [];
+      }),
     ),
   );
-  for (const { period, shard, set } of obsolete) {
-    const store = stores.get(`${period}/${shard}`);
-    signal.throwIfAborted();
-    if (store !== undefined) await deleteSet(store, set, signal);
+}
+
+/** The result of a search for old sets. */
+export interface Tidied {
+  readonly deleted: readonly NamedSet[];
+  /** The last proof of sets that exist. */
+  readonly proof: Proof | undefined;
+  /** Time at which the archive began, milliseconds since the epoch. */
+  readonly startedAt: number | undefined;
+}
+
+export interface RetentionOptions {
+  /** Time that is kept, milliseconds. */
+  readonly keepMs: number;
+  /** Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. */
+  readonly liveSets: ReadonlySet<string>;
+  /** Aborted when a different process has taken over the archive. */
+  readonly lost: AbortSignal;
+  /** Ends a deletion that has begun. The next process goes on with it. */
+  readonly signal: AbortSignal;
+  /** Time without a change after which the hold of a restore has ended, milliseconds. @default 10 minutes */
+  readonly holdMs?: number | undefined;
+  readonly onTidied: (tidied: Tidied) => void | Promise<void>;
+  /** Called when a search or a deletion fails. The next search goes on with it. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Counts the time of an archive, and deletes the sets that the kept time does not need. Only the process with the lease
+ * may use it.
+ */
+export class Retention {
+  readonly #ended = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #countEveryMs: number;
+  readonly #holds: Holds;
+  #timer: NodeJS.Timeout | undefined;
+  #ledger: RetentionLedger | undefined;
+  /** Time that was counted and is not in the ledger yet, milliseconds. */
+  #uncountedMs = 0;
+  #countedAt = performance.now();
+  #searchedAt = -Infinity;
+  #work = Promise.resolve();
+
+  constructor(
+    private readonly place: Place,
+    private readonly options: RetentionOptions,
+  ) {
+    this.#signal = AbortSignal.any([options.lost, options.signal, this.#ended.signal]);
+    this.#countEveryMs = Math.min(COUNT_MS, options.keepMs);
+    this.#holds = new Holds(place, options.holdMs);
   }
-  return { deleted: obsolete, proof, startedAt: catalog.periods[0]?.period.startedAt };
+
+  /** Begins to count, and looks for old sets. Later calls only look for old sets. */
+  tidy(): void {
+    if (this.#timer === undefined) this.#countedAt = performance.now();
+    this.#timer ??= setInterval(() => {
+      this.#count();
+      const isDue = performance.now() - this.#searchedAt >= Math.min(SEARCH_MS, this.options.keepMs);
+      this.#add(() => (isDue ? this.#search() : this.#save()));
+    }, this.#countEveryMs);
+    this.#add(() => this.#search());
+  }
+
+  /** Ends a deletion that has begun, and records the counted time. */
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#ended.abort();
+    await this.#work;
+    if (this.#timer === undefined || this.options.lost.aborted) return;
+    this.#count();
+    // Time that is not recorded does not count.
+    await this.#save().catch(() => undefined);
+  }
+
+  #add(work: () => Promise<void>): void {
+    this.#work = this.#work.then(async () => {
+      if (this.#signal.aborted) return;
+      await work().catch((error: unknown) => {
+        if (!this.#signal.aborted) this.options.onError(error);
+      });
+    });
+  }
+
+  /** A process that was frozen or suspended counts at most the time between two readings, twice. */
+  #count(): void {
+    const now = performance.now();
+    this.#uncountedMs += Math.min(now - this.#countedAt, 2 * this.#countEveryMs);
+    this.#countedAt = now;
+  }
+
+  async #read(): Promise<RetentionLedger> {
+    const { countedMs, ended } = this.#ledger ?? (await readLedger(this.place));
+    const ledger = { countedMs: countedMs + this.#uncountedMs, ended };
+    this.#uncountedMs = 0;
+    this.#ledger = ledger;
+    return ledger;
+  }
+
+  async #save(): Promise<void> {
+    await writeManifest(this.place, LEDGER, { version: MANIFEST_VERSION, ...(await this.#read()) });
+  }
+
+  async #search(): Promise<void> {
+    const { place } = this;
+    const { keepMs, liveSets, onTidied } = this.options;
+    this.#searchedAt = performance.now();
+    this.#count();
+    const catalog = await readCatalog(place, place.label);
+    const stores = new Map(
+      catalog.periods.flatMap(({ period, shards }) =>
+        shards.map(({ name, store }) => [`${period.name}/${name}`, store] as const),
+      ),
+    );
+    for (const store of stores.values()) await finishDeletions(store, this.#signal);
+    const proof = await readLastProof(place, setsOf(catalog));
+    const ledger = markEnded(catalog, await this.#read(), liveSets);
+    this.#ledger = ledger;
+    await this.#save();
+    const held = await this.#holds.read();
+    const deleted: NamedSet[] = [];
+    for (const named of obsoleteSets(catalog, proof, ledger, keepMs)) {
+      const store = stores.get(`${named.period}/${named.shard}`);
+      this.#signal.throwIfAborted();
+      if (store === undefined || held.has(keyOf(named))) continue;
+      // A restore may have begun since.
+      const isHeld = async (): Promise<boolean> => (await this.#holds.read()).has(keyOf(named));
+      if (await deleteSet(store, named.set, this.#signal, isHeld)) deleted.push(named);
+    }
+    await onTidied({ deleted, proof, startedAt: catalog.periods[0]?.period.startedAt });
+  }
+}
+
+/** A missing or damaged file counts as a new archive, in which every set has just ended. */
+async function readLedger(store: ArchiveStore): Promise<RetentionLedger> {
+  if (!(await store.list("")).includes(LEDGER)) return { countedMs: 0, ended: {} };
+  try {
+    return await readManifest(store, LEDGER, ledgerSchema);
+  } catch (error) {
+    if (error instanceof BadInput) return { countedMs: 0, ended: {} };
+    throw error;
+  }
 }

@@ -20,6 +20,9 @@ import { differencesOf } from "../differences";
 import { dataProblems, filledProblem, formatProgress, readServers, versionProblems } from "./fill-problems";
 import type { ReplaySource } from "../key-reader";
 import { KeyReader } from "../key-reader";
+import type { RestoreResult } from "./fill-result";
+import { resultOf } from "./fill-result";
+import { writeFilled } from "./filled-key";
 import type { KeySelection, TtlRule } from "../key-selection";
 import { ttlShift } from "../key-selection";
 import type { RestoreOptions } from "../loading";
@@ -43,12 +46,8 @@ export interface FillOrder {
 }
 
 export interface Filled {
-  /** Restored time of each archived shard, milliseconds since the epoch. */
-  readonly shards: readonly { readonly name: string; readonly at: number }[];
-  /** Number of keys that the deployment has, and that were compared. */
-  readonly keys: number;
-  /** Number of archived keys whose TTL has passed. */
-  readonly expired: number;
+  /** Result of the fill, which is also recorded in the deployment (see `filled-key.ts`). */
+  readonly result: RestoreResult;
   /** The comparison of each server with the archive. All are equal. */
   readonly comparisons: readonly ServerComparison[];
 }
@@ -109,16 +108,17 @@ export async function fillDeployment(
   const comparisons = await compareServers(target, data, options);
   refuseDifferences(target.name, comparisons);
   const first = [...new Map(comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison])).values()];
-  return {
-    shards: staged.map(({ name, at }) => ({ name, at })),
+  const result = resultOf({
+    shards: staged,
     keys: first.reduce((sum, comparison) => sum + comparison.keys[0], 0),
     expired: first.reduce((sum, comparison) => sum + comparison.expired, 0),
-    comparisons,
-  };
+  });
+  await writeFilled(target, time, result);
+  return { result, comparisons };
 }
 
 function refuse(problems: readonly string[]): void {
-  if (problems.length > 0) throw new BadInput("restoreFrom", problems);
+  if (problems.length > 0) throw BadInput.of("restoreFrom", "not-fillable", problems);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Result of filling a new deployment with archived data, and its text in the termination message of a pod. */
 import * as z from "zod";
+import { formatTime } from "../../archive/catalog";
 
 /**
  * Environment variable of the pod: the time at which the restore began, milliseconds since the epoch. With the rule
@@ -27,6 +28,26 @@ export const restoreResultSchema = z.strictObject({
 
 /** Result of the restore of a deployment. */
 export type RestoreResult = z.infer<typeof restoreResultSchema>;
+
+/** Restored times and numbers of keys of a fill. */
+export interface FilledKeys {
+  /** Restored time of each archived shard, milliseconds since the epoch. */
+  readonly shards: readonly { readonly name: string; readonly at: number }[];
+  /** Number of keys that the deployment has, and that were compared. */
+  readonly keys: number;
+  /** Number of archived keys whose TTL has passed. */
+  readonly expired: number;
+}
+
+/** Result of a fill whose comparison has just ended. */
+export function resultOf({ shards, keys, expired }: FilledKeys): RestoreResult {
+  return {
+    restoredAt: new Date().toISOString(),
+    shards: shards.map(({ name, at }) => ({ name, at: formatTime(at) })),
+    keys,
+    expired,
+  };
+}
 
 /** Formats a result as a termination message. */
 export function formatResult({ shards, ...result }: RestoreResult): string {

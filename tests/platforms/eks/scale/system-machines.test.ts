@@ -5,14 +5,14 @@ import { machineType } from "../../../../platforms/eks/offers/machine-types";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import { dnsReplicas, karpenterSize } from "../../../../platforms/eks/scale/controller-size";
+import { nameOf } from "../../../support/problems";
 import type { SystemPlan } from "../../../../platforms/eks/scale/system-machines";
 import { planSystem, systemPodAddresses, systemProblems } from "../../../../platforms/eks/scale/system-machines";
 
 const prices = pricesOf("us-west-2");
 const planned = (startedMachines: number, machines = 2, instanceType?: string): SystemPlan =>
   planSystem({ machines, instanceType }, startedMachines, prices);
-const said = (plan: SystemPlan): string[] =>
-  systemProblems(plan, prices).map(({ path, message }) => `${path.join(".")}: ${message}`);
+const problems = (plan: SystemPlan): string[] => systemProblems(plan, prices).map(nameOf);
 
 describe("Karpenter", () => {
   it("keeps what it had on small stacks, and more than twice what was measured with 2,370 NodeClaims", () => {
@@ -46,15 +46,16 @@ describe("system machines", () => {
     expect(planned(2750).instanceType).toBe("m7g.4xlarge");
     // With more machines each has fewer replicas of CoreDNS, and one Karpenter still needs three CPUs.
     expect(planned(2750, 10).instanceType).toBe("m7g.2xlarge");
-    expect(said(planned(2750))).toEqual([]);
+    expect(problems(planned(2750))).toEqual([]);
   });
 
   it("hold one Karpenter, their share of CoreDNS and the volume controllers at any size, or say that nothing does", () => {
     fc.assert(
       fc.property(fc.nat(20_000), fc.integer({ min: 2, max: 10 }), (started, machines) => {
         const plan = planned(started, machines);
-        if (said(plan).length > 0) {
-          expect(said(plan)[0]).toMatch(/; more system\.machines$/);
+        const [refusal] = systemProblems(plan, prices);
+        if (refusal !== undefined) {
+          expect(refusal.message).toMatch(/; more system\.machines$/);
           return;
         }
         const type = machineType(plan.instanceType);
@@ -69,22 +70,13 @@ describe("system machines", () => {
     );
   });
 
-  it("of a type that is too small are refused with the least that suffices", () => {
-    expect(said(planned(2750, 2, "m7g.large"))).toEqual([
-      "system.instanceType: m7g.large has 1750m CPU and 6724 MiB for 25 pods, but Karpenter with its share of 172 CoreDNS replicas needs 11720m CPU and 10596 MiB for 89 pods at 2,750 machines; expected at least m7g.4xlarge, or more system.machines",
-    ]);
-    expect(said(planned(2750, 2, "m7g.8xlarge"))).toEqual([]);
-    expect(said(planned(11, 2, "m7g.large"))).toEqual([]);
+  it("of a type that is too small, too few or unknown are refused", () => {
+    expect(problems(planned(2750, 2, "m7g.large"))).toEqual(["no-room system.instanceType"]);
+    expect(problems(planned(2750, 2, "m7g.8xlarge"))).toEqual([]);
+    expect(problems(planned(11, 2, "m7g.large"))).toEqual([]);
     // Enough CPUs, too little memory.
-    expect(said(planned(900, 10, "c8g.large"))).toEqual([expect.stringMatching(/needs 1720m CPU and 2948 MiB/)]);
-  });
-
-  it("are two at least, of a type that is known", () => {
-    expect(said(planned(11, 1))).toEqual([
-      "system.machines: expected at least 2, not 1: Karpenter has two replicas, and each needs a machine",
-    ]);
-    expect(said(planned(11, 2, "t1.micro"))).toEqual([
-      expect.stringMatching(/^system\.instanceType: t1\.micro is not in the table of machine types/),
-    ]);
+    expect(problems(planned(900, 10, "c8g.large"))).toEqual(["no-room system.instanceType"]);
+    expect(problems(planned(11, 1))).toEqual(["too-few-machines system.machines"]);
+    expect(problems(planned(11, 2, "t1.micro"))).toEqual(["unknown-type system.instanceType"]);
   });
 });

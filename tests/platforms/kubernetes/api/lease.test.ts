@@ -3,7 +3,7 @@ import { ApiException } from "@kubernetes/client-node";
 import type { V1Lease } from "@kubernetes/client-node";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { KubernetesClient } from "../../../../platforms/kubernetes/api/client";
-import { Lease } from "../../../../platforms/kubernetes/api/lease";
+import { Lease, LEASE_SECONDS } from "../../../../platforms/kubernetes/api/lease";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 
 const NAME = { namespace: "shop", lease: "orders-controller" };
@@ -81,4 +81,15 @@ it("keeps a Lease while the API server is away for half a minute, and gives it u
   server.isAway = true;
   await vi.advanceTimersByTimeAsync(60_000);
   expect(lost).toEqual(["Lease orders-controller could not be renewed for 40 s"]);
+});
+
+it("never takes a Lease that another process renews, and takes one that was not renewed for its seconds", async () => {
+  const other = new Lease(server.client, NAME, "controller");
+  const takenAfter = async (seconds: number): Promise<boolean> => {
+    await vi.advanceTimersByTimeAsync(seconds * 1000);
+    return (await other.acquire()) === undefined;
+  };
+  expect([await takenAfter(0), await takenAfter(300), await takenAfter(300)]).toEqual([false, false, false]);
+  stop();
+  expect([await takenAfter(0), await takenAfter(LEASE_SECONDS - 1), await takenAfter(2)]).toEqual([false, false, true]);
 });

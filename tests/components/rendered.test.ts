@@ -1,0 +1,31 @@
+/**
+ * The resources of whole programs, as reviewed files in `tests/rendered/`. After a wanted change,
+ * `npm test -- tests/components --update` writes the files again, and their diff shows what the change does.
+ */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { parse } from "yaml";
+import { ROOT } from "../../lib/system/package";
+import { PROGRAMS, renderedProgram } from "../support/pulumi/rendered-programs";
+
+const DIRECTORY = join(ROOT, "tests", "rendered");
+
+// The SDK of Kubernetes reads this variable into its provider.
+beforeAll(() => void vi.stubEnv("KUBECONFIG", undefined));
+afterAll(() => void vi.unstubAllEnvs());
+
+describe("rendered programs", { timeout: 300_000 }, () => {
+  it.each(Object.keys(PROGRAMS))("%s", async (name) => {
+    const text = await renderedProgram(name);
+    expect(Object.keys(parse(text) as object).length).toBeGreaterThan(5);
+    await expect(text).toMatchFileSnapshot(join(DIRECTORY, `${name}.yaml`));
+  });
+
+  it("have a file each, and there is no file of a program that is gone", () => {
+    const tables = ["changes", "refusals"];
+    expect(readdirSync(DIRECTORY).sort()).toEqual(
+      [...Object.keys(PROGRAMS), ...tables].map((name) => `${name}.yaml`).sort(),
+    );
+  });
+});

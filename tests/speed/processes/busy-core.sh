@@ -1,3 +1,0 @@
-#!/bin/sh
-# busy-core.sh: keeps a core busy
-while :; do :; done
