@@ -81,7 +81,7 @@ export class Controller {
     await watch(
       {
         name: this.#target.name,
-        inspect: (_signal, former) => this.#inspect(former, signal),
+        inspect: (limited, former) => this.#inspect(former, limited),
       },
       {
         everyMs: everySeconds * 1000,

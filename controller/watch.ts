@@ -30,6 +30,12 @@ export interface WatchOptions {
    */
   readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Signal that ends `watch` when it is aborted. */
+  /**
+   * Longest time of a verification, milliseconds. One that takes longer counts as failed, and the next one begins: a
+   * connection that hangs must not leave the last verdict standing.
+   * @default 60000
+   */
+  readonly longestMs?: number | undefined;
   readonly signal: AbortSignal;
   /**
    * Called after every verification. The next verification begins when this function has finished.
@@ -38,24 +44,26 @@ export interface WatchOptions {
   readonly onLook: (look: Look, former: Look | undefined) => void | Promise<void>;
 }
 
+const LONGEST_MS = 60_000;
+
 /**
  * Verifies the deployment at intervals until the signal is aborted.
  * @returns the last result; undefined if the first verification was not finished
  */
-export async function watch({ name, inspect }: Watched, options: WatchOptions): Promise<Look | undefined> {
-  const { everyMs, failingEveryMs = everyMs, untilChange, signal, onLook } = options;
+export async function watch(watched: Watched, options: WatchOptions): Promise<Look | undefined> {
+  const { everyMs, failingEveryMs = everyMs, longestMs: limitMs = LONGEST_MS, untilChange, signal, onLook } = options;
   const isOver = (): boolean => signal.aborted;
   let former: Look | undefined;
   let data: SeenData | undefined;
   for (;;) {
     const at = new Date();
     const began = performance.now();
-    const inspection = await inspect(signal, data);
+    const inspection = await inspectInTime(watched, limitMs, signal, data);
     // An interrupted verification is incomplete, so it is discarded.
     if (isOver()) return former;
     data = inspection.data ?? data;
     const elapsedMs = performance.now() - began;
-    const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });
+    const look = lookOf(watched.name, inspection, { at, seconds: elapsedMs / 1000, former });
     await onLook(look, former);
     former = look;
     if (isOver()) return former;
@@ -63,6 +71,25 @@ export async function watch({ name, inspect }: Watched, options: WatchOptions): 
     const isHealthy = look.pass && look.remarks.length === 0;
     const longestMs = isHealthy ? Math.max(0, everyMs - elapsedMs) : shortestMs;
     await pauseUntilChange({ shortestMs, longestMs, untilChange, signal });
+  }
+}
+
+async function inspectInTime(
+  { inspect }: Watched,
+  limitMs: number,
+  signal: AbortSignal,
+  data: SeenData | undefined,
+): Promise<Inspection> {
+  const ended = new AbortController();
+  const limited = AbortSignal.any([signal, ended.signal]);
+  const late = pause(limitMs, limited).then(
+    () => ({ verification: undefined, drift: [`the verification did not end within ${limitMs / 1000} s`] }),
+    () => new Promise<never>(() => undefined),
+  );
+  try {
+    return await Promise.race([inspect(limited, data), late]);
+  } finally {
+    ended.abort();
   }
 }
 

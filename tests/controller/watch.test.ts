@@ -62,3 +62,29 @@ it("compare with the data of the last look that saw some", async () => {
   );
   expect(given).toEqual([undefined, data, data]);
 });
+
+it("fail and go on when a verification does not end in time", async () => {
+  const stop = new AbortController();
+  const seen: [boolean, string][] = [];
+  let count = 0;
+  await watch(
+    {
+      name: "orders",
+      inspect: (limited) =>
+        count++ === 0
+          ? new Promise(() => undefined)
+          : Promise.resolve(limited.aborted ? passing(false) : passing(true)),
+    },
+    {
+      ...{ everyMs: 10, longestMs: 50, signal: stop.signal },
+      onLook: ({ pass, assertions }) => {
+        seen.push([pass, assertions[0]?.found ?? ""]);
+        if (seen.length === 2) stop.abort();
+      },
+    },
+  );
+  expect(seen).toEqual([
+    [false, expect.stringContaining("the verification did not end within 0.05 s")],
+    [true, ""],
+  ]);
+});
