@@ -79,7 +79,7 @@ export default defineConfig({
           name: "pure",
           include: ["tests/**/*.test.ts"],
           exclude: ["tests/end-to-end/**"],
-          setupFiles: "tests/runner/property-seed.ts",
+          setupFiles: "tests/runner/pure-setup.ts",
           testTimeout: 60_000,
           isolate: false,
           maxWorkers,

@@ -4,16 +4,12 @@
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { ROOT } from "../../lib/system/package";
 import { PROGRAMS, renderedProgram } from "../support/pulumi/rendered-programs";
 
 const DIRECTORY = join(ROOT, "tests", "rendered");
-
-// The SDK of Kubernetes reads this variable into its provider.
-beforeAll(() => void vi.stubEnv("KUBECONFIG", undefined));
-afterAll(() => void vi.unstubAllEnvs());
 
 describe("rendered programs", { timeout: 300_000 }, () => {
   it.each(Object.keys(PROGRAMS))("%s", async (name) => {

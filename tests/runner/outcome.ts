@@ -27,13 +27,19 @@ interface TestError {
   readonly name?: string;
   readonly message: string;
   readonly stack?: string | undefined;
+  /** Difference between two values or files. */
+  readonly diff?: string | undefined;
   readonly cause?: unknown;
 }
 
+/** Lines of a difference that are shown. */
+const DIFF_LINES = 60;
+
 /** With causes: of a property that fails, only the cause says what went wrong. */
 function textOf(errors: readonly TestError[] = []): string {
-  const textsOf = ({ name, message, stack, cause }: TestError): string[] => [
+  const textsOf = ({ name, message, stack, diff, cause }: TestError): string[] => [
     stack ?? `${name ?? "Error"}: ${message}`,
+    ...(diff === undefined ? [] : diff.split("\n").slice(0, DIFF_LINES)),
     ...(isError(cause) ? textsOf(cause).map((text) => `caused by ${text}`) : []),
   ];
   return errors.flatMap(textsOf).join("\n");
