@@ -24,8 +24,8 @@ import { HAS_KARPENTER, Karpenter, KARPENTER_SKIPPED } from "../../support/kuber
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const CLUSTER = "karpenter-test";
-/** Smaller where a stack is too large for this machine: a fiftieth of the shards, and of the load generators with them. */
-const SMALLER: Readonly<Record<string, readonly string[]>> = { billion: ["deployments.billion.primaries=20"] };
+/** Smaller where a stack is too large for this machine: fewer shards, and with them fewer load generators. */
+const SMALLER: Readonly<Record<string, readonly string[]>> = { billion: ["deployments.billion.primaries=8"] };
 /** Seconds without another machine after which no more is expected. The load runs for the first part of them. */
 const QUIET_SECONDS = 120;
 const LOADED_SECONDS = 60;
