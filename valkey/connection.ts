@@ -18,7 +18,8 @@ export type Connection = Redis;
 const TIMEOUT_MS = 10_000;
 
 /**
- * Connects to a node and authenticates.
+ * Connects to a node and authenticates. A server that starts or stops may close a connection that it has just accepted.
+ * Then the function tries once more.
  * @param name name of the node, for messages
  * @param dial opens the byte stream to the server. @default a TCP connection to the endpoint
  * @throws Failure when the server does not reply or refuses the credentials
@@ -29,6 +30,22 @@ export async function connect(
   access: NodeAccess,
   timeoutMs = TIMEOUT_MS,
   dial?: Dial,
+): Promise<Connection> {
+  const once = (): Promise<Connection> => connectOnce(name, endpoint, access, timeoutMs, dial);
+  return once().catch((error: unknown) => {
+    if (error instanceof ClosedEarly) return once();
+    throw error;
+  });
+}
+
+class ClosedEarly extends Failure {}
+
+async function connectOnce(
+  name: string,
+  endpoint: Endpoint,
+  access: NodeAccess,
+  timeoutMs: number,
+  dial: Dial | undefined,
 ): Promise<Connection> {
   let lastError: Error | undefined;
   const client = new Redis({
@@ -57,7 +74,9 @@ export async function connect(
     return client;
   } catch (error) {
     client.disconnect();
-    throw new Failure(`${where}: ${messageOf(lastError ?? error)}`, { cause: lastError ?? error });
+    const isAnswer = error instanceof Failure || (error instanceof Error && error.name === "ReplyError");
+    const Kind = isAnswer || isTimeout(error) ? Failure : ClosedEarly;
+    throw new Kind(`${where}: ${messageOf(lastError ?? error)}`, { cause: lastError ?? error });
   }
 }
 
