@@ -244,13 +244,10 @@ story(
         const stop = new AbortController();
         const shown = captured({}, () => watchControllers([{ target, password }], true, stop.signal));
         await sleep(3000);
-        const deleted = Date.now();
-        await live.delete(undefined, (await roles(live)).replica);
-        await live.here.until(90, async () => {
-          const look = await controller.look();
-          // It has failed meanwhile, for as short as that was.
-          return look?.pass === true && Date.parse(look.since) > deleted ? undefined : JSON.stringify(look);
-        });
+        const release = await live.deleteAndHold((await roles(live)).replica);
+        await controller.untilLook(60, ({ pass }) => !pass);
+        await release();
+        await controller.untilLook(90, ({ pass }) => pass);
         await sleep(2000);
         stop.abort();
         const { status, output } = await shown;

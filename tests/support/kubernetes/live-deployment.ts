@@ -157,6 +157,19 @@ export class LiveDeployment {
     for (const name of pods) await core.deleteNamespacedPod({ namespace, name, ...grace });
   }
 
+  /**
+   * Deletes a pod, and keeps its name taken: a pod that comes back at once may be away for less than the time between
+   * two looks of a controller.
+   * @returns a function that lets the pod come back
+   */
+  async deleteAndHold(name: string): Promise<() => Promise<unknown>> {
+    const { namespace, core } = this.here;
+    const path = "/metadata/finalizers";
+    await core.patchNamespacedPod({ namespace, name, body: [{ op: "add", path, value: ["valkey-test/hold"] }] });
+    await this.delete(undefined, name);
+    return () => core.patchNamespacedPod({ namespace, name, body: [{ op: "remove", path }] });
+  }
+
   /** Has kubelets look at changed Secrets and ConfigMaps now: the change of a pod makes them. */
   async refreshFiles(...pods: readonly string[]): Promise<void> {
     const { namespace, core } = this.here;
