@@ -13,11 +13,13 @@ seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
 
 # own_copy: describes the data on this server's disk in variables.
 #   disk             the file that this server will load: aof (an append-only file), rdb (a snapshot) or none
-#   age              seconds since that file was written
+#   age              seconds from the time when that file was written to `seen_at`
+#   seen_at          the present time, by `now`
 #   durable          yes if no acknowledged write can be missing from it
 #   history, offset  replication ID and offset of the file; empty and -1 if they are unknown
 #   last             replication ID that this server had when it last ran (written by ready-replication.sh)
 own_copy() {
+  seen_at=$(now)
   disk=none age=0 durable=no history='' offset=-1 last=$(cat "$HISTORY" 2>/dev/null)
   directory=$(setting dir .)
   snapshot=$directory/$(setting dbfilename dump.rdb)
@@ -136,5 +138,5 @@ newer() {
   fi
   if [ "$disk" = rdb ] && [ -n "$last" ] && [ "$lineage" = "$last" ] && [ "$HISTORY" -nt "$snapshot" ]; then return 0; fi
   # since and age are rounded to seconds, so a difference of two seconds is tolerated.
-  [ "$since" -ge 0 ] && [ "$since" -le $((age + 2)) ]
+  [ "$since" -ge 0 ] && [ "$since" -le $((age + $(now) - seen_at + 2)) ]
 }

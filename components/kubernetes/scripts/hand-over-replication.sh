@@ -9,8 +9,6 @@
 # (Valkey 9.0) the former primary would refuse writes of clients and proxies that have not noticed the new primary yet.
 . "${0%/*}/node.sh"
 
-now() { date +%s; }
-
 # choices SENTINEL: prints `HOST PORT STATE` of each replica that this Sentinel may promote. STATE is `up`, or `down` while the Sentinel
 # does not reach the replica. Fails if the Sentinel does not consider this server the primary, or is in TILT mode, in which it does not act.
 choices() {

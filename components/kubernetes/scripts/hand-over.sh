@@ -5,8 +5,6 @@
 # that the Service does not route to it any more. Otherwise clients would connect to a server that is gone.
 . "${0%/*}/node.sh"
 
-now() { date +%s; }
-
 # serves: whether this node is a primary with slots.
 serves() {
   look

@@ -20,11 +20,11 @@ lost_data() {
   own=$(echo 'CLUSTER MYID' | tell localhost 2)
   own=${own%"$CARRIAGE_RETURN"}
   [ -n "$own" ] || return 2
-  asked=$(date +%s)
+  asked=$(now)
   view=$(echo 'CLUSTER NODES' | tell "$SERVICE" 2)
   case $view in
     *myself*) ;;
-    '') [ $(($(date +%s) - asked)) -lt 2 ] && return 1 || return 2 ;;
+    '') [ $(($(now) - asked)) -lt 2 ] && return 1 || return 2 ;;
     *) return 2 ;;
   esac
   others=$(echo "$view" | grep -F ",$POD_NAME." | grep -vF "$own")

@@ -9,6 +9,10 @@ DATA=${DATA:-/data}
 # File with the replication ID that this node had last.
 HISTORY=$DATA/history
 
+# now: prints seconds by a clock that nobody can set, to measure how long this script waits. They count from the start of the machine, so a
+# value is of no use in a file.
+now() { read -r up _ </proc/uptime && echo "${up%.*}"; }
+
 # tell HOST SECONDS [PORT]: sends the lines of standard input as commands to a node, and prints the answers. The password is the first line
 # of the client's standard input, because an argument or an environment variable would show in a list of processes. For localhost any
 # certificate is accepted: probes and an orderly stop must work even if this node's certificate is expired, or comes from an authority that

@@ -6,8 +6,8 @@
 #   a replica has all data of this disk and more       the replica with the highest offset takes over
 #   a node has taken over already                      the server starts
 #   every write is on this disk (appendfsync always)   the server starts
-#   an append-only file, and no replica has more       the server starts: data on the disk of a silent replica is not newer
-#   a snapshot, and replicas are silent                it waits for SECONDS: they may be starting with a newer snapshot
+#   a file with data, and replicas are silent          it waits for SECONDS: they may have what this disk lacks, as the last second of an
+#                                                      append-only file, or may be starting with a newer snapshot
 #   no data on this disk, and replicas are silent      it waits for PATIENCE
 #   a replica is loading its data                      it waits for PATIENCE
 #   a replica has more, but cannot take over yet       it waits for PATIENCE
@@ -15,7 +15,6 @@
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 
-now() { date +%s; }
 say() { echo "start-cluster: $*" >&2; }
 
 # members FILE: reads nodes.conf, and prints nothing unless this node is a primary with slots. The first line is `own ID SLOT`, with this
@@ -128,7 +127,7 @@ patience_for() {
   if has linked || has loaded || has busy; then
     echo "$patience"
   elif has silent; then
-    case $disk in aof) echo 0 ;; rdb) echo "$seconds" ;; none) echo "$patience" ;; esac
+    [ "$disk" = none ] && echo "$patience" || echo "$seconds"
   else
     echo 0
   fi
@@ -152,8 +151,8 @@ MEMBERS
       say "starts with its own data ($disk), because no replica has taken over within $waited s"
       return
     fi
-    # A replica that has only loaded its own disk may not have the newest copy while others are silent.
-    if has linked || { has loaded && { ! has silent || [ "$waited" -ge "$seconds" ]; }; }; then
+    # While others are silent, a copy that answers may not be the newest one. The nodes elect a replica by themselves if that takes long.
+    if { has linked || has loaded; } && { ! has silent || [ "$waited" -ge "$seconds" ]; }; then
       take_over || return 0
       sleep 0.05
       continue

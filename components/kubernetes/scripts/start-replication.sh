@@ -8,8 +8,8 @@
 #                       a replica has newer data, the script lets the Sentinels promote that replica
 # The rules for newer data, and for waiting for silent servers, are those of a cluster:
 #   every write is on this disk (appendfsync always)  only a primary that was promoted meanwhile can have newer data
-#   an append-only file, and replicas are silent      it does not wait for them
-#   a snapshot, and replicas are silent               it waits for SECONDS: they may be starting with a newer snapshot
+#   a file with data, and replicas are silent         it waits for SECONDS: they may have what this disk lacks, as the last second of an
+#                                                     append-only file, or may be starting with a newer snapshot
 #   no data on this disk, and replicas are silent     it waits for PATIENCE: in a new deployment all servers answer soon
 #   a replica is loading or copying its data          it waits for PATIENCE
 # Other servers never wait for this one, so no two servers wait for each other. The script saves no state, so it can be killed and run
@@ -22,7 +22,6 @@
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 
-now() { date +%s; }
 say() { echo "start-replication: $*" >&2; }
 
 # peers: prints the host names of the other servers.
@@ -85,26 +84,20 @@ patience_for() {
   if has primary || has linked || has loaded || { has busy && [ $durable = no ]; }; then
     echo "$patience"
   elif has silent; then
-    case $disk in aof) echo 0 ;; rdb) echo "$seconds" ;; none) echo "$patience" ;; esac
+    [ "$disk" = none ] && echo "$patience" || echo "$seconds"
   else
     echo 0
   fi
 }
 
-# silent_for SECONDS: whether a server is silent, and this script has waited for less than SECONDS.
-silent_for() { has silent && [ "$waited" -lt "$1" ]; }
-
 # take_over: makes $host a primary, so that this server can copy its data.
 take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
 
-# may_follow: whether this server may copy from $host already. A silent server may have more data, so the script first waits for it. If
-# $host is linked, it waits for 5 s: a running server answers within seconds, and a server that is starting has only its own disk. If
-# $host is loaded, it waits for SECONDS.
+# may_follow: whether this server may copy from $host already. A silent server may have more data, so the script first waits for it.
 may_follow() {
   case $kind in
     primary) true ;;
-    linked) ! silent_for 5 ;;
-    loaded) ! silent_for "$seconds" ;;
+    linked | loaded) ! has silent || [ "$waited" -ge "$seconds" ] ;;
     *) false ;;
   esac
 }

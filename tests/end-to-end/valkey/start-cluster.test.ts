@@ -1,6 +1,7 @@
 /** Script that runs before the server of a cluster node: real servers that are killed, and start again by the script. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
@@ -9,7 +10,7 @@ import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
 import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
-import { PodScripts } from "../../support/valkey/pod-scripts";
+import { loseLaterWrites, PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
 
 const NAME = "crash";
@@ -176,13 +177,35 @@ describe("a cluster node that is killed and starts again at once", () => {
     );
     for (const killed of [[primary], [primary, replica]]) {
       await kill(...killed);
-      await restart([primary]);
+      // It waits for a replica that is silent, but not for ever.
+      await restart([primary], 3);
       await serves(primary);
       expect(await values()).toEqual({ primary: KEYS });
       expect(await isPrimary(primary)).toBe(true);
     }
     await restart([replica]);
     await verified();
+  });
+
+  it("has what a replica has and its append-only file lacks after a power loss, also where the replica answers late", async () => {
+    await persist(APPEND_ONLY_FILE);
+    const [primary = 0] = await primaries();
+    const replica = await replicaOf(primary);
+    await replicate("old");
+    await eventually("the file has every write", async () =>
+      String(await call(primary, "INFO", "persistence")).includes("aof_buffer_length:0"),
+    );
+    const lost = loseLaterWrites(join(directoryOf(primary), "appendonlydir"));
+    await replicate("new");
+    await kill(primary);
+    await sandbox.host.signal(NAME, [nameOf(replica)], "SIGSTOP");
+    lost();
+    const restarted = restart([primary]);
+    await sleep(3500);
+    await sandbox.host.signal(NAME, [nameOf(replica)], "SIGCONT");
+    await restarted;
+    await verified();
+    expect(await values()).toEqual({ new: KEYS });
   });
 });
 

@@ -3,7 +3,16 @@
  * scripts know port 6379 alone, so the programs that they find translate.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -26,6 +35,24 @@ case "$*" in
   '+%s' | '-r '*' +%s') seconds=$(/bin/date "$@") && echo $((seconds + $(cat "$CLOCK" 2>/dev/null || echo 0))) ;;
   *) exec /bin/date "$@" ;;
 esac`;
+
+/**
+ * A power loss: a server's disk lacks its last writes.
+ * @param directory directory of the append-only file, which has every write so far
+ * @returns a function that takes later writes out of the file, once the server has been killed
+ */
+export function loseLaterWrites(directory: string): () => void {
+  const newest =
+    readdirSync(directory)
+      .filter((name) => name.endsWith(".incr.aof"))
+      .sort()
+      .at(-1) ?? "";
+  const path = join(directory, newest);
+  const { size } = statSync(path);
+  return () => {
+    truncateSync(path, size);
+  };
+}
 
 export class PodScripts {
   readonly #directory = mkdtempSync(join(tmpdir(), "valkey-pods-"));
