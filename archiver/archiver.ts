@@ -26,8 +26,7 @@ const CALM_MS = 60_000;
 /** Highest number of bytes of one shard that wait in the spool for the archive. */
 const SHARD_SPOOL_BYTES = 1024 ** 3;
 
-/** A deployment. `refresh` reads its list of nodes again. */
-export interface RefreshedDeployment extends Deployment {
+interface RefreshedDeployment extends Deployment {
   readonly refresh: () => Promise<void>;
 }
 
@@ -41,7 +40,7 @@ export interface OpenArchive {
   readonly close: () => Promise<void>;
 }
 
-export interface ArchiverOptions {
+interface ArchiverOptions {
   readonly deployment: RefreshedDeployment;
   /** Opens the archive. @throws BadInput if it cannot be used, Failure if it does not answer */
   readonly open: (signal: AbortSignal) => Promise<OpenArchive>;
@@ -52,7 +51,6 @@ export interface ArchiverOptions {
   readonly baseEveryMs: number;
   /** Time for which the archive keeps sets that have ended, milliseconds. */
   readonly keepMs: number;
-  /** Prints a line. */
   readonly log: (line: string) => void;
 }
 

@@ -56,7 +56,7 @@ export class FollowedServers implements Deployment {
 }
 
 /** Returns the nodes that an SRV record lists. The first label of each host name is the name of the pod. Pure. */
-export function nodesOf(records: readonly { readonly name: string; readonly port: number }[]): DeploymentNode[] {
+function nodesOf(records: readonly { readonly name: string; readonly port: number }[]): DeploymentNode[] {
   return records
     .map(({ name: host, port }) => ({
       name: host.split(".")[0] ?? host,

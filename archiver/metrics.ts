@@ -4,11 +4,9 @@ import { Counter, Gauge, Registry } from "prom-client";
 /** Cause of an error: the bucket, the servers, the spool, or the settings. */
 export type ErrorKind = "place" | "servers" | "spool" | "input";
 
-/** Values that are computed each time Prometheus reads the metrics. */
-export interface ArchiveReadings {
+interface ArchiveReadings {
   /** Time until which the commands of a shard are in the archive, by shard, milliseconds since the epoch. */
   readonly safeAt: ReadonlyMap<string, number>;
-  /** Bytes that wait in the spool for the archive. */
   readonly spooledBytes: number;
 }
 

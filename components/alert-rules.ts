@@ -1,7 +1,6 @@
 /** Rules and thresholds of the alerts on the servers of a namespace, in the format of Prometheus. Pure. */
 
-/** An alerting rule in a rule group of Prometheus. */
-export interface AlertRule {
+interface AlertRule {
   readonly alert: string;
   readonly expr: string;
   /** Time for which the expression must be true before the alert fires. */

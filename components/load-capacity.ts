@@ -34,7 +34,6 @@ export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
   readonly adjustLoad?: boolean | undefined;
 }
 
-/** Name of the workload in results. */
 const WORKLOAD = "reads and writes";
 
 const argsSchema = z.strictObject({

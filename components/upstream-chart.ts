@@ -28,7 +28,7 @@ import { plannedReference } from "./kubernetes/deployment/resource-inputs";
 import { deploymentPassword } from "./kubernetes/deployment/deployment-password";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { objectNames } from "./kubernetes/names";
-import { requireTag } from "./kubernetes/pods/image";
+import { requireTag } from "./kubernetes/pods/pod-basics";
 import { serviceEndpoint } from "./kubernetes/pods/server-pods";
 import { releaseName } from "./kubernetes/deployment/reference";
 import { checksum } from "../lib/checksum";

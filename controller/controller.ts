@@ -1,5 +1,7 @@
 /** Verifies one deployment on Kubernetes at intervals, reports failures, and makes the repairs that are safe. */
 import { readFile } from "node:fs/promises";
+import { once } from "node:events";
+import { connect } from "node:tls";
 import { messageOf } from "../lib/errors";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
@@ -12,7 +14,6 @@ import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
 import type { SeenData } from "../valkey/verification/kept-data";
 import { nodeCount } from "../valkey/topology/placement";
-import { firstCertificateEnd } from "./certificates";
 import type { LookEndpoint } from "./endpoint";
 import type { HealingReport } from "./healer";
 import { Healer, REPAIR_MS } from "./healer";
@@ -23,6 +24,10 @@ import { LostShards } from "./lost-shards";
 import type { ControllerSettings } from "./pod-settings";
 import { LeaseLock } from "./repair-lock";
 import { watch } from "./watch";
+import { compact } from "../lib/compact";
+import type { Endpoint } from "../valkey/node";
+
+const CERTIFICATE_TIMEOUT_MS = 5_000;
 
 /** Time between two verifications while the deployment fails verification, milliseconds. */
 const FAILING_EVERY_MS = 5_000;
@@ -196,5 +201,25 @@ export class Controller {
    */
   #password(): Promise<string> {
     return readFile(this.settings.passwordFile, "utf8");
+  }
+}
+
+/**
+ * Milliseconds since 1970. Servers that do not answer are left out. Invalid certificates count, because they expire
+ * too.
+ */
+async function firstCertificateEnd(endpoints: readonly Endpoint[]): Promise<number | undefined> {
+  const ends = compact(await Promise.all(endpoints.map((each) => certificateEnd(each).catch(() => undefined))));
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+async function certificateEnd({ host, port }: Endpoint): Promise<number | undefined> {
+  const socket = connect({ host, port, rejectUnauthorized: false, timeout: CERTIFICATE_TIMEOUT_MS });
+  try {
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(CERTIFICATE_TIMEOUT_MS) });
+    const end = Date.parse(socket.getPeerCertificate().valid_to);
+    return Number.isNaN(end) ? undefined : end;
+  } finally {
+    socket.destroy();
   }
 }

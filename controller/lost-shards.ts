@@ -25,8 +25,7 @@ const SIGNS: ReadonlySet<string> = new Set(["reachable", "state-ok", "slots-cove
 const ELECTION_TIMEOUTS = 4;
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
 
-/** Deployment, setting and functions that the controller passes to `LostShards`. */
-export interface LostShardsContext {
+interface LostShardsContext {
   readonly kubernetes: KubernetesClient;
   readonly target: KubernetesReference;
   readonly reaction: OnLostMajority;

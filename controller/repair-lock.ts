@@ -1,11 +1,16 @@
 /** Locks that keep repairs and updates from changing a deployment at the same time. */
+import * as z from "zod";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { acquireChangeLock } from "../platforms/host/change-lock";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
+import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
 import { Lease } from "../platforms/kubernetes/api/lease";
 import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../provider/updates/update-leases";
 import type { RepairHistory } from "./healing";
-import { historyIn, historyNote } from "./history-annotation";
+
+const REPAIRS_NOTE = "valkey/repairs";
+
+const historySchema = z.object({ repairs: z.array(z.number()), inVain: z.number().min(0), isUnfinished: z.boolean() });
 
 /** A lock for the repairs of one deployment. One process uses one object for all its repairs. */
 export interface RepairLock {
@@ -123,3 +128,22 @@ export const NO_LOCK: RepairLock = {
   during: (signal, work) => work(signal),
   end: () => Promise.resolve(),
 };
+
+/**
+ * The history as an annotation of the Lease, so that it outlives the controller's process. A pod that restarts again and
+ * again therefore does not repair more often.
+ */
+export function historyNote({ repairs, inVain, isUnfinished }: RepairHistory): LeaseNotes {
+  return { [REPAIRS_NOTE]: JSON.stringify({ repairs, inVain, isUnfinished }) };
+}
+
+/**
+ * The history in the annotations; undefined if the annotations contain no history, or if the history cannot be read.
+ */
+export function historyIn(notes: LeaseNotes): RepairHistory | undefined {
+  try {
+    return historySchema.parse(JSON.parse(notes[REPAIRS_NOTE] ?? "null"));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,5 @@
 /** Decides which pod on a lost machine the controller replaces, and when. Pure. */
-import type { MachineState } from "../platforms/kubernetes/cluster/machine-states";
+import type { MachineState } from "../platforms/kubernetes/cluster/machines";
 import type { PlacedClaim, PodPlace } from "../platforms/kubernetes/cluster/pod-places";
 import { compact } from "../lib/compact";
 import { listNames } from "../valkey/verification/assertion";

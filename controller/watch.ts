@@ -15,8 +15,7 @@ export interface Watched {
   readonly inspect: (signal: AbortSignal, former: SeenData | undefined) => Promise<Inspection>;
 }
 
-/** Options of `watch`. */
-export interface WatchOptions {
+interface WatchOptions {
   /**
    * Time between the starts of two verifications, milliseconds. A verification that takes longer delays the next one.
    */
@@ -29,7 +28,6 @@ export interface WatchOptions {
    * @default changes cause no early verification
    */
   readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Signal that ends `watch` when it is aborted. */
   /**
    * Longest time of a verification, milliseconds. One that takes longer counts as failed, and the next one begins: a
    * connection that hangs must not leave the last verdict standing.

@@ -1,8 +1,7 @@
 /** Suggestions for mistyped names. Pure. */
 import { closest, distance } from "fastest-levenshtein";
 
-/** The known name that is most similar to a word. Undefined if no known name is similar. */
-export function nearestName(word: string, known: readonly string[]): string | undefined {
+function nearestName(word: string, known: readonly string[]): string | undefined {
   if (known.length === 0) return undefined;
   const nearest = closest(word, [...known]);
   return distance(word, nearest) <= Math.max(2, Math.floor(word.length / 3)) ? nearest : undefined;

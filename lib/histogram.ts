@@ -127,16 +127,6 @@ export class Histogram {
     return this.hdr.mean / 1000;
   }
 
-  /** The number of requests that took at most the given time. The time is exact to the width of a bucket. */
-  countAtMost(ms: number): number {
-    let sum = 0;
-    for (const { value, count } of bucketsOf(this.hdr)) {
-      if (value / 1000 > ms) break;
-      sum += count;
-    }
-    return sum;
-  }
-
   /** The cumulative distribution in ascending order. Each bucket that is not empty has one step. */
   cumulative(): CumulativeCount[] {
     let sum = 0;

@@ -99,8 +99,7 @@ export interface KubernetesReference extends ReferenceBase {
   readonly inside?: InsideAccess | undefined;
 }
 
-/** Files that a process in the Kubernetes cluster uses. */
-export interface InsideAccess {
+interface InsideAccess {
   /** Path of the certificate of the authority that signed the servers' certificates, PEM. @default no TLS */
   readonly caFile?: string | undefined;
   /** Path of the password of the user `admin` of Sentinels. @default no Sentinels */

@@ -8,7 +8,7 @@ import type { Shape } from "../valkey/topology/placement";
 import type { OptionalAssertion } from "../valkey/verification/facts";
 
 /** TLS settings of the connections. */
-export interface ExternalTls {
+interface ExternalTls {
   /** Certificate of the certificate authority, PEM. @default the authorities that this machine trusts */
   readonly caCertificate?: string | undefined;
   /** Name that the servers' certificates must contain. @default the host of each node */

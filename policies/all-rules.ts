@@ -3,12 +3,10 @@
  * `index.ts` makes all of them mandatory.
  */
 import { noOpenEndpoint, noPublicBuckets } from "./access";
-import { explicitExpiry, noSpotServers, pinnedImages } from "./machines";
-import { hardZoneSpread } from "./placement";
-import { restrictedPods } from "./pod-security";
+import { explicitExpiry, noSpotServers, pinnedImages, encryptedStorage } from "./machines";
+import { hardZoneSpread, restrictedPods } from "./pods";
 import type { Rule } from "./rule";
 import { noPlainSecrets } from "./secrets";
-import { encryptedStorage } from "./storage";
 import { pinnedAddons, pinnedCharts } from "./versions";
 
 export const RULES: readonly Rule[] = [

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
 import { compact } from "../lib/compact";
-import { Failure } from "../lib/errors";
-import { addAttempt, takeAttempts, UpdateFailed } from "./protocol/attempts";
+import { Failure, messageOf } from "../lib/errors";
 import { canonicalJson, engineValues, plainValues } from "./protocol/engine-values";
 import type { Values } from "./protocol/engine-values";
 import type { AnyHandler } from "./kinds";
@@ -193,4 +192,34 @@ function changedInputs(olds: Values, news: Values): string[] {
 
 function failuresOf(problems: readonly Problem[]): provider.CheckFailure[] {
   return problems.map(({ path, message }) => ({ property: path, reason: message }));
+}
+
+/**
+ * The state of a resource contains the inputs of failed updates (attempts) in addition to the inputs of the last
+ * successful update. So an update that goes back to the last successful inputs counts as a change, and undoes the
+ * effects of the attempts.
+ */
+function takeAttempts(values: Values): { readonly state: Values; readonly attempts: readonly Values[] } {
+  const { [ATTEMPTS]: attempts = [], ...state } = values;
+  return { state, attempts: attempts as readonly Values[] };
+}
+
+/** An earlier attempt with equal inputs is removed. */
+function addAttempt(attempts: readonly Values[], inputs: Values): readonly Values[] {
+  const added = canonicalJson(inputs);
+  return [...attempts.filter((each) => canonicalJson(each) !== added), inputs];
+}
+
+/** A failed update, in the form that Pulumi's provider server expects. Pulumi keeps the properties in the state. */
+export class UpdateFailed extends Failure {
+  readonly reasons: readonly string[];
+
+  constructor(
+    cause: unknown,
+    readonly id: string,
+    readonly properties: Values,
+  ) {
+    super(messageOf(cause), { cause });
+    this.reasons = [messageOf(cause)];
+  }
 }

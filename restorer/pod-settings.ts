@@ -35,7 +35,6 @@ const schema = z.strictObject({
 
 export type RestorerSettings = z.infer<typeof schema>;
 export type FillTask = z.infer<typeof fillSchema>;
-export type DrillTask = z.infer<typeof drillSchema>;
 
 /**
  * Reads the settings.

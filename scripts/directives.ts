@@ -15,7 +15,7 @@ import { parseFlatReply } from "../valkey/topology/replies";
 import { minorVersion } from "../valkey/settings/version";
 
 /** Directives that `CONFIG GET *` leaves out. CONFIG GET prints them only by name. */
-export const HIDDEN_DIRECTIVES = [
+const HIDDEN_DIRECTIVES = [
   "aof-disable-auto-gc",
   "cluster-message-gossip-perc",
   "cluster-ping-interval",

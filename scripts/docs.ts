@@ -4,15 +4,24 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Argument, Command, Option } from "commander";
 import { buildProgram } from "../cli/program";
 import { ROOT } from "../lib/system/package";
 import { architectureSvg } from "./architecture";
-import { commandReference } from "./command-reference";
 import { componentReference } from "./components/component-reference";
 import { packageSchema } from "./components/package-schema";
 import { readComponents } from "./components/read-components";
 import { configurationReference } from "./configuration-reference";
 import { stackFileSchema } from "./stack-file-schema";
+
+const INTRODUCTION = `# Commands
+
+<!-- Made by npm run docs from cli/program.ts and the options beside it. Change it there. -->
+
+Every command is \`npm start -- COMMAND\`. \`npm start\` without a command is \`npm start -- run local\`. The exit status is 0 for
+success, 1 for a failed verification or an incomplete run, and 2 for wrong input (nothing was started). For a run that a signal interrupts,
+it is 128 plus the number of the signal.
+`;
 
 /** Texts of all files that this script writes, by path in the repository. */
 export function generatedFiles(): Readonly<Record<string, string>> {
@@ -27,12 +36,57 @@ export function generatedFiles(): Readonly<Record<string, string>> {
   };
 }
 
-/** Writes the generated files. */
-export function writeGeneratedFiles(): void {
+function writeGeneratedFiles(): void {
   for (const [path, text] of Object.entries(generatedFiles())) {
     writeFileSync(join(ROOT, path), text);
     process.stdout.write(`${path}\n`);
   }
+}
+
+function commandReference(program: Command): string {
+  const seen = new Map<string, string>();
+  return [INTRODUCTION, ...program.commands.map((command) => commandSection(command, seen))].join("\n");
+}
+
+/** The section of one command. @param seen first command with each table of options, by text of the table */
+function commandSection(command: Command, seen: Map<string, string>): string {
+  const parts = [`## ${command.name()}\n`, `${command.description()}.\n`, `\`npm start -- ${usage(command)}\`\n`];
+  const args = command.registeredArguments.map(argumentLine);
+  if (args.length > 0) parts.push(args.join(""));
+  for (const [heading, options] of groups(command)) {
+    const table = `| option | meaning |\n|---|---|\n${options.map(line).join("")}`;
+    const first = seen.get(table);
+    seen.set(table, first ?? command.name());
+    parts.push(
+      `${heading}\n`,
+      first === undefined || options.length < 3 ? table : `The same options as those of [${first}](#${first}).\n`,
+    );
+  }
+  return parts.join("\n");
+}
+
+function argumentLine(argument: Argument): string {
+  const standard: unknown = argument.defaultValue;
+  const suffix = typeof standard === "string" ? ` (default: ${standard})` : "";
+  return `- \`${argument.name()}\`: ${argument.description}${suffix}\n`;
+}
+
+function usage(command: Command): string {
+  return `${command.name()} ${command.usage()}`;
+}
+
+function groups(command: Command): Map<string, Option[]> {
+  const groups = new Map<string, Option[]>();
+  for (const option of command.options) {
+    const heading = option.helpGroupHeading ?? "Options:";
+    groups.set(heading, [...(groups.get(heading) ?? []), option]);
+  }
+  return groups;
+}
+
+function line(option: Option): string {
+  const description = option.description.replaceAll("|", "\\|");
+  return `| \`${option.flags.replaceAll("|", "\\|")}\` | ${description} |\n`;
 }
 
 if (require.main === module) writeGeneratedFiles();

@@ -10,9 +10,7 @@ import { compact } from "../lib/compact";
 import { BadInput, messageOf } from "../lib/errors";
 import { ROOT, VERSION } from "../lib/system/package";
 
-/** A release of the version in `package.json`. */
-export interface Release {
-  /** Tag, such as `v0.1.0`. */
+interface Release {
   readonly tag: string;
   /** Address of the repository, such as `https://HOST/OWNER/NAME`. */
   readonly repository: string;

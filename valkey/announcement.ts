@@ -30,7 +30,7 @@ export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
  * @param tls whether servers use TLS. With TLS, clients get host names, unless an address is announced. An announced
  * address has no host name that all clients can resolve
  */
-export function announcedDirectives(
+function announcedDirectives(
   address: Endpoint | undefined,
   { port, tls }: { readonly port: number; readonly tls: boolean },
 ): ReadonlyMap<string, string> {

@@ -1,6 +1,6 @@
 /** The URL with which clients connect. Pure. */
 
-export interface UrlParts {
+interface UrlParts {
   /** `HOST:PORT`; IPv6 addresses are in brackets. */
   readonly endpoint: string;
   /** Name of the user. @default "default" */

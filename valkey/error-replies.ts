@@ -8,7 +8,7 @@ import type { Endpoint } from "./node";
  * An error reply that tells a client where or when to send the command again (https://valkey.io/topics/cluster-spec,
  * "MOVED Redirection", "ASK redirection").
  */
-export type Redirect =
+type Redirect =
   /**
    * A different node serves the slot. After `MOVED`, the client sends all further commands for the slot to that node.
    * After `ASK`, the client sends only the present command to that node, and sends ASKING before this command.

@@ -6,7 +6,7 @@ import type { Restore } from "../../valkey/archive/catalog";
 import { formatTime } from "../../valkey/archive/catalog";
 import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
 import type { RestoreShape } from "../../valkey/restoring/restore-shape";
-import { differencesOf } from "../../valkey/restoring/differences";
+import { differencesOf } from "../../valkey/restoring/compare-servers";
 import { formatRanges } from "../../valkey/topology/slots";
 
 /** The parts of a restore's order that its report shows. */

@@ -6,7 +6,7 @@ import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
 /** An IAM user or role with rights on the whole cluster. */
-export interface AccessEntryArgs {
+interface AccessEntryArgs {
   readonly principalArn: pulumi.Input<string>;
   /** Rights of the principal: `admin` may do everything; `view` may read everything except Secrets. */
   readonly rights: "admin" | "view";
@@ -19,7 +19,7 @@ export type AccessEntries = Readonly<Record<string, AccessEntryArgs>>;
  * Name of a Kubernetes group, its ClusterRole and its ClusterRoleBinding. All principals with the rights `view` are in
  * this group.
  */
-export const VIEWERS = "valkey-measured:viewers";
+const VIEWERS = "valkey-measured:viewers";
 
 /**
  * EKS policy and Kubernetes groups for each kind of rights. EKS has no policy that allows reading everything except
@@ -80,7 +80,7 @@ const read = (group: string, ...resources: string[]): Rule => ({
  * Rights that AmazonEKSViewPolicy does not include. The rights to read Secrets and to use `nodes/proxy` are left out,
  * because viewers must not read Secrets, and `nodes/proxy` allows running commands in pods.
  */
-export const VIEWER_RULES: readonly Rule[] = [
+const VIEWER_RULES: readonly Rule[] = [
   read("", "nodes", "persistentvolumes"),
   read("storage.k8s.io", "storageclasses", "volumeattachments", "csinodes", "csidrivers"),
   read("karpenter.sh", "nodepools", "nodeclaims"),

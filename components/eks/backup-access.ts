@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { checksum } from "../../lib/checksum";
 import { objectNames } from "../kubernetes/names";
 import { clusterArn, currentAccount } from "./aws/account";
-import { podIdentityTrust } from "./aws/trust-policies";
+import { podIdentityTrust } from "./aws/roles";
 import { backupRights, restoreRights } from "./backup-policies";
 import type { PolicyDocument } from "./karpenter/karpenter-policies";
 

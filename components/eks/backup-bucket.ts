@@ -14,7 +14,7 @@ const UNFINISHED_DAYS = 7;
 /** Longest prefix of a bucket's name to which AWS adds digits, characters. */
 const LONGEST_PREFIX = 37;
 
-export interface NewBucketArgs extends Pick<BackupBucketPlan, "name" | "encryption" | "keepDeletedDays" | "onDestroy"> {
+interface NewBucketArgs extends Pick<BackupBucketPlan, "name" | "encryption" | "keepDeletedDays" | "onDestroy"> {
   /** Name of the cluster. If the bucket has no configured name, its name begins with the name of the cluster. */
   readonly clusterName: string;
 }

@@ -1,16 +1,14 @@
 /** Policies of the bucket for backups and of the roles that use it. Pure. */
 import type { PolicyDocument } from "./karpenter/karpenter-policies";
 
-/** Objects in a bucket whose names have the same beginning. */
-export interface BucketPart {
+interface BucketPart {
   readonly partition: string;
   readonly bucket: string;
   /** Beginning of the names of the objects, without a slash at the end. Empty: the whole bucket. */
   readonly prefix: string;
 }
 
-/** Objects in a bucket that the archive of one deployment may use. */
-export interface BackupPlace extends BucketPart {
+interface BackupPlace extends BucketPart {
   readonly region: string;
   /** ARN of the user's own KMS key; undefined if the bucket does not use one. */
   readonly keyArn: string | undefined;

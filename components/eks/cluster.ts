@@ -9,14 +9,15 @@ import { isOpenToTheWorld } from "../../lib/cidr";
 import { BadInput } from "../../lib/errors";
 import type { PublicAccess } from "../../platforms/eks/public-access";
 import { publicAccessProblem } from "../../platforms/eks/public-access";
-import { NodeAddons } from "./node-addons";
-import { tierTransforms } from "./control-plane-tier";
 import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
-import { SystemNodes } from "./system-nodes";
+import { SystemNodes, NodeAddons } from "./system-nodes";
 import type { EksVersions } from "./aws/versions";
+
+/** Type of the resource that has the tier. The resource is a child of the cluster component. */
+const CLUSTER_TYPE = "aws:eks/cluster:Cluster";
 
 export interface EksClusterArgs {
   /**
@@ -53,7 +54,7 @@ export interface EksClusterArgs {
 }
 
 /** Tag of a cluster with `openToTheWorld: true`. The policy pack reads the tag. */
-export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
+const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
@@ -125,7 +126,7 @@ export class EksCluster extends pulumi.ComponentResource {
 }
 
 /** Refuses open access to the API server before anything is created. @throws BadInput */
-export function requireClosedAccess(access: PublicAccess): void {
+function requireClosedAccess(access: PublicAccess): void {
   const why = publicAccessProblem(access);
   if (why !== undefined) throw BadInput.of("publicAccess", "open-access", why);
 }
@@ -219,4 +220,19 @@ function controlPlane(
     },
     { parent, dependsOn: [logs], transforms: tierTransforms(args.controlPlaneTier) },
   );
+}
+
+/**
+ * The cluster component of `@pulumi/eks` has no argument for the tier, so transforms set it on the component's
+ * children. Since version 3.113 Pulumi applies transforms also to resources that a component in another process
+ * creates.
+ */
+function tierTransforms(tier: ControlPlaneTier): pulumi.ResourceTransform[] {
+  if (tier === "standard") return [];
+  return [
+    ({ type, props, opts }) =>
+      type === CLUSTER_TYPE
+        ? { props: { ...(props as object), controlPlaneScalingConfig: { tier } }, opts }
+        : undefined,
+  ];
 }

@@ -9,11 +9,11 @@ import type * as pulumi from "@pulumi/pulumi";
 export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
 
 /** Name that EKS gives to the log group of a cluster. */
-export function logGroupName(clusterName: string): string {
+function logGroupName(clusterName: string): string {
   return `/aws/eks/${clusterName}/cluster`;
 }
 
-export interface LogGroupArgs {
+interface LogGroupArgs {
   readonly clusterName: string;
   /** Retention of the logs, days. */
   readonly retentionInDays: number;

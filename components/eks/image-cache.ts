@@ -7,7 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { currentAccount } from "./aws/account";
 import { cacheRepository } from "../../platforms/eks/scale/image-pulls";
 
-export interface ImageCacheComponentArgs {
+interface ImageCacheComponentArgs {
   /** Name of the secret in Secrets Manager that holds the credentials for Docker Hub. */
   readonly credentialsSecret: string;
   /**
@@ -15,9 +15,7 @@ export interface ImageCacheComponentArgs {
    * region.
    */
   readonly prefix: string;
-  /** Images of Docker Hub that machines pull from the cache. */
   readonly images: readonly string[];
-  /** Name of the machines' role. */
   readonly nodeRole: string;
 }
 

@@ -15,7 +15,7 @@ import type { SystemArgs } from "../../platforms/eks/scale/system-machines";
 import type { EksClusterArgs } from "./cluster";
 import type { ExistingNetworkArgs } from "./network";
 
-export interface OwnNetworkSettings {
+interface OwnNetworkSettings {
   /** CIDR block of the whole network, from /16 to /26. @default 10.0.0.0/16 */
   readonly cidr?: string | undefined;
   /**
@@ -59,10 +59,8 @@ export interface EksPlatformArgs
   readonly publicAccess?: Partial<PublicAccess> | undefined;
 }
 
-/** A platform's plan, and the arguments of the platform, completed with defaults. */
-export interface CompletePlatform {
+interface CompletePlatform {
   readonly plan: EksPlan;
-  /** Pools, each with its limit of vCPUs. */
   readonly pools: Pools;
   readonly publicAccess: PublicAccess;
 }
@@ -145,8 +143,8 @@ function mostMachines(pools: Pools): number {
  */
 const SPARE = 1.25;
 
-/** The pools with a limit of vCPUs each: the configured limit, or else the planned vCPUs plus a reserve. Pure. */
-export function limitedPools(pools: Pools, { machines }: Pick<EksPlan, "machines">): Pools {
+/** The configured limits, or else the planned vCPUs plus a reserve. Pure. */
+function limitedPools(pools: Pools, { machines }: Pick<EksPlan, "machines">): Pools {
   const limit = (pool: PoolName): number => {
     const own = machines.filter((group) => group.pool === pool);
     const planned = own.reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);

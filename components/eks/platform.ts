@@ -2,18 +2,16 @@
  * A complete EKS platform: network, cluster, storage, Karpenter and its pools, and on request a bucket for backups.
  * They are created in this order and deleted in reverse order.
  */
-import type * as k8s from "../kubernetes/kubernetes-sdk";
+import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../lib/errors";
-import type { BackupArgs } from "../kubernetes/backup-arguments";
-import type { RestoreFromArgs } from "../kubernetes/restore-arguments";
+import type { BackupArgs, RestoreFromArgs } from "../kubernetes/backup-arguments";
 import { hasViewers, ViewerRole } from "./access";
 import { BackupAccess, RestoreAccess } from "./backup-access";
 import { BackupBucket } from "./backup-bucket";
 import { EksCluster } from "./cluster";
 import { ImageCache } from "./image-cache";
-import { Karpenter } from "./karpenter/karpenter";
-import { KarpenterIdentity } from "./karpenter/karpenter-identity";
+import { Karpenter, KarpenterIdentity } from "./karpenter/karpenter";
 import { KarpenterPools } from "./karpenter/karpenter-pools";
 import type { NetworkArgs } from "./network";
 import { Network } from "./network";
@@ -25,8 +23,13 @@ import { isSpot } from "../../platforms/eks/pools/capacity";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { POOLS } from "../../platforms/eks/pools/pools";
 import { cachePrefix } from "../../platforms/eks/scale/image-pulls";
-import { StorageClasses } from "./storage-classes";
 import { EKS_VERSIONS } from "./aws/versions";
+import type { StorageClassName } from "../../platforms/eks/offers/storage-classes";
+import {
+  DEFAULT_STORAGE_CLASS,
+  STORAGE_CLASS_NAMES,
+  STORAGE_CLASSES,
+} from "../../platforms/eks/offers/storage-classes";
 
 /**
  * A platform on EKS: a network, a cluster, storage classes, and Karpenter with its pools. With `backups`, it also has a
@@ -206,4 +209,61 @@ function networkOf({ network, existingNetwork }: EksPlatformArgs, plan: EksPlan)
   if (existingNetwork !== undefined) return existingNetwork;
   if (plan.network === undefined) throw new Error("a network of the platform's own has been planned without addresses");
   return { plan: plan.network, nat: network?.nat ?? "one", flowLogs: network?.flowLogs ?? false };
+}
+
+/**
+ * Storage classes of encrypted gp3 volumes, one for each configured speed. A volume is created in the zone of its pod's
+ * machine, once the pod has a machine, and is deleted with its claim. Pass the CSI driver as `dependsOn`, because it
+ * must outlive the volumes.
+ */
+class StorageClasses extends pulumi.ComponentResource {
+  /** Classes by name. Resources with claims depend on the class. */
+  readonly classes: Readonly<Record<StorageClassName, k8s.storage.v1.StorageClass>>;
+
+  constructor(
+    name: string,
+    { tags }: { readonly tags: Readonly<Record<string, string>> },
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
+    super("valkey:eks:Storage", name, {}, opts);
+    const made = STORAGE_CLASS_NAMES.map(
+      (storageClass) => [storageClass, this.storageClass(name, storageClass, tags)] as const,
+    );
+    this.classes = Object.fromEntries(made) as Record<StorageClassName, k8s.storage.v1.StorageClass>;
+    this.registerOutputs({});
+  }
+
+  private storageClass(
+    name: string,
+    storageClass: StorageClassName,
+    tags: Readonly<Record<string, string>>,
+  ): k8s.storage.v1.StorageClass {
+    const { iops, throughput } = STORAGE_CLASSES[storageClass];
+    const tagged = Object.entries(tags).map(
+      ([key, value], index) => [`tagSpecification_${index + 1}`, `${key}=${value}`] as const,
+    );
+    return new k8s.storage.v1.StorageClass(
+      `${name}-${storageClass}`,
+      {
+        metadata: {
+          name: storageClass,
+          annotations:
+            storageClass === DEFAULT_STORAGE_CLASS ? { "storageclass.kubernetes.io/is-default-class": "true" } : {},
+        },
+        provisioner: "ebs.csi.aws.com",
+        volumeBindingMode: "WaitForFirstConsumer",
+        reclaimPolicy: "Delete",
+        allowVolumeExpansion: true,
+        parameters: {
+          type: "gp3",
+          encrypted: "true",
+          iops: String(iops),
+          throughput: String(throughput),
+          "csi.storage.k8s.io/fstype": "ext4",
+          ...Object.fromEntries(tagged),
+        },
+      },
+      { parent: this },
+    );
+  }
 }

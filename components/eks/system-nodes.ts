@@ -1,14 +1,36 @@
-/** The machines on which Karpenter, CoreDNS and the volume controller run. */
+/** The machines on which Karpenter, CoreDNS and the volume controller run, and the add-ons that need them. */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import { createNodeRole } from "./aws/node-role";
+import { createNodeRole, podIdentityTrust } from "./aws/roles";
 import { architecturesOf } from "../../platforms/eks/pools/architectures";
 import type { Architecture } from "../../platforms/eks/offers/machine-types";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import type { EksVersions } from "./aws/versions";
+import { clusterArn } from "./aws/account";
 
-export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
+const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
+
+/**
+ * Configuration of CoreDNS. Its replicas are spread over the zones. If a zone has no machine, its replica runs in a
+ * different zone, which is better than no replica.
+ */
+const COREDNS = {
+  tolerations: SYSTEM_ONLY,
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: "topology.kubernetes.io/zone",
+      whenUnsatisfiable: "ScheduleAnyway",
+      labelSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+    },
+  ],
+};
+
+/** Configuration of the EBS CSI driver. Its default storage class is off: the stack creates its own storage classes. */
+const EBS_CSI = { defaultStorageClass: { enabled: false }, controller: { tolerations: SYSTEM_ONLY } };
+
+interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
   readonly clusterName: string;
   /** IDs of subnets, one for each zone. The node group spreads its machines over all these subnets. */
   readonly subnetIds: pulumi.Input<string[]>;
@@ -17,7 +39,7 @@ export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "mach
 }
 
 /** Taint of the system machines. Karpenter's charts, CoreDNS and the CSI controller tolerate it by default. */
-export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
+const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
 
 /** Type of Amazon's image for the system machines, by architecture. */
 const SYSTEM_IMAGES: Readonly<Record<Architecture, string>> = {
@@ -79,6 +101,66 @@ export class SystemNodes extends pulumi.ComponentResource {
       },
       // The policies must outlive the machines, because the CNI plugin needs them to release network interfaces.
       { parent: this, dependsOn: role.policies },
+    );
+    this.registerOutputs({});
+  }
+}
+
+interface NodeAddonsArgs {
+  readonly clusterName: string;
+  readonly versions: EksVersions;
+  readonly dnsReplicas: number;
+}
+
+export class NodeAddons extends pulumi.ComponentResource {
+  constructor(
+    name: string,
+    { clusterName, versions, dnsReplicas }: NodeAddonsArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
+    super("valkey:eks:NodeAddons", name, {}, opts);
+    const child = { parent: this };
+    const common = { clusterName, resolveConflictsOnCreate: "OVERWRITE", resolveConflictsOnUpdate: "OVERWRITE" };
+
+    const agent = new aws.eks.Addon(
+      `${name}-pod-identity`,
+      { ...common, addonName: "eks-pod-identity-agent", addonVersion: versions.podIdentityAgent },
+      child,
+    );
+    new aws.eks.Addon(
+      `${name}-coredns`,
+      {
+        ...common,
+        addonName: "coredns",
+        addonVersion: versions.coredns,
+        configurationValues: JSON.stringify({ ...COREDNS, replicaCount: dnsReplicas }),
+      },
+      child,
+    );
+
+    const role = new aws.iam.Role(
+      `${name}-ebs-csi`,
+      {
+        name: `${clusterName}-ebs-csi`,
+        assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)),
+      },
+      child,
+    );
+    const policy = new aws.iam.RolePolicyAttachment(
+      `${name}-ebs-csi`,
+      { role: role.name, policyArn: "arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy" },
+      child,
+    );
+    new aws.eks.Addon(
+      `${name}-ebs-csi`,
+      {
+        ...common,
+        addonName: "aws-ebs-csi-driver",
+        addonVersion: versions.ebsCsi,
+        podIdentityAssociations: [{ serviceAccount: "ebs-csi-controller-sa", roleArn: role.arn }],
+        configurationValues: JSON.stringify(EBS_CSI),
+      },
+      { ...child, dependsOn: [agent, policy] },
     );
     this.registerOutputs({});
   }

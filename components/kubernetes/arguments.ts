@@ -7,8 +7,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { OnLostMajority } from "../../controller/pod-settings";
 import type { Engine } from "../../valkey/settings/engines";
-import type { BackupArgs } from "./backup-arguments";
-import type { RestoreFromArgs } from "./restore-arguments";
+import type { BackupArgs, RestoreFromArgs } from "./backup-arguments";
 import type { ServerSettings } from "../../valkey/settings/settings";
 
 export interface ServerArgs {
@@ -86,7 +85,7 @@ export interface SecretKey {
 /** Users by name, without the user `default`. */
 export type UserArgs = pulumi.Input<Readonly<Record<string, UserArg>>>;
 
-export interface UserArg {
+interface UserArg {
   /** Rules of ACL SETUSER for commands, keys and channels, such as `+@read ~app:*`. */
   readonly rules: pulumi.Input<string>;
   /**

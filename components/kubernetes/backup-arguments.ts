@@ -1,6 +1,7 @@
-/** Arguments of a deployment's backup to an S3 bucket. */
+/** Arguments of a deployment's backup to an S3 bucket, and of the restore with which a new deployment begins. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { DrillInterval } from "../../archiver/pod-settings";
+import type { TtlRule } from "../../valkey/restoring/key-selection";
 
 /** A bucket, the place of an archive in it, and the credentials of the pod that uses it. */
 export interface BucketArgs {
@@ -66,11 +67,46 @@ export interface BackupArgs extends BucketArgs {
 }
 
 /** Keys for a bucket: the name of an existing Secret, or both keys. */
-export interface BackupCredentials {
+interface BackupCredentials {
   /** Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`. */
   readonly secretName?: pulumi.Input<string> | undefined;
   /** ID of an access key. Needs `secretAccessKey`. */
   readonly accessKeyId?: pulumi.Input<string> | undefined;
   /** Secret access key. The Kubernetes Secret `NAME-archive` contains it, and Pulumi's state encrypts it. Secret. */
   readonly secretAccessKey?: pulumi.Input<string> | undefined;
+}
+
+/**
+ * Archive whose data a new deployment gets (docs/restore.md). After the servers have formed, a pod writes the data and
+ * compares every key of every server with the archive. The outputs of the component are known after that. A later change
+ * of this argument restores nothing. A deployment that has data already is refused.
+ */
+export interface RestoreFromArgs extends Partial<BucketArgs> {
+  /**
+   * Time to restore, ISO 8601 with a time zone, such as `2026-11-24T08:00:00Z`.
+   * @default the last time of the archive
+   */
+  readonly at?: string | undefined;
+  /** Patterns of the keys to restore, in the syntax of the command KEYS, such as `app:*`. @default all keys */
+  readonly keys?: readonly string[] | undefined;
+  /**
+   * `absolute`: keys expire at their times. `remaining`: from the beginning of the restore, keys have the time left that
+   * they had at the restored time.
+   * @default "absolute"
+   */
+  readonly ttl?: TtlRule | undefined;
+  /**
+   * Memory for the data of one archived shard, as a Kubernetes quantity. The pod needs it until it ends.
+   * @default the memory limit of a server of the deployment
+   */
+  readonly memory?: string | undefined;
+  /**
+   * Limit of the pod's disk space, as a Kubernetes quantity. The pod needs four times the size of the data.
+   * @default no limit
+   */
+  readonly scratchSize?: string | undefined;
+  /** Time limit of the restore, seconds, 60 to 604800. @default 86400, a day */
+  readonly timeoutSeconds?: number | undefined;
+  /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
+  readonly image?: string | undefined;
 }

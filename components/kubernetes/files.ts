@@ -11,8 +11,7 @@ import { objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
 import type { SecretFiles } from "./server-config";
 
-/** Text of each file, by name. */
-export type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
+type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 
 /**
  * Creates a ConfigMap with files.

@@ -174,14 +174,10 @@ export function createControllerPolicy(context: DeploymentContext, port: number)
   );
 }
 
-/** A pod that uses the bucket of a backup. */
-export interface BackupPod {
-  /** Name of the network policy. */
+interface BackupPod {
   readonly name: string;
   readonly labels: Record<string, string>;
-  /** Rules for its connections to the bucket. */
   readonly bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[];
-  /** Whether the pod connects to the servers of the deployment. */
   readonly connectsToServers: boolean;
   /** Port to which Prometheus may connect. @default the pod accepts no connections */
   readonly metricsPort?: number;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
 
-export const SCRIPTS = {
+const SCRIPTS = {
   cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready.sh", "ready-cluster.sh", "hand-over.sh"],
   // Deployments with and without Sentinels use the same scripts, because pods of both kinds run while Sentinels are
   // added or removed.

@@ -12,14 +12,14 @@ import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY 
 /**
  * File in the Secret that sets the password. The password is not in valkey.conf, because a ConfigMap holds valkey.conf.
  */
-export const PASSWORD_CONFIG = "password.conf";
+const PASSWORD_CONFIG = "password.conf";
 /** File in the Secret that contains only the password, for tools. */
 export const PASSWORD_FILE = "password";
 /** File in the Secret that contains only the password of the user `admin` of Sentinels, if there are Sentinels. */
 export { SENTINEL_PASSWORD_FILE } from "../../platforms/kubernetes/access/overlap-names";
 
 /** Last line of every valkey.conf. It is last so that the directives in the Secret override all other directives. */
-export const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
 
 /** Files of the TLS Secret. Their names are the keys that cert-manager writes. */
 export const TLS_FILES = {
@@ -73,8 +73,7 @@ export function withReplicaCount(directives: Directives, replicas: number): Dire
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);
 }
 
-/** Settings that decide on the configuration of servers in replication mode, in addition to the directives. */
-export interface ReplicationConfig {
+interface ReplicationConfig {
   readonly tls?: Tls | undefined;
   /** Whether there are Sentinels, which promote a replica when the primary stops. */
   readonly watched: boolean;
@@ -101,7 +100,7 @@ export function replicationConfig(directives: Directives, { tls, watched }: Repl
  * Text of the file with the password, which valkey.conf includes from the Secret. Servers read this file when they
  * start. Running Valkey servers get new users and passwords from the resource `Access` instead.
  */
-export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
+function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);
   const own = engine === "valkey" ? `aclfile ${SECRET_DIRECTORY}/${USERS_FILE}` : `requirepass ${quoted}`;
   return `${own}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;

@@ -5,7 +5,7 @@
 import type { Arrivals, DataKind, LoadGeneratorName, ReadFrom } from "../../benchmarks/workloads/mixed-workload";
 
 /** Distribution of requests over the keys. */
-export interface KeyDistributionArgs {
+interface KeyDistributionArgs {
   /**
    * Kind of distribution. `uniform`: every key is equally likely. `zipfian`: a few keys get most requests. `hot-set`:
    * the part `keys` of all keys gets the part `requests` of all requests.
@@ -20,7 +20,7 @@ export interface KeyDistributionArgs {
 }
 
 /** A value size and how often it occurs. */
-export interface WeightedSizeArgs {
+interface WeightedSizeArgs {
   /** Value size, bytes. */
   readonly bytes: number;
   /** Frequency relative to the other sizes in the list. */
@@ -28,7 +28,7 @@ export interface WeightedSizeArgs {
 }
 
 /** Sizes of values. */
-export interface ValueSizesArgs {
+interface ValueSizesArgs {
   /**
    * Kind of distribution. `fixed`: one size. `uniform`: every size between two bounds is equally likely. `lognormal`:
    * many small values and few large values. `weighted`: sizes from a list.

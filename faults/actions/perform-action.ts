@@ -1,12 +1,13 @@
 /** Performs the actions of a fault plan on a deployment. */
 import { parseInfo } from "../../valkey/topology/replies";
-import type { FaultAction } from "../plan/actions";
-import { describeAction } from "../plan/actions";
+import type { FaultAction } from "../plan/fault-plan";
+import { describeAction } from "../plan/fault-plan";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";
 import { awaitLoaded, rejoin } from "./rejoin";
-import { rollingRestart } from "./rolling-restart";
+import type { DeploymentNode } from "../../valkey/node";
+import { handOver } from "./hand-over";
 
 /** Performs an action. @throws Failure if the action cannot be performed or does not finish in time */
 export async function performAction(action: FaultAction, context: FaultContext): Promise<void> {
@@ -77,4 +78,29 @@ async function rewriteAppendOnlyFile(name: string, context: FaultContext): Promi
     };
     await awaitCondition("the append-only file is rewritten", isRewritten, context);
   });
+}
+
+/**
+ * Restarts replicas first and then primaries. Before the restart of a primary, the primary hands its role over to a
+ * replica. Each restart begins only when the deployment is as redundant as before the first restart.
+ * @param home directory of the new programs, for an upgrade; undefined if the programs stay the same
+ */
+async function rollingRestart(home: string | undefined, context: FaultContext): Promise<void> {
+  const { injector, observer } = context;
+  const isReplica = ({ name }: DeploymentNode): boolean => observer.state(name).role === "replica";
+  const nodes = injector.nodes();
+  const order = [...nodes.filter(isReplica), ...nodes.filter((node) => !isReplica(node))];
+  for (const { name } of order) await restartNode(name, home, context);
+}
+
+async function restartNode(name: string, home: string | undefined, context: FaultContext): Promise<void> {
+  const { injector, observer, logEvent } = context;
+  const isSilent = (): boolean => observer.state(name).role === "silent";
+  if (observer.state(name).role === "primary" && injector.supportsHandOver) await handOver(name, context);
+  const follows = injector.deployment.mode === "replication" ? observer.state(name).follows : undefined;
+  logEvent(`restart ${name}`);
+  await injector.terminate(name);
+  await awaitCondition(`${name} has ended`, isSilent, context);
+  await injector.start([name], { newAddresses: false, home, follows });
+  await awaitCondition(`${name} is back`, () => !isSilent() && observer.isRedundant, context);
 }

@@ -7,12 +7,10 @@ import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 import type { PreconditionCheck } from "./preconditions";
 
-/** Options for starting nodes again. */
-export interface StartOptions {
+interface StartOptions {
   readonly newAddresses: boolean;
   /** For an upgrade: the directory of the programs to start. */
   readonly home?: string | undefined;
-  /** Name of the primary that the started nodes follow, in replication mode. */
   readonly follows?: string | undefined;
 }
 

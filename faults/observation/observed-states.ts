@@ -3,7 +3,7 @@ import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
 /** Role of a node. The role `silent` means that the node does not reply. */
-export type NodeRole = "primary" | "replica" | "silent";
+type NodeRole = "primary" | "replica" | "silent";
 
 /** The state of a node at one moment. */
 export interface ObservedNodeState {

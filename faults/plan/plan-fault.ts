@@ -3,18 +3,16 @@
  * heal it. Pure.
  */
 import { compact } from "../../lib/compact";
-import type { FaultAction } from "./actions";
 import type { Fault, HealTime } from "./fault";
-import type { DeploymentOutline, FaultPlan } from "./fault-plan";
-import {
-  CUT_WRITES_WARNING,
-  failoverWarnings,
-  headlessWarnings,
-  losesMajority,
-  majorityWarnings,
-  missingReplicaWarnings,
-  TORN_WRITE_WARNING,
-} from "./plan-warnings";
+import type { DeploymentOutline, FaultPlan, FaultAction } from "./fault-plan";
+
+/** Warning for a full disk. The behavior of Valkey 9.1.2 was seen in this project's own scenarios. */
+const TORN_WRITE_WARNING =
+  "when a full disk cuts a write short, Valkey 9.1.2 leaves zeros in the append-only file and refuses to start from " +
+  "that file; the scenario rewrites the file when the disk has room again";
+
+const CUT_WRITES_WARNING =
+  "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices the cut, and these writes are lost";
 
 /** Plans a fault. @returns the plan, or the reason why the fault cannot be injected into the deployment */
 export function planFault(fault: Fault, outline: DeploymentOutline): FaultPlan | string {
@@ -200,4 +198,43 @@ function onGroup(
   const countPrimaries = (group: string): number => members(group).filter((name) => primaries.has(name)).length;
   const largest = groups.reduce((a, b) => (countPrimaries(b) > countPrimaries(a) ? b : a));
   return plan(members(wanted ?? largest));
+}
+
+/**
+ * Whether the loss of nodes leaves no majority of primaries. To elect a replica, a cluster needs a majority of all
+ * primaries with slots, including failed primaries.
+ */
+function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly string[]): boolean {
+  const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;
+  return mode === "cluster" && (shards.length - lost) * 2 <= shards.length;
+}
+
+function majorityWarnings(outline: DeploymentOutline, nodes: readonly string[]): string[] {
+  if (!losesMajority(outline, nodes)) return [];
+  const { shards } = outline;
+  const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;
+  return [
+    `${lost} of ${shards.length} primaries are lost: no majority is left to elect replicas, so replicas take over only ` +
+      "after CLUSTER FAILOVER TAKEOVER",
+  ];
+}
+
+function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutline): string[] {
+  if (hasAutomaticFailover) return [];
+  return mode === "replication"
+    ? ["no replica is promoted: writes fail until the primary is back"]
+    : ["no replica takes over: cluster-replica-no-failover is set"];
+}
+
+/** Warnings about shards that lose all their nodes. */
+function headlessWarnings(headless: readonly string[]): string[] {
+  if (headless.length === 0) return [];
+  return [
+    `no replica of ${headless.join(", ")} is left, so no node serves the slots of these primaries until the primaries start again`,
+  ];
+}
+
+function missingReplicaWarnings({ shards }: DeploymentOutline): string[] {
+  const unreplicated = shards.filter(({ replicas }) => replicas.length === 0).map(({ primary }) => primary);
+  return unreplicated.length === 0 ? [] : [`primaries without a replica to hand over to: ${unreplicated.join(", ")}`];
 }

@@ -6,11 +6,10 @@ import { BadInput, Failure } from "../../lib/errors";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import { attemptAll } from "../injectors/fault-injector";
-import type { FaultPlan } from "../plan/fault-plan";
+import type { FaultPlan, DeploymentOutline } from "../plan/fault-plan";
 import { planFault } from "../plan/plan-fault";
 import { resetDirectives, setDirectives } from "../actions/directives";
-import { outlineOf } from "./outline";
-import type { ScenarioRun } from "./scenario-run";
+import type { ScenarioRun, FaultSubject } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";
 
 /**
@@ -80,4 +79,29 @@ function planFor(run: ScenarioRun, before: Verification, configured: ReadonlyMap
 export function failedAssertions({ verdict }: Verification): string {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   return failed.map(({ id, found }) => `${id}: ${found}`).join("; ");
+}
+
+/**
+ * The outline of a running deployment.
+ * @param verification verification that contains the current primary of each shard
+ */
+export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
+  const { mode, nodes, directives, sentinels } = subject.injector.deployment;
+  const { initialPrimaries } = subject;
+  const place = (primary: string): number =>
+    initialPrimaries.includes(primary) ? initialPrimaries.indexOf(primary) : initialPrimaries.length;
+  const promotesReplicas = directives.get("cluster-replica-no-failover") !== "yes";
+  return {
+    mode,
+    shape: subject.shape,
+    shards: verdict.shards
+      .flatMap(({ primary, replicas }) => (primary === undefined ? [] : [{ primary, replicas }]))
+      .toSorted((a, b) => place(a.primary) - place(b.primary)),
+    zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone ?? ""])),
+    machineOf: new Map(nodes.map(({ name, machine }) => [name, machine])),
+    sentinelZoneOf: new Map((sentinels?.nodes ?? []).map(({ name, zone }) => [name, zone ?? ""])),
+    hasAutomaticFailover: mode === "cluster" ? promotesReplicas : subject.hasAutomaticFailover,
+    persistent: directives.get("appendonly") === "yes",
+    rediscoversPeers: subject.injector.rediscoversPeers,
+  };
 }

@@ -1,14 +1,39 @@
-/**
- * Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. Each phase has its
- * own file in this directory.
- */
-import { accountAndRecord } from "./account";
-import { awaitRecovery } from "./await-recovery";
-import { heal } from "./heal";
-import { inject } from "./inject";
+/** Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ScenarioObservation } from "./observe";
 import { closeObservation, createObservation } from "./observe";
-import { prepare, undo } from "./prepare";
+import type { PreparedScenario } from "./prepare";
+import { prepare, undo, failedAssertions } from "./prepare";
 import type { ScenarioResult, ScenarioRun } from "./scenario-run";
+import { performAction } from "../actions/perform-action";
+import type { Injection, Healing, Recovery } from "./scenario-record";
+import { scenarioRecord } from "./scenario-record";
+import type { WriteClient } from "../writes/write-client";
+import { holdsInTime } from "../../lib/polling";
+import { nodeTimeout } from "../actions/directives";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import type { FaultContext } from "../actions/fault-context";
+import { form } from "../../valkey/formation/form";
+import { accountForWrites } from "../writes/accounting";
+
+/** Assertions that fail if roles are in the wrong zones. An orderly failover can repair the roles. */
+const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
+const VERIFY_EVERY_MS = 200;
+
+/**
+ * Number of node timeouts after which a cluster that does not serve is assisted. A failover takes about one node
+ * timeout, so a cluster that does not serve after three node timeouts will not recover by itself.
+ */
+const ASSIST_AFTER_NODE_TIMEOUTS = 3;
+const ASSIST_AFTER_EXTRA_MS = 1000;
+/**
+ * Milliseconds after which a deployment in replication mode without Sentinels is assisted. The time is short, because
+ * such a deployment never recovers by itself. The time is nevertheless long enough to show the outage.
+ */
+const ASSIST_AFTER_REPLICATION_MS = 2000;
+/** A shard counts as served if it has acknowledged a write within this time, milliseconds. */
+const RECENT_MS = 500;
 
 /**
  * Runs the scenario, and reverses its effects even if it fails.
@@ -32,4 +57,154 @@ export async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
   } finally {
     await undo(run, configured);
   }
+}
+
+/** Lets writes run undisturbed for some time, and then injects the fault. */
+async function inject(
+  { scenario, signal }: ScenarioRun,
+  { plan }: PreparedScenario,
+  { client, observer, context }: ScenarioObservation,
+): Promise<Injection> {
+  const startedAt = new Date();
+  await Promise.all([client.start(), observer.start()]);
+  const beganMs = performance.now();
+  await sleep(scenario.beforeSeconds * 1000, undefined, { signal });
+  observer.resetLastUnhealthy();
+  const faultMs = performance.now();
+  for (const action of plan.inject) await performAction(action, context);
+  return { startedAt, steadyMs: (beganMs + faultMs) / 2, faultMs };
+}
+
+/**
+ * Waits until the plan says that the fault must be healed, and then heals it. Before that, this phase assists a
+ * deployment that cannot recover by itself.
+ */
+async function heal(
+  run: ScenarioRun,
+  { plan }: PreparedScenario,
+  { client, context }: ScenarioObservation,
+  { faultMs }: Injection,
+): Promise<Healing> {
+  let assisted = false;
+  if (plan.healWhen === "served") {
+    const served = (): boolean => isServed(client, faultMs);
+    const recovered = await holdsInTime(served, { ...context, timeoutMs: assistAfterMs(run) });
+    if (!recovered) {
+      assisted = plan.assist.length > 0 || plan.heal.length > 0;
+      for (const action of plan.assist) await performAction(action, context);
+      if (plan.assist.length > 0) await holdsInTime(served, context);
+    }
+  } else {
+    const remainingMs = faultMs + plan.healWhen.seconds * 1000 - performance.now();
+    await sleep(Math.max(0, remainingMs), undefined, { signal: run.signal });
+  }
+  for (const action of plan.heal) await performAction(action, context);
+  return { assisted: assisted && run.scenario.fault.kind !== "rolling-restart" };
+}
+
+function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenario }: ScenarioRun): number {
+  if (deployment.mode === "cluster")
+    return ASSIST_AFTER_NODE_TIMEOUTS * nodeTimeout(deployment) + ASSIST_AFTER_EXTRA_MS;
+  return hasAutomaticFailover ? scenario.recoveryTimeoutSeconds * 1000 : ASSIST_AFTER_REPLICATION_MS;
+}
+
+/**
+ * Whether every shard serves. A shard serves if it has acknowledged a recent write that was due after the fault. If a
+ * write to the shard failed recently, the acknowledged write must have been due later than the failed write.
+ */
+function isServed({ history, shardCount }: WriteClient, faultMs: number): boolean {
+  const now = performance.now();
+  if (now - faultMs <= RECENT_MS) return false;
+  const lastFailure = new Map<number, number>();
+  const lastSuccess = new Map<number, number>();
+  const { writes } = history;
+  const fromMs = Math.max(faultMs, now - RECENT_MS);
+  for (let index = writes.length - 1; index >= 0; index--) {
+    const write = writes[index];
+    if (write === undefined || write.endedMs < fromMs) break;
+    const isSuccess = write.outcome.kind === "acknowledged";
+    if (isSuccess && write.dueMs <= faultMs) continue;
+    const last = isSuccess ? lastSuccess : lastFailure;
+    if (!last.has(write.shard)) last.set(write.shard, write.dueMs);
+  }
+  const recovered = ([shard, failedMs]: readonly [number, number]): boolean => (lastSuccess.get(shard) ?? 0) > failedMs;
+  return lastSuccess.size === shardCount && [...lastFailure].every(recovered);
+}
+
+/**
+ * Waits until the deployment is as redundant as before the fault and passes verification, or the time limit is over. If
+ * the scenario asks for it, this phase also moves roles that are in the wrong zones.
+ */
+async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObservation): Promise<Recovery> {
+  const { scenario, injector, signal } = run;
+  const { observer, logEvent } = context;
+  let repaired = false;
+  await holdsInTime(() => observer.isRedundant, context);
+  const deadline = performance.now() + context.timeoutMs;
+  for (;;) {
+    const verification = await verify({ ...injector.deployment, nodes: injector.nodes() });
+    if (verification.verdict.pass) return { repaired, verifiedMs: performance.now(), recoveryFailure: null };
+    if (scenario.repair && !repaired && observer.isRedundant && hasUnsafeZones(verification)) {
+      logEvent("repair zones: a primary and its replica are in one zone");
+      repaired = await repairZones(context);
+    } else if (performance.now() > deadline) {
+      return { repaired, verifiedMs: null, recoveryFailure: failedAssertions(verification) };
+    }
+    await sleep(VERIFY_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** Moves roles until no replica is in the zone of its primary, with the steps of the formation of a cluster. */
+async function repairZones({ injector, shape, signal, logEvent }: FaultContext): Promise<boolean> {
+  if (injector.deployment.mode !== "cluster") return false;
+  const report = (line: string, passing?: boolean): void => {
+    if (passing !== true) logEvent(line);
+  };
+  const { changed } = await form({ ...injector.deployment, nodes: injector.nodes() }, shape, { signal, report });
+  return changed;
+}
+
+function hasUnsafeZones({ verdict }: Verification): boolean {
+  return verdict.assertions.some(({ id, pass }) => !pass && ZONE_ASSERTIONS.includes(id));
+}
+
+interface FinishedPhases {
+  readonly prepared: PreparedScenario;
+  readonly observation: ScenarioObservation;
+  readonly injection: Injection;
+  readonly healing: Healing;
+  readonly recovery: Recovery;
+}
+
+/** Keys that cannot be read are counted in the record. */
+async function accountAndRecord(run: ScenarioRun, phases: FinishedPhases): Promise<ScenarioResult> {
+  const { scenario, injector, round, signal, report } = run;
+  const { prepared, observation, injection, healing, recovery } = phases;
+  const { client, observer, events } = observation;
+  const { deployment } = injector;
+  await sleep(scenario.afterSeconds * 1000, undefined, { signal });
+  await client.stop();
+  report(`${scenario.name}: reading every key back`, true);
+  const accounting = accountForWrites(client.history.byKey(), await client.readBack());
+  const { faultMs } = injection;
+  const record = scenarioRecord({
+    deployment: deployment.name,
+    mode: deployment.mode,
+    scenario,
+    round,
+    observations: {
+      ...injection,
+      ...healing,
+      ...recovery,
+      plan: prepared.plan,
+      shards: prepared.before.verdict.shards,
+      nodeTimeoutMs: deployment.mode === "cluster" ? nodeTimeout(deployment) : null,
+      writes: client.history.writes,
+      accounting,
+      last: observer.lastUnhealthy,
+      changes: observer.changes(faultMs),
+      events: events.map(({ atMs, what }) => ({ atMs: atMs - faultMs, what })),
+    },
+  });
+  return { record, lost: accounting.lost };
 }

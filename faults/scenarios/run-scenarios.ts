@@ -3,7 +3,9 @@ import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { Scenario } from "../plan/scenario";
-import { restoreRoles } from "../actions/roles";
+import type { FaultContext } from "../actions/fault-context";
+import { handOver } from "../actions/hand-over";
+import { awaitCondition } from "../../lib/polling";
 import { runScenario } from "./run-scenario";
 import type { FaultSubject, ScenarioResult } from "./scenario-run";
 
@@ -14,10 +16,9 @@ export interface ScenarioTask {
   readonly subject: FaultSubject;
 }
 
-export interface ScenarioOptions {
+interface ScenarioOptions {
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
-  /** Called after every run. */
   readonly onResult: (result: ScenarioResult) => void;
 }
 
@@ -69,5 +70,14 @@ async function restoreInitialPrimaries(
     await restoreRoles(initialPrimaries, { ...polling, injector, observer, shape, signal, logEvent: () => undefined });
   } finally {
     await observer.stop();
+  }
+}
+
+async function restoreRoles(initialPrimaries: readonly string[], context: FaultContext): Promise<void> {
+  const { observer } = context;
+  await awaitCondition("every node is up and every replica linked", () => observer.isRedundant, context);
+  for (const name of initialPrimaries) {
+    const { role, follows } = observer.state(name);
+    if (role === "replica" && follows !== undefined) await handOver(follows, context, name);
   }
 }

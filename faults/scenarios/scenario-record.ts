@@ -8,26 +8,51 @@ import type { WriteAccounting } from "../writes/accounting";
 import { describeFault } from "../plan/fault";
 import type { Scenario } from "../plan/scenario";
 import type { FaultPlan } from "../plan/fault-plan";
-import type { Write } from "../writes/write-history";
+import type { Write, WriteOutcome, WriteErrorCode } from "../writes/write-history";
+import { isAcknowledged } from "../writes/write-history";
 import type { LastUnhealthyTimes } from "../observation/deployment-observer";
-import type { Outage } from "../observation/outages";
-import { deploymentOutage, outageOf } from "../observation/outages";
-import type { Timeline } from "../observation/timeline";
-import { timelineOf } from "../observation/timeline";
-import { countWriteErrors, latencyByPhase } from "../observation/write-latency";
 import type { StateChange } from "../observation/observed-states";
-import type { Recovery } from "./await-recovery";
-import type { Healing } from "./heal";
-import type { Injection } from "./inject";
 import type { ScenarioEvent } from "./observe";
+
+/** Highest number of steps. A timeline that would need more steps has longer steps than STEP_MS. */
+const MAX_STEPS = 600;
+const STEP_MS = 50;
+
+/** Recovery of the deployment after the fault. */
+export interface Recovery {
+  /** Whether roles were moved between zones. */
+  readonly repaired: boolean;
+  /**
+   * Time at which verification passed, in milliseconds of performance.now; null if verification did not pass in time.
+   */
+  readonly verifiedMs: number | null;
+  /** The assertions that still failed at the end; null if verification passed. */
+  readonly recoveryFailure: string | null;
+}
+
+/** Result of healing a fault. */
+export interface Healing {
+  /** Whether an assisting action or a healing action was needed before all shards were served. */
+  readonly assisted: boolean;
+}
+
+/** Times around the injection of the fault. All times except `startedAt` are in milliseconds of performance.now. */
+export interface Injection {
+  readonly startedAt: Date;
+  /**
+   * Start of the time from which latencies are recorded as latencies before the fault. The first half of the
+   * undisturbed writes is a warm-up and is not recorded.
+   */
+  readonly steadyMs: number;
+  readonly faultMs: number;
+}
 
 /**
  * Observations of all phases. Times of changes and events are relative to the fault. All other times are in
  * milliseconds of performance.now.
  */
-export interface ScenarioObservations extends Injection, Healing, Recovery {
+interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;
-  /** The shards before the fault. */
   readonly shards: readonly Shard[];
   /** Node timeout, milliseconds; null in replication mode. */
   readonly nodeTimeoutMs: number | null;
@@ -125,4 +150,139 @@ function roundedOutage({ longestMs, overMs }: Outage): ScenarioRecord["outage"] 
 /** Milliseconds, rounded to a tenth. */
 function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
+}
+
+interface Outage {
+  /**
+   * The longest time after the fault in which writes failed and no write was acknowledged, milliseconds; 0 if there was
+   * no outage.
+   */
+  readonly longestMs: number;
+  /**
+   * Time from the fault to the first acknowledgement after the last outage, milliseconds; 0 if there was no outage;
+   * null if writes still failed at the end.
+   */
+  readonly overMs: number | null;
+}
+
+/**
+ * The outage that a list of writes shows, such as the writes to one shard.
+ *
+ * The time between two acknowledgements is an outage if a write that was due in this time failed or got no reply. If
+ * all writes that were due in this time were acknowledged late, the time counts as latency and not as an outage.
+ */
+export function outageOf(writes: readonly Write[], faultMs: number): Outage {
+  const after = writes.filter(({ endedMs }) => endedMs >= faultMs);
+  const acknowledgements = ascending(after.filter(isAcknowledged).map(({ endedMs }) => endedMs));
+  const failed = after.filter((write) => !isAcknowledged(write));
+  const failures = ascending(failed.map(({ dueMs }) => Math.max(dueMs, faultMs)));
+  const lastEndMs = after.reduce((last, { endedMs }) => Math.max(last, endedMs), faultMs);
+  let longestMs = 0;
+  let overMs: number | null = 0;
+  let fromMs = faultMs;
+  let next = 0;
+  for (const untilMs of [...acknowledgements, Infinity]) {
+    const first = next;
+    while (next < failures.length && (failures[next] ?? 0) < untilMs) next++;
+    if (next > first) {
+      longestMs = Math.max(longestMs, Math.min(untilMs, lastEndMs) - fromMs);
+      overMs = untilMs === Infinity ? null : untilMs - faultMs;
+    }
+    fromMs = untilMs;
+  }
+  return { longestMs, overMs };
+}
+
+function ascending(numbers: readonly number[]): number[] {
+  return [...numbers].sort((a, b) => a - b);
+}
+
+/** The outage of a deployment: the longest outage of any shard, and the end of the last outage. */
+export function deploymentOutage(shards: readonly Outage[]): Outage {
+  const longestMs = Math.max(0, ...shards.map(({ longestMs }) => longestMs));
+  const ends = shards.map(({ overMs }) => overMs);
+  return { longestMs, overMs: ends.includes(null) ? null : Math.max(0, ...ends.map((ms) => ms ?? 0)) };
+}
+
+interface Timeline {
+  /** Beginning of the first step, milliseconds from the fault. It is negative if the step begins before the fault. */
+  readonly fromMs: number;
+  readonly stepMs: number;
+  readonly acknowledged: readonly number[];
+  readonly failed: readonly number[];
+  readonly unknown: readonly number[];
+}
+
+/** The timeline of writes. Each write counts in the step in which it ended. */
+export function timelineOf(writes: readonly Write[], faultMs: number): Timeline {
+  const ends = writes.map(({ endedMs }) => endedMs - faultMs);
+  const first = ends.reduce((a, b) => Math.min(a, b), 0);
+  const last = ends.reduce((a, b) => Math.max(a, b), 0);
+  const stepMs = STEP_MS * Math.max(1, Math.ceil((last - first) / STEP_MS / MAX_STEPS));
+  const fromMs = Math.floor(first / stepMs) * stepMs;
+  const steps = Math.floor((last - fromMs) / stepMs) + 1;
+  const zeros = (): number[] => new Array<number>(steps).fill(0);
+  const counts: Record<WriteOutcome["kind"], number[]> = { acknowledged: zeros(), failed: zeros(), unknown: zeros() };
+  for (const [index, { outcome }] of writes.entries()) {
+    const step = Math.floor(((ends[index] ?? 0) - fromMs) / stepMs);
+    const list = counts[outcome.kind];
+    list[step] = (list[step] ?? 0) + 1;
+  }
+  return { fromMs, stepMs, ...counts };
+}
+
+interface WriteErrorCount {
+  readonly error: WriteErrorCode;
+  readonly outcome: Exclude<WriteOutcome["kind"], "acknowledged">;
+  readonly count: number;
+}
+
+/** Number of writes with each error, the most frequent error first. */
+export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
+  const counts = new Map<string, WriteErrorCount>();
+  for (const { outcome } of writes) {
+    if (outcome.kind === "acknowledged") continue;
+    const name = `${outcome.kind} ${outcome.error}`;
+    const count = (counts.get(name)?.count ?? 0) + 1;
+    counts.set(name, { error: outcome.error, outcome: outcome.kind, count });
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count);
+}
+
+/**
+ * Latency of acknowledged writes. The latency is counted from the time at which the write was due, because a client
+ * waits from this time on, whatever delays its write.
+ */
+interface WriteLatency {
+  readonly count: number;
+  /** Median, milliseconds; null if no write was acknowledged. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  readonly maxMs: number | null;
+}
+
+function writeLatency(writes: readonly Write[]): WriteLatency {
+  const times = writes
+    .filter(isAcknowledged)
+    .map(({ dueMs, endedMs }) => endedMs - dueMs)
+    .sort((a, b) => a - b);
+  const percentile = (part: number): number | null => times[Math.ceil(times.length * part) - 1] ?? null;
+  return { count: times.length, p50Ms: percentile(0.5), p99Ms: percentile(0.99), maxMs: times.at(-1) ?? null };
+}
+
+type OutagePhase = "before" | "during" | "after";
+
+/**
+ * Latencies before, during and after the outage. The phase of a write is the phase in which it was due. `during` lasts
+ * from the fault until the outage is over, or until the end of the scenario.
+ */
+export function latencyByPhase(
+  writes: readonly Write[],
+  faultMs: number,
+  overMs: number | null,
+): Record<OutagePhase, WriteLatency> {
+  const endMs = overMs === null ? Infinity : faultMs + overMs;
+  const dueIn = (fromMs: number, untilMs: number): WriteLatency =>
+    writeLatency(writes.filter(({ dueMs }) => dueMs >= fromMs && dueMs < untilMs));
+  return { before: dueIn(-Infinity, faultMs), during: dueIn(faultMs, endMs), after: dueIn(endMs, Infinity) };
 }

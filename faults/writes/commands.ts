@@ -1,5 +1,6 @@
 /** Sends a write or a read to the node that owns the slot, and follows redirects like a cluster client. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { createHash } from "node:crypto";
 import { ReplyError } from "ioredis";
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
@@ -8,11 +9,13 @@ import type { Endpoint } from "../../valkey/node";
 import type { Acknowledgement } from "../plan/scenario";
 import type { KeyContent } from "./accounting";
 import type { ConnectionPool } from "./connection-pool";
-import { writeNumberOf } from "./numbered-values";
 import type { RoutingTable } from "./routing-table";
 import type { WriteErrorCode, WriteOutcome } from "./write-history";
 import { CONNECTION_LOST, CONNECTION_REFUSED, NOT_REPLICATED, TIMEOUT, TOO_MANY_REDIRECTS } from "./write-history";
 import type { WriteKey } from "./write-keys";
+
+/** Length of the checksum, characters. */
+const CHECKSUM = 8;
 
 /** Highest number of redirects that one command follows. redis-py and other cluster clients use the same number. */
 const MAX_REDIRECTS = 16;
@@ -32,8 +35,7 @@ interface NextTarget {
   readonly asking: boolean;
 }
 
-/** The outcome of a write, and the number of redirects that it followed. */
-export interface SentWrite {
+interface SentWrite {
   readonly outcome: WriteOutcome;
   readonly redirects: number;
 }
@@ -149,4 +151,25 @@ function isErrorReply(error: unknown): error is Error {
 
 function transportError(error: unknown): WriteErrorCode {
   return /timed out/i.test(messageOf(error)) ? TIMEOUT : CONNECTION_LOST;
+}
+
+/**
+ * The value of a write: number, length and checksum, so that a reader can tell which write wrote the value of a key. The
+ * value is padded to `bytes` characters if the text is shorter.
+ */
+export function numberedValue(key: string, number: number, bytes: number): string {
+  // In the shortest value, the length has two digits.
+  const length = Math.max(bytes, `${number}:00:`.length + CHECKSUM + 1);
+  return `${number}:${length}:${checksum(key, number)}:`.padEnd(length, "x");
+}
+
+/** The number of the write that wrote a value; undefined if the value is damaged or belongs to a different key. */
+export function writeNumberOf(key: string, value: string): number | undefined {
+  const match = /^(\d{1,15}):(\d{1,9}):([0-9a-f]{8}):x*$/.exec(value);
+  const number = Number(match?.[1]);
+  return match !== null && Number(match[2]) === value.length && match[3] === checksum(key, number) ? number : undefined;
+}
+
+function checksum(key: string, number: number): string {
+  return createHash("sha256").update(`${key} ${number}`).digest("hex").slice(0, CHECKSUM);
 }

@@ -8,10 +8,9 @@ import type { SlotRange } from "../../valkey/topology/slots";
 import type { WriteLoad } from "../plan/scenario";
 import type { KeyContent } from "./accounting";
 import type { ClientRoutes } from "./commands";
-import { readKey, sendWrite } from "./commands";
+import { readKey, sendWrite, numberedValue } from "./commands";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
-import { numberedValue } from "./numbered-values";
 import { RoutingTable } from "./routing-table";
 import type { WriteOutcome } from "./write-history";
 import { OVERLOADED, WriteHistory } from "./write-history";
@@ -30,12 +29,10 @@ const CONNECTIONS_WITH_WAIT = 8;
 const EXTRA_IN_FLIGHT = 100;
 const READS_IN_FLIGHT = 200;
 
-/** The deployment to which the client writes. */
-export interface WriteClientTarget {
+interface WriteClientTarget {
   readonly mode: Mode;
   /** Slots of each shard; one shard without slots in replication mode. */
   readonly shards: readonly (readonly SlotRange[])[];
-  /** Returns the current nodes of the deployment. */
   readonly nodes: () => readonly DeploymentNode[];
   readonly dial: Dialer;
 }

@@ -8,9 +8,7 @@ export function logLine(line: string): void {
   process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 }
 
-/** Input of a program in a pod. */
-export interface ProgramStart {
-  /** Text of the file with the settings. */
+interface ProgramStart {
   readonly settings: string;
   /** Checksum of the settings that `up` wrote. */
   readonly checksum: string | undefined;

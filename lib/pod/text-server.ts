@@ -7,16 +7,15 @@ import { Failure, messageOf } from "../errors";
 /** Path of metrics for Prometheus. */
 export const METRICS_PATH = "/metrics";
 
-export interface ServedText {
+interface ServedText {
   /** HTTP status. @default 200 */
   readonly status?: number;
-  /** Media type of the text, for the header Content-Type. */
   readonly type: string;
   readonly text: string;
 }
 
 /** Functions that make the texts, by path. The server calls the function of a path for each request. */
-export type ServedTexts = Readonly<Record<string, () => ServedText | Promise<ServedText>>>;
+type ServedTexts = Readonly<Record<string, () => ServedText | Promise<ServedText>>>;
 
 export class TextServer {
   readonly #server: Server;

@@ -81,8 +81,7 @@ export function expectation(node: SchemaNode): string {
   }
 }
 
-/** Bounds of a number as text, such as ` from 0 to 1`. The text is empty if there are no bounds. */
-export function boundsOf({ minimum, exclusiveMinimum, maximum }: SchemaNode): string {
+function boundsOf({ minimum, exclusiveMinimum, maximum }: SchemaNode): string {
   const isSet = (bound: unknown): bound is number =>
     typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
   const low = isSet(exclusiveMinimum) ? ` above ${exclusiveMinimum}` : isSet(minimum) ? ` from ${minimum}` : "";

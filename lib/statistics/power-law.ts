@@ -9,13 +9,11 @@ export interface Point {
   readonly y: number;
 }
 
-/** A straight line that was fitted to points. */
-export interface LineFit {
+interface LineFit {
   readonly slope: number;
   readonly intercept: number;
   /** Standard error of the slope. NaN for two points, because two points have no scatter. */
   readonly slopeError: number;
-  readonly interceptError: number;
 }
 
 /** The least-squares line. @returns undefined unless the points have at least two different values of x */
@@ -32,12 +30,11 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
     slope,
     intercept,
     slopeError: Math.sqrt(residual / sxx),
-    interceptError: Math.sqrt(residual * (1 / n + meanX ** 2 / sxx)),
   };
 }
 
 /** A fitted power law. An exponent of 1 means perfect scaling, and an exponent of 0 means no scaling. */
-export interface PowerLaw {
+interface PowerLaw {
   readonly exponent: ConfidenceInterval;
   /** Value of y at x = 1. */
   readonly factor: number;

@@ -16,7 +16,7 @@ export interface Prediction {
 }
 
 /** The fewest points for a prediction. Two points are too few, because they have no scatter. */
-export const MIN_POINTS = 3;
+const MIN_POINTS = 3;
 
 /**
  * Prediction by the least-squares line.

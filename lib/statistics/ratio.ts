@@ -14,7 +14,7 @@ export const CONFIDENCE = 0.95;
  * fraction of studies whose interval contains the true ratio is `CONFIDENCE`. The value comes from a simulation of the
  * whole stopping rule (tests/lib/statistics/coverage.test.ts).
  */
-export const STOPPING_CONFIDENCE = 0.965;
+const STOPPING_CONFIDENCE = 0.965;
 
 /**
  * Verdict on a ratio. `no-difference` means that the interval contains 1 and is narrow enough to exclude differences of

@@ -20,16 +20,14 @@ import { BadInput, Failure, messageOf } from "../errors";
 import { makeDirectory } from "./make-directory";
 import { acquireProcessLock } from "./process-lock";
 
-/** The parsed text of a log. */
-export interface CheckpointLogContent<Header, Entry> {
+interface CheckpointLogContent<Header, Entry> {
   readonly header: Header;
   readonly entries: Entry[];
   /** Total length of all finished lines, bytes. */
   readonly completeBytes: number;
 }
 
-/** One kind of log, with the name of its files and the content of its lines. */
-export interface CheckpointLogKind<Header, Entry> {
+interface CheckpointLogKind<Header, Entry> {
   /** Subject of the logs of this kind, for messages: `study`. */
   readonly subject: string;
   /** Name of the log file, which ends in `.jsonl`. The lock has the same name with `.lock`. */

@@ -5,7 +5,7 @@ import { compact } from "../../lib/compact";
 
 /** Decision about the bucket when the program no longer declares it: it stays, or it is deleted with all its data. */
 export const BUCKET_FATES = ["keep", "delete"] as const;
-export type BucketFate = (typeof BUCKET_FATES)[number];
+type BucketFate = (typeof BUCKET_FATES)[number];
 
 /** Bucket for the backups of the deployments on a platform. Only deployments on the platform get access to it. */
 export interface BackupBucketArgs {

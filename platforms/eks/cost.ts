@@ -7,8 +7,7 @@ import type { ControlPlaneTier } from "./offers/control-plane";
 import type { VolumeSpeed } from "./offers/storage-classes";
 import { GP3_BASELINE, STORAGE_CLASSES } from "./offers/storage-classes";
 
-export interface CostLine {
-  /** Name of the item, such as `r7g.large (servers)`. */
+interface CostLine {
   readonly what: string;
   readonly count: number;
   /** Price of all `count` items; undefined if the table has no price. */
@@ -26,7 +25,7 @@ export interface Cost {
   readonly notCounted: readonly string[];
 }
 
-export interface CostArgs {
+interface CostArgs {
   readonly region: string;
   readonly prices: PriceTable | undefined;
   readonly machines: readonly MachineGroup[];
@@ -35,15 +34,12 @@ export interface CostArgs {
    * Whether a pool uses spot machines. Their cost is computed with the on-demand price, which spot prices never exceed.
    */
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
-  /** Size of a machine's root volume, GiB, by its pool. */
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
   readonly natGateways: number;
   /** Number of interface endpoints times the number of zones. */
   readonly endpointZones: number;
   readonly controlPlaneTier: ControlPlaneTier;
-  /** Number of KMS keys that the stack creates and pays for. */
   readonly kmsKeys: number;
-  /** Whether deployments write backups to a bucket of the platform. */
   readonly hasBackups: boolean;
 }
 

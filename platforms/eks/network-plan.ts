@@ -2,8 +2,7 @@
 import type { AddressBlock } from "../../lib/cidr";
 import { formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
 
-/** Subnets of one zone. */
-export interface ZoneNetwork {
+interface ZoneNetwork {
   /** Subnet for machines, pods, and the interfaces of the control plane and of AWS endpoints. */
   readonly privateCidr: string;
   /** Subnet for NAT gateways and load balancers. */

@@ -14,7 +14,7 @@ export interface QuotaNeed {
   readonly usual: number;
 }
 
-export interface QuotaArgs {
+interface QuotaArgs {
   readonly machines: readonly MachineGroup[];
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** Total size of all gp3 volumes, including root volumes, GiB. */

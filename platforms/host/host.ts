@@ -28,8 +28,7 @@ import type { ServerProcess } from "./servers";
 import { primaryPasswordDirective } from "./server-config";
 import { stopServer } from "./servers";
 import { unmountDisk } from "./side-effects";
-import type { ServerSignal } from "./signals";
-import { endsServer, hasExited, signalServers } from "./signals";
+import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 
 /** Starts, forms, resizes and stops the deployments of one run. */
 export class Host {
@@ -239,4 +238,23 @@ async function setZones(deployment: Deployment): Promise<void> {
       }
     }),
   );
+}
+
+type ServerSignal = "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT";
+
+function endsServer(signal: ServerSignal): boolean {
+  return signal === "SIGKILL" || signal === "SIGTERM";
+}
+
+function hasExited({ process }: ServerProcess): boolean {
+  return identifyProcess(process.pid) === undefined;
+}
+
+/** @returns when the servers have ended; at once if the signal does not end servers */
+async function signalServers(servers: readonly ServerProcess[], signal: ServerSignal): Promise<void> {
+  for (const { process } of servers) {
+    const identity = identifyProcess(process.pid);
+    if (identity !== undefined) signalProcess(identity, signal);
+  }
+  if (endsServer(signal)) await Promise.all(servers.map(({ process }) => process.ended));
 }

@@ -11,7 +11,7 @@ import { Failure } from "../../lib/errors";
 export const LOOPBACK = "127.0.0.1";
 
 /** Inclusive bounds of port numbers. */
-export interface PortRange {
+interface PortRange {
   readonly low: number;
   readonly high: number;
 }

@@ -32,8 +32,7 @@ export interface ServerPlan {
   readonly cpus?: string | undefined;
 }
 
-/** The directories and ports of a server. */
-export interface ServerLocation {
+interface ServerLocation {
   readonly directory: string;
   readonly dataDirectory: string;
   readonly port: number;

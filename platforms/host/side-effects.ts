@@ -29,8 +29,7 @@ const sideEffectSchema = z.discriminatedUnion("kind", [
 type SideEffect = z.infer<typeof sideEffectSchema>;
 type PartitionRule = Extract<SideEffect, { kind: "partition" }>;
 
-/** Folder in a run directory with the records of side effects. */
-export const SIDE_EFFECTS = "side-effects";
+const SIDE_EFFECTS = "side-effects";
 
 let serial = 0;
 

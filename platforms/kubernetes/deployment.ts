@@ -159,8 +159,7 @@ export async function runningPartOf(
   return deploymentOf(kubernetes, plan, labels, running);
 }
 
-/** The running servers, and the reason why the other servers do not run. */
-export interface RunningPart {
+interface RunningPart {
   readonly deployment: PodDeployment;
   /** Reason why some servers do not run; undefined if all run. */
   readonly why: string | undefined;

@@ -1,7 +1,9 @@
 /** Fills a new deployment on this machine with the data of an archive, once. */
 import type { Problem } from "../../lib/errors";
 import { join } from "node:path";
-import { BadInput, Failure, problem, problemText } from "../../lib/errors";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { z } from "zod";
+import { BadInput, Failure, problem, problemText, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
@@ -9,12 +11,6 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { changeAlone } from "../../platforms/host/change-lock";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
-import type { RestoreRecord } from "../../platforms/host/restoring/restore-marker";
-import {
-  readRestoreRecord,
-  removeRestoreRecord,
-  writeRestoreRecord,
-} from "../../platforms/host/restoring/restore-marker";
 import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Restore } from "../../valkey/archive/catalog";
@@ -23,6 +19,7 @@ import type { Place } from "../../valkey/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { chooseSets } from "../../valkey/restoring/chosen-sets";
 import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
+import { restoreResultSchema } from "../../valkey/restoring/filling/fill-result";
 import { fillDeployment } from "../../valkey/restoring/filling/fill-deployment";
 import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
 import { readFilled, removeFilled } from "../../valkey/restoring/filling/filled-key";
@@ -37,6 +34,24 @@ import { canonicalJson } from "../protocol/engine-values";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { replaceFile } from "../../lib/system/replace-file";
+
+/**
+ * The record of a restore: the file `restore.json` in the run directory of the deployment. It exists from the first key
+ * on, so that an interrupted restore is continued.
+ */
+const recordSchema = z.object({
+  /** Description of the restore: the archive, the keys and the rule for TTLs, as canonical JSON. */
+  order: z.string(),
+  /** Time as of which the data are restored, milliseconds since the epoch. */
+  at: z.number(),
+  /** Time from which TTLs count, milliseconds since the epoch. */
+  time: z.number(),
+  /** Result of the restore. Null until every server has been compared with the archive. */
+  result: restoreResultSchema.nullable(),
+});
+
+const restoreFile = (directory: string): string => join(directory, "restore.json");
 
 export interface HostRestoreInputs {
   readonly target: DeploymentReference;
@@ -236,4 +251,25 @@ function throttled(name: string, report: ReportProgress): ReportProgress {
     last = Date.now();
     report(`${name}: ${line}`);
   };
+}
+
+type RestoreRecord = z.infer<typeof recordSchema>;
+
+/** @returns undefined if no restore has written a key. @throws Failure if the record cannot be read */
+function readRestoreRecord(directory: string): RestoreRecord | undefined {
+  const file = restoreFile(directory);
+  if (!existsSync(file)) return undefined;
+  try {
+    return recordSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function writeRestoreRecord(directory: string, record: RestoreRecord): void {
+  replaceFile(restoreFile(directory), JSON.stringify(record, null, 2));
+}
+
+function removeRestoreRecord(directory: string): void {
+  rmSync(restoreFile(directory), { force: true });
 }

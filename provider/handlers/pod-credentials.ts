@@ -1,9 +1,21 @@
 /** Waits until EKS gives new pods of a service account their AWS credentials, before such a pod is created. */
+import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../lib/errors";
 import { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import { awaitPodCredentials } from "../../platforms/kubernetes/pods/pod-credentials";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
+import type { WaitOptions } from "../../lib/progress";
+import { holdsInTime } from "../../lib/polling";
+import type { Plain } from "../../platforms/kubernetes/api/plain";
+
+const POLL_MS = 4_000;
+/**
+ * Number of admissions in a row that must give credentials. A Kubernetes cluster on EKS has several API servers, and
+ * each of them learns of an association by itself.
+ */
+const ADMISSIONS = 3;
+/** Variables that tell the AWS SDK where to get credentials: EKS Pod Identity, and IAM roles for service accounts. */
+const VARIABLES: readonly string[] = ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"];
 
 export interface PodCredentialsInputs {
   /** Path or text of the kubeconfig. */
@@ -51,4 +63,82 @@ async function awaitCredentials(
     signal.throwIfAborted();
     report(`it is not known whether pods of ${account} get AWS credentials: ${messageOf(error)}`);
   }
+}
+
+/** The part of `KubernetesClient` that creates pods. */
+export interface PodCreator {
+  readonly core: {
+    createNamespacedPod(request: {
+      readonly namespace: string;
+      readonly body: V1Pod;
+      readonly dryRun: string;
+    }): Promise<Plain<V1Pod>>;
+  };
+  call<T>(doing: string, answer: Promise<T>): Promise<T>;
+}
+
+export interface ServiceAccountPlace {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+}
+
+/**
+ * Waits until new pods of the service account get credentials.
+ *
+ * EKS Pod Identity gives a pod its credentials when the API server admits the pod. An association takes effect some
+ * seconds after it was created. A pod that is admitted before this moment never gets credentials, even if its container
+ * restarts. EKS has no request that says whether an association is in effect. So this function asks the API server to
+ * admit a pod without creating it (a dry run), and looks for the credentials in the answer.
+ * @returns whether they do
+ * @throws Failure if the API server does not admit the pod
+ */
+export async function awaitPodCredentials(
+  kubernetes: PodCreator,
+  place: ServiceAccountPlace,
+  { timeoutMs, signal, report }: WaitOptions,
+  pollMs = POLL_MS,
+): Promise<boolean> {
+  let admissions = 0;
+  const areThere = async (): Promise<boolean> => {
+    admissions = (await getsCredentials(kubernetes, place)) ? admissions + 1 : 0;
+    if (admissions === 0)
+      report(`EKS gives pods of the service account ${place.serviceAccount} no credentials yet`, true);
+    return admissions >= ADMISSIONS;
+  };
+  return holdsInTime(areThere, { timeoutMs, intervalMs: pollMs, signal });
+}
+
+async function getsCredentials(
+  kubernetes: PodCreator,
+  { namespace, serviceAccount }: ServiceAccountPlace,
+): Promise<boolean> {
+  const pod = kubernetes.core.createNamespacedPod({ namespace, body: probe(serviceAccount), dryRun: "All" });
+  const { spec } = await kubernetes.call(
+    `trying a pod of the service account ${serviceAccount} in namespace ${namespace}`,
+    pod,
+  );
+  return (spec?.containers ?? []).some(({ env }) => env?.some(({ name }) => VARIABLES.includes(name)) === true);
+}
+
+/** A pod that the restricted Pod Security Standard and quotas of a namespace allow. It is never created. */
+function probe(serviceAccount: string): V1Pod {
+  const amounts = { cpu: "1m", memory: "1Mi" };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { generateName: `${serviceAccount}-trial-` },
+    spec: {
+      serviceAccountName: serviceAccount,
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: "RuntimeDefault" } },
+      containers: [
+        {
+          name: "trial",
+          image: "registry.invalid/never-pulled:1",
+          resources: { requests: amounts, limits: amounts },
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+        },
+      ],
+    },
+  };
 }

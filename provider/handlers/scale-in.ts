@@ -4,9 +4,10 @@
  */
 import { compact } from "../../lib/compact";
 import { Failure, messageOf } from "../../lib/errors";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
+import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
-import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
+import type { StatefulSetName } from "../../platforms/kubernetes/volumes/statefulset-volumes";
+import { findStatefulSet, POLL_MS } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
@@ -18,9 +19,10 @@ import { listNames } from "../../valkey/verification/assertion";
 import { tightenBudgets } from "../updates/budgets";
 import type { ResourceHandler } from "../protocol/resource-handler";
 import { isLed, PrimaryMoves } from "../updates/primary-moves";
-import { settleSentinels } from "../updates/sentinel-retirement";
 import type { WaitOptions } from "../../lib/progress";
 import { waitOptions } from "../protocol/waiting";
+import { awaitCondition } from "../../lib/polling";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 
 export interface ScaleInInputs {
   readonly target: DeploymentReference;
@@ -181,3 +183,69 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     return { emptiedAt: now };
   },
 };
+
+interface SentinelChange {
+  /** References to the deployment: as it was before the change, and as failed updates wanted it. */
+  readonly former: readonly DeploymentReference[];
+  readonly target: DeploymentReference;
+  readonly password: string;
+}
+
+/**
+ * Stops Sentinels that are removed, before servers start without Sentinels. Sentinels that still run could elect a
+ * different primary than the designated primary. If the change is undone, the Sentinels run again. If the program is
+ * killed half-way, no replica takes over from a failed primary until the next update. If that update would change
+ * nothing, a refresh must come first: it finds that the Sentinels do not run.
+ * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary. In both cases the
+ * Sentinels run again
+ */
+async function settleSentinels({ former, target, password }: SentinelChange, options: WaitOptions): Promise<void> {
+  if (target.platform !== "kubernetes") return;
+  const kubernetes = await openKubernetesClient(target);
+  const scale = ({ namespace, sentinel }: KubernetesReference, count = sentinel?.settings.count ?? 0): Promise<void> =>
+    scaleSet(kubernetes, { namespace, statefulSet: sentinel?.statefulSet ?? "" }, count, options);
+  const pods = former.flatMap((each) => (each.platform === "kubernetes" ? [each] : []));
+  if (target.sentinel !== undefined) {
+    if (pods.some(({ sentinel }) => sentinel === undefined)) await scale(target);
+    return;
+  }
+  const watched = pods.find(({ sentinel }) => sentinel !== undefined);
+  // An update that failed early may have created no StatefulSet.
+  if (watched === undefined || !isLed(watched) || (await findStatefulSet(kubernetes, watched)) === undefined) return;
+  try {
+    await new PrimaryMoves(kubernetes, watched, password, options).designateElected(() => scale(watched, 0));
+  } catch (error) {
+    await scale(watched).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Waits until all pods are ready and all other pods are gone. Does nothing if the StatefulSet does not exist. */
+async function scaleSet(
+  kubernetes: KubernetesClient,
+  set: StatefulSetName,
+  replicas: number,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<void> {
+  const { namespace, statefulSet: name } = set;
+  const found = await findStatefulSet(kubernetes, set);
+  if (found === undefined) return;
+  if (found.spec?.replicas !== replicas)
+    await kubernetes.call(
+      `scaling StatefulSet ${name} of namespace ${namespace}`,
+      kubernetes.apps.patchNamespacedStatefulSet({
+        ...{ namespace, name },
+        body: [{ op: "replace", path: "/spec/replicas", value: replicas }],
+      }),
+    );
+  const isScaled = async (): Promise<boolean> => {
+    const { metadata, status } = (await findStatefulSet(kubernetes, set)) ?? {};
+    if (metadata?.generation !== status?.observedGeneration) return false;
+    return (status?.replicas ?? 0) <= replicas && (status?.readyReplicas ?? 0) >= replicas;
+  };
+  await awaitCondition(`${name} has ${replicas} pods and all are ready`, isScaled, {
+    intervalMs: POLL_MS,
+    timeoutMs,
+    signal,
+  });
+}

@@ -13,9 +13,7 @@ const { deserializeProperty, isRpcSecret, specialSecretSig, specialSigKey, unwra
 /** Inputs or outputs of any resource. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** Properties as plain JSON. */
-export interface PlainValues {
-  /** Properties whose values are known. */
+interface PlainValues {
   readonly values: Values;
   /** Names of properties that are, or contain, a secret. */
   readonly secrets: ReadonlySet<string>;

@@ -1,13 +1,13 @@
 /**
- * Disruption budgets of clusters. These budgets depend on the shards: `valkey/topology/disruption-groups.ts` decides
- * how many pods, and which, may be evicted at the same time. Deployments in replication mode keep their first budget.
+ * Disruption budgets of clusters. These budgets depend on the shards: `disruptionGroups` decides how many
+ * pods, and which, may be evicted at the same time. Deployments in replication mode keep their first budget.
  */
 import { compact } from "../../lib/compact";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { evictOneAtATime, evictOneOfEach } from "../../platforms/kubernetes/pods/disruption-budgets";
-import { disruptionGroups } from "../../valkey/topology/disruption-groups";
 import type { Verification } from "../../valkey/verification/verify";
+import { groupBy } from "../../lib/group-by";
 
 /**
  * Allows the eviction of only one pod of a cluster at a time, because nodes may move to other shards now.
@@ -35,4 +35,54 @@ export async function loosenBudgets(target: DeploymentReference, { facts, verdic
     }),
   );
   await evictOneOfEach(await openKubernetesClient(target), { namespace, name }, disruptionGroups(members));
+}
+
+/** A node and its location. */
+export interface DisruptedNode {
+  readonly name: string;
+  readonly machine: string;
+  readonly zone: string;
+}
+
+type Group = (readonly DisruptedNode[])[];
+
+/**
+ * Divides a cluster into groups of whole shards. If at most one node of each group is unavailable, no shard lacks two
+ * nodes, and a majority of the primaries is available. This is true even if failovers have moved the roles.
+ *
+ * A group gets as few nodes as possible on any one machine, so that the drain of a machine rarely has to wait. If
+ * several groups are equal in this, a shard goes to the group with the fewest nodes in any one zone.
+ * @param shards the nodes of each shard
+ * @returns names of the nodes of each group. If any shard has a single node, there is only one group, because the slots
+ *   of that shard are unavailable without this node
+ */
+export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]): string[][] {
+  const minority = Math.ceil(shards.length / 2) - 1;
+  const count = shards.every((members) => members.length > 1) ? Math.max(1, minority) : 1;
+  const most = Math.ceil(shards.length / count);
+  const groups = Array.from({ length: count }, (): Group => []);
+  for (const shard of shards) {
+    const crowds = (group: Group): number[] => [
+      crowdOf([...group, shard], "machine"),
+      crowdOf([...group, shard], "zone"),
+    ];
+    const open = groups.filter(({ length }) => length < most);
+    const [best] = open
+      .map((group) => ({ group, cost: [...crowds(group), group.length] }))
+      .sort((one, other) => compareInOrder(one.cost, other.cost));
+    best?.group.push(shard);
+  }
+  return groups.map((group) => group.flat().map(({ name }) => name));
+}
+
+/** Highest number of nodes that a group has on one machine or in one zone. */
+function crowdOf(group: Group, place: "machine" | "zone"): number {
+  const crowds = groupBy(group.flat(), (node) => node[place]);
+  return Math.max(0, ...[...crowds.values()].map(({ length }) => length));
+}
+
+/** Difference of two lists at the first position where the lists differ. It is for sorting. */
+function compareInOrder(some: readonly number[], others: readonly number[]): number {
+  const index = some.findIndex((number, at) => number !== others[at]);
+  return (some[index] ?? 0) - (others[index] ?? 0);
 }

@@ -34,8 +34,7 @@ export interface Inspection {
   readonly openSlots?: OpenSlots | undefined;
 }
 
-/** Options of an inspection. */
-export interface InspectionOptions {
+interface InspectionOptions {
   /** Data that an earlier verification or inspection saw. @default data is not compared */
   readonly former?: SeenData | undefined;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */

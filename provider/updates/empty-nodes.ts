@@ -8,28 +8,34 @@ import { messageOf } from "../../lib/errors";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openRunningPart } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import { readPodLabels } from "../../platforms/kubernetes/pods/running-pods";
+import type { Labels } from "../../platforms/kubernetes/pods/running-pods";
+import { readPodLabels, formatLabelSelector, listAllPods } from "../../platforms/kubernetes/pods/running-pods";
 import type { RepairStep } from "../../platforms/kubernetes/pods/await-rollout";
 import { isPodReady } from "../../platforms/kubernetes/pods/await-rollout";
-import type { StrandedPod } from "../../platforms/kubernetes/pods/stranded-pods";
-import { replaceStranded, strandedPods } from "../../platforms/kubernetes/pods/stranded-pods";
-import { withConnections } from "../../valkey/connections";
+import { withConnections, withEveryNode } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
 import { readMemberStates } from "../../valkey/membership/members";
-import { holdsAllData } from "../../valkey/resize/all-data";
 import { returnedEmpty } from "../../valkey/membership/returned-empty";
 import { listNames } from "../../valkey/verification/assertion";
 import type { WaitOptions } from "../../lib/progress";
+import type { Connection } from "../../valkey/connection";
+import type { Deployment } from "../../valkey/deployment";
+import { hasPrimaryRole, parseInfo } from "../../valkey/topology/replies";
+import { ownAllSlots } from "../../valkey/membership/participation";
+import { isMachineReady } from "../../platforms/kubernetes/api/machine-conditions";
+import { isPodRunning, resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
+import type { StatefulSetVolumes } from "../../platforms/kubernetes/volumes/statefulset-volumes";
+import { claimsOfSet, isBound, zonesOfVolumes } from "../../platforms/kubernetes/volumes/statefulset-volumes";
+
+const ZONE_LABEL = "topology.kubernetes.io/zone";
 
 /** Shortest time between two checks, milliseconds. */
 const LOOK_MS = 2_000;
 
-export interface EmptyNodesPlan {
+interface EmptyNodesPlan {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Name of the StatefulSet's template of claims. */
   readonly template: string;
-  /** Zones of the deployment before the change. */
   readonly formerZones: readonly string[];
 }
 
@@ -119,4 +125,108 @@ export class EmptyNodeRepair {
       return `${empty}: came back without data and cannot join yet (${messageOf(error)})`;
     }
   }
+}
+
+/**
+ * Whether the nodes that reply have all data. In cluster mode, these nodes must own all slots. In replication mode, one
+ * of these nodes must be a primary that has loaded its data.
+ */
+function holdsAllData(deployment: Deployment): Promise<boolean> {
+  return withEveryNode(deployment, async (attempts) => {
+    const reached = new Map(attempts.flatMap(({ node, connection }) => (connection ? [[node, connection]] : [])));
+    if (deployment.mode !== "cluster") return hasPrimary([...reached.values()]);
+    return ownAllSlots((await readMemberStates(reached)).states);
+  });
+}
+
+/** Whether one of the nodes is a primary that has loaded its data. Replicas copy the data of this primary. */
+async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
+  const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
+  return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");
+}
+
+interface AllowedZones {
+  readonly volumes: StatefulSetVolumes;
+  /** Labels that select all pods of the StatefulSet and no others. */
+  readonly labels: Labels;
+  readonly container: string;
+  readonly zones: readonly string[];
+  /**
+   * Whether the deployment got new zones. Until nodes have moved to the new zones, the scheduler starts no pod in a
+   * zone that already has more pods than a different zone.
+   */
+  readonly added: boolean;
+}
+
+interface StrandedPod {
+  readonly pod: string;
+  readonly zone: string;
+  /**
+   * Claim of the pod's volume. Undefined for a pod whose machine no longer exists. The volume of such a pod is deleted
+   * later, with the pod that replaces it.
+   */
+  readonly claim: string | undefined;
+}
+
+/**
+ * Finds pods that cannot start in the zone of their volume, because this zone is not allowed or already has more pods
+ * than other zones. Also finds pods on lost machines in zones that are not allowed.
+ */
+async function strandedPods(
+  kubernetes: KubernetesClient,
+  { volumes, labels, container, zones, added }: AllowedZones,
+): Promise<StrandedPod[]> {
+  const { namespace, statefulSet, template } = volumes;
+  const [pods, claims, machines] = await Promise.all([
+    listAllPods(kubernetes, namespace, formatLabelSelector(labels)),
+    claimsOfSet(kubernetes, volumes),
+    kubernetes.call("reading machines", kubernetes.core.listNode()),
+  ]);
+  const zoneOf = await zonesOfVolumes(kubernetes, claims.filter(isBound));
+  const lost = new Map(
+    machines.items
+      .filter((machine) => !isMachineReady(machine))
+      .map((machine) => [resourceName(machine), machine.metadata?.labels?.[ZONE_LABEL]]),
+  );
+  const claimOf = (pod: V1Pod): string =>
+    `${template}-${statefulSet}-${resourceName(pod).slice(statefulSet.length + 1)}`;
+  const placed = pods.filter(({ spec }) => spec?.nodeName !== undefined);
+  const count = (zone: string): number => placed.filter((pod) => zoneOf.get(claimOf(pod)) === zone).length;
+  const least = Math.min(...zones.map(count));
+  return pods.flatMap((pod): StrandedPod[] => {
+    const name = resourceName(pod);
+    const lostZone = lost.get(pod.spec?.nodeName ?? "");
+    if (lostZone !== undefined)
+      return zones.includes(lostZone) ? [] : [{ pod: name, zone: lostZone, claim: undefined }];
+    if (isPodRunning(pod, container) || pod.metadata?.deletionTimestamp !== undefined) return [];
+    const claim = claimOf(pod);
+    const zone = zoneOf.get(claim);
+    if (zone === undefined) return [];
+    const isTooFull = added && pod.spec?.nodeName === undefined && count(zone) > least;
+    return zones.includes(zone) && !isTooFull ? [] : [{ pod: name, zone, claim }];
+  });
+}
+
+/**
+ * Deletes a pod with its volume. The StatefulSet creates both again in a zone in which they may run. A pod whose
+ * machine is gone is deleted at once. Its volume is deleted later, with the pod that replaces it.
+ */
+async function replaceStranded(
+  kubernetes: KubernetesClient,
+  { namespace }: StatefulSetVolumes,
+  { pod, claim }: StrandedPod,
+): Promise<void> {
+  if (claim !== undefined)
+    await kubernetes.find(
+      `deleting volume claim ${claim} of namespace ${namespace}`,
+      kubernetes.core.deleteNamespacedPersistentVolumeClaim({ namespace, name: claim }),
+    );
+  await kubernetes.find(
+    `deleting pod ${pod} of namespace ${namespace}`,
+    kubernetes.core.deleteNamespacedPod({
+      namespace,
+      name: pod,
+      ...(claim === undefined ? { gracePeriodSeconds: 0 } : {}),
+    }),
+  );
 }

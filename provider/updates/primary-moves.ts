@@ -1,6 +1,6 @@
 /**
  * Moves of the primary in a deployment without Sentinels. Before the primary's pod restarts or leaves, a different
- * server takes over, and the Services route clients to it. `restart-order.ts` decides which pod restarts next.
+ * server takes over, and the Services route clients to it. `nextRestart` decides which pod restarts next.
  */
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
@@ -9,14 +9,13 @@ import { openRunningPart } from "../../platforms/deployment-reference";
 import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
 import { designate, designatedPod, leadClients } from "../../platforms/kubernetes/access/primary-lead";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import type { RestartNext } from "../../platforms/kubernetes/pods/await-rollout";
+import type { RestartNext, OutdatedPod } from "../../platforms/kubernetes/pods/await-rollout";
 import type { Deployment } from "../../valkey/deployment";
 import { handOver } from "../../valkey/formation/hand-over";
 import { Deadline } from "../../valkey/membership/deadline";
 import { awaitSolePrimary, findSolePrimary } from "../../valkey/membership/replication-primary";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { WaitOptions } from "../../lib/progress";
-import { nextRestart } from "./restart-order";
 
 /**
  * Time that all machines need to apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
@@ -26,8 +25,7 @@ import { nextRestart } from "./restart-order";
  */
 const SETTLED_MS = 1_500;
 
-/** A deployment in replication mode. */
-export interface LedTarget extends KubernetesReference {
+interface LedTarget extends KubernetesReference {
   readonly lead: PrimaryLead;
 }
 
@@ -163,4 +161,36 @@ async function primaryOf(running: Deployment): Promise<string | undefined> {
     ({ name }) => name,
     () => undefined,
   );
+}
+
+interface RestartState {
+  /** Pods with an old template; at least one. */
+  readonly outdated: readonly OutdatedPod[];
+  readonly running: readonly string[];
+  /** The only primary; undefined if there is none, or if there are several. */
+  readonly primary: string | undefined;
+  /** The only pod that may start as the primary; undefined if no pod is designated. */
+  readonly designated: string | undefined;
+}
+
+interface Restart {
+  /** Name of the pod; undefined if no pod may restart yet. */
+  readonly pod?: string | undefined;
+  /** Pod that takes over from the primary before the primary restarts. @default none */
+  readonly successor?: string | undefined;
+}
+
+/**
+ * Chooses the next pod to restart in replication mode without Sentinels. The primary comes last, after a pod with the
+ * newest template has taken over. In all other deployments, the StatefulSet restarts pods from the highest ordinal down.
+ */
+export function nextRestart({ outdated, running, primary, designated }: RestartState): Restart {
+  const others = outdated.filter(({ name }) => name !== primary);
+  const broken = others.find(({ name, ready }) => !ready && (name !== designated || outdated.length === 1));
+  if (broken !== undefined) return { pod: broken.name };
+  // Servers may all be replicas for a moment, before one of them becomes the primary.
+  if (primary === undefined) return {};
+  const [next] = others;
+  if (next !== undefined) return { pod: next.name };
+  return { pod: primary, successor: running.find((name) => outdated.every((pod) => pod.name !== name)) };
 }

@@ -26,7 +26,7 @@ const TAKEOVER_MS = 10_000;
 const POLL_MS = 100;
 
 /** Option of CLUSTER FAILOVER: `TAKEOVER` needs no votes, `FORCE` needs the votes of a majority of the primaries. */
-export type TakeoverOption = "TAKEOVER" | "FORCE";
+type TakeoverOption = "TAKEOVER" | "FORCE";
 
 /** A deployment, and the means to reach it. */
 export interface TakeoverScene {

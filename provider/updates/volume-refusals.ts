@@ -37,7 +37,7 @@ export interface StoredDeployment {
 }
 
 /** Zones that a change removes from a deployment (`lost`), and zones that it adds (`gained`). */
-export interface ZoneChange {
+interface ZoneChange {
   readonly lost: readonly string[];
   readonly gained: readonly string[];
 }

@@ -3,9 +3,8 @@
  * at once. Pure.
  */
 import type { Problem } from "../../lib/errors";
-import { BadInput } from "../../lib/errors";
-import { studyTreatments } from "../plan/benchmark-plans";
-import { withDerivedSentinels, withDerivedSettings } from "./derive";
+import { BadInput, problem } from "../../lib/errors";
+import { studyTreatments, configuredShape } from "../plan/benchmark-plans";
 import type { OptionOverrides } from "./sections/option-overrides";
 import { NO_OVERRIDES } from "./sections/option-overrides";
 import type { BenchmarkConfig } from "./schema/benchmark";
@@ -14,7 +13,18 @@ import type { Sections } from "./sections/section-parser";
 import { SectionParser } from "./sections/section-parser";
 import type { MachineFacts } from "./validation/types";
 import { crossFieldProblems } from "./validation/cross-field";
-import { studyProblems } from "./validation/study";
+import { requestedSentinels } from "../../valkey/sentinel/sentinel-settings";
+import { nodeCount } from "../../valkey/topology/placement";
+import { supportsPingInterval, derivedSettings } from "../../valkey/planning/derived-settings";
+import { withinMemory } from "../../valkey/planning/memory-plan";
+import { deploymentZones, isPodPlatform, podSettings, memoryDemand } from "../plan/pod-settings";
+import type { DeploymentConfig } from "./schema/deployments";
+import { DEFAULT_SENTINELS } from "./schema/deployments";
+import type { PlatformConfig } from "./schema/platform";
+import type { Treatment } from "../../benchmarks/studies/factors";
+import { unevenSettings } from "../../benchmarks/workloads/workload";
+import type { Label } from "../../lib/schema/problems";
+import type { StudySectionConfig } from "./schema/study";
 
 /**
  * The configuration of a stack.
@@ -97,4 +107,92 @@ function validate(
   if (study === undefined || benchmark === undefined) return problems;
   const deployments = Object.fromEntries(sections.deployments);
   return [...problems, ...studyProblems(study, studyTreatments({ deployments, benchmark, study }), parser.label)];
+}
+
+/**
+ * The deployment with a decision about Sentinels: the option `sentinel` contains the settings of the Sentinels, or
+ * `false` for no Sentinels. If the option is not configured, the decision depends on the engine, the replicas and the
+ * zones.
+ */
+function withDerivedSentinels(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
+  if (deployment.mode !== "replication" || typeof deployment.sentinel === "object") return deployment;
+  const { replicas, engine, sentinel, chart } = deployment;
+  const zones = new Set(deploymentZones(platform, deployment)).size;
+  const isLeft = sentinel === undefined && engine === "valkey" && chart === undefined;
+  const request = requestedSentinels(isLeft ? undefined : (sentinel ?? false), { name, replicas, zones });
+  return { ...deployment, sentinel: request === undefined ? false : DEFAULT_SENTINELS };
+}
+
+/**
+ * The deployment with its configured settings, and with derived values for settings that are not configured. On the
+ * platform `host`, servers get only settings that their version knows.
+ */
+function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
+  const sized = withDerivedMemory(deployment, platform);
+  if (sized.mode !== "cluster") return sized;
+  const pings =
+    !isPodPlatform(platform) ||
+    (deployment.engine !== "dragonfly" && supportsPingInterval(imageVersion(podSettings(platform, deployment).image)));
+  return {
+    ...sized,
+    settings: derivedSettings(sized.settings, nodeCount(configuredShape(deployment)), pings),
+  };
+}
+
+function withDerivedMemory(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
+  const demand = memoryDemand(platform, deployment);
+  return demand === undefined ? deployment : { ...deployment, settings: withinMemory(demand) };
+}
+
+/** Version at the beginning of an image's tag; an empty text if the tag does not begin with a version. */
+function imageVersion(image: string): string {
+  return /:(\d+\.\d+[^/]*)$/.exec(image.split("@")[0] ?? "")?.[1] ?? "";
+}
+
+/** Problems of treatments. If several treatments have the same problem, only the first of them is named. */
+function studyProblems({ growth }: StudySectionConfig, treatments: readonly Treatment[], label: Label): Problem[] {
+  const path = label(["study"]);
+  const problems: Problem[] = [];
+  if (treatments.length < 2 && growth === undefined) {
+    problems.push(
+      problem(
+        "one-treatment",
+        path,
+        "the study has only one treatment, so there is nothing to compare it with; vary a factor, or add a deployment",
+      ),
+    );
+  }
+  problems.push(...unevenTreatments(treatments, label).slice(0, 1));
+  const several = treatments.find(({ shape, mode }) => mode === "cluster" || nodeCount(shape) > 1);
+  if (growth !== undefined && several !== undefined) {
+    const remedy = "growth is measured on a primary without replicas";
+    const message = `${several.label} has more than one node; ${remedy}`;
+    problems.push(problem("growth-of-several-nodes", label(["study", "growth"]), message));
+  }
+  const slow = treatments.find(({ workload, runners }) => workload.rate !== undefined && workload.rate < runners);
+  if (slow !== undefined) {
+    const rate = `${slow.workload.rate ?? 0} requests per second`;
+    const message = `${slow.runners} load generators cannot share ${rate}`;
+    problems.push(problem("rate-too-low", label(["study", "vary", "rate"]), message));
+  }
+  if (new Set(treatments.map(({ id }) => id)).size < treatments.length) {
+    problems.push(
+      problem(
+        "same-treatment",
+        path,
+        "two treatments have the same name, because a deployment has the name of a value in study.vary; rename the deployment",
+      ),
+    );
+  }
+  return problems;
+}
+
+function unevenTreatments(treatments: readonly Treatment[], label: Label): Problem[] {
+  return treatments.flatMap(({ label: name, mode, shape, workload }) => {
+    if (mode !== "cluster") return [];
+    return unevenSettings(workload.clients, workload.threads, shape.primaries).map(({ why, nearest }) => {
+      const message = `, in ${name}: ${why}; nearest values: ${nearest.join(" or ")}`;
+      return problem("uneven-load", label(["benchmark", "clients"]), message);
+    });
+  });
 }

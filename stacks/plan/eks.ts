@@ -25,8 +25,7 @@ import { zoneNames } from "../config/schema/eks";
 import type { StackConfig } from "../config/schema/stack";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 
-/** The deployments and the load that run on the platform. */
-export interface EksLoad {
+interface EksLoad {
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
   /** Measurements; undefined if nothing is measured and no load generator runs. */
   readonly benchmark: BenchmarkConfig | undefined;

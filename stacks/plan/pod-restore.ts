@@ -1,6 +1,6 @@
 /** The restore of a deployment on pods: arguments of the component from the stack file. Pure. */
-import type { RestoreFromArgs } from "../../components/kubernetes/restore-arguments";
-import type { RestoreFromConfig } from "../config/schema/restore-from";
+import type { RestoreFromArgs } from "../../components/kubernetes/backup-arguments";
+import type { RestoreFromConfig } from "../config/schema/backup";
 import type { PodPlatform } from "./pod-settings";
 
 /** Arguments of the component, with the place of the archive. */

@@ -13,7 +13,7 @@ import type { ExpectedTuning } from "../../valkey/machine-settings";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { tlsSecretName } from "../../components/kubernetes/names";
-import { pullPolicy } from "../../components/kubernetes/pods/image";
+import { pullPolicy } from "../../components/kubernetes/pods/pod-basics";
 import { podReference } from "../../components/kubernetes/deployment/reference";
 import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -21,6 +21,7 @@ import type { PlatformConfig } from "../config/schema/platform";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
 import type { KubernetesConfig } from "../config/schema/kubernetes";
+import type { MemoryDemand } from "../../valkey/planning/memory-plan";
 
 /** A platform on which servers are pods. */
 export type PodPlatform = KubernetesConfig | EksPlatformConfig;
@@ -210,4 +211,16 @@ export function expectedServerTuning(platform: PodPlatform, deployment: Deployme
 export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
   const cpus = parseQuantity(resources.limits.cpu);
   return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;
+}
+
+/**
+ * Memory limit and settings from which the need for memory of a deployment's pods is planned. The result is undefined for
+ * servers on this machine, because all of them share the machine's memory. It is also undefined for Dragonfly: it does
+ * not fork, so the plan does not apply to it.
+ */
+export function memoryDemand(platform: PlatformConfig, deployment: DeploymentConfig): MemoryDemand | undefined {
+  const { engine, mode, settings } = deployment;
+  if (!isPodPlatform(platform) || engine === "dragonfly") return undefined;
+  const limitBytes = parseQuantity(podSettings(platform, deployment).resources.limits.memory);
+  return { limitBytes, mode, shape: configuredShape(deployment), settings };
 }

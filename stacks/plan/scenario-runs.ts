@@ -63,8 +63,7 @@ export function planScenarios(
   );
 }
 
-/** A scenario with the number of times that it runs, and its deployments. */
-export interface PlannedScenario {
+interface PlannedScenario {
   readonly scenario: Scenario;
   readonly repeats: number;
   /** Names of deployments; undefined means every deployment into which the fault can be injected. */

@@ -25,7 +25,7 @@ import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { pricesOf } from "../../platforms/eks/offers/prices";
 import { planScenarios } from "./scenario-runs";
-import { storageNotes } from "./storage-notes";
+import { storageNotes, plannedSurvivals } from "./notes";
 import {
   configuredCapacitySearch,
   studyTreatments,
@@ -34,9 +34,15 @@ import {
   configuredChart,
   configuredShape,
 } from "./benchmark-plans";
-import { memoryDemand } from "./memory";
-import { plannedSurvivals } from "./survival";
-import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones, wholeCpus } from "./pod-settings";
+import {
+  deploymentZones,
+  isPodPlatform,
+  podSettings,
+  runnerCount,
+  platformZones,
+  wholeCpus,
+  memoryDemand,
+} from "./pod-settings";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";

@@ -1,8 +1,13 @@
 /** The Pulumi program: configuration → platform → deployments → formation → verification → measurement → outputs. */
+import { totalmem } from "node:os";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput, Failure } from "../../lib/errors";
 import { program } from "./program";
-import { readPulumiConfig } from "./pulumi-config";
+import { availableCores } from "../../platforms/host/cpu";
+import { parseConfig } from "../config/parse";
+import type { StackConfig } from "../config/schema/stack";
+import { SECTIONS } from "../config/schema/stack";
+import { CONFIG_NAMESPACE } from "../config/sections/stack-file";
 
 /** Runs the program. Bad input, and failures outside this program, are printed without a stack trace. */
 async function main(): Promise<Record<string, unknown>> {
@@ -23,3 +28,33 @@ async function main(): Promise<Record<string, unknown>> {
 }
 
 export = main;
+
+function readPulumiConfig(stack: string): StackConfig {
+  const config = new pulumi.Config(CONFIG_NAMESPACE);
+  const prefix = `${CONFIG_NAMESPACE}:`;
+  // Unknown keys of the namespace are read as well, so that a misspelt section is reported as an error.
+  const names = new Set([
+    ...Object.keys(SECTIONS),
+    ...Object.keys(pulumi.runtime.allConfig()).flatMap((key) =>
+      key.startsWith(prefix) ? [key.slice(prefix.length)] : [],
+    ),
+  ]);
+  const raw = Object.fromEntries(
+    [...names].flatMap((name): [string, unknown][] => {
+      const value = read(config, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  return parseConfig(`stack ${stack}`, raw, { cores: availableCores(), memoryBytes: totalmem() });
+}
+
+/** Value of a section. Sections are JSON. Text that is not JSON is returned as it is, and the schema refuses it. */
+function read(config: pulumi.Config, name: string): unknown {
+  const text = config.get(name);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -13,7 +13,7 @@ import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { topologySchema } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
 /** Version of the outputs' format. The version increases with every change that older programs would misread. */
-export const OUTPUTS_VERSION = 1;
+const OUTPUTS_VERSION = 1;
 
 const endpointSchema = z.strictObject({
   deployment: z.string(),

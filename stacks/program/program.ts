@@ -10,13 +10,13 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { EndpointOutput } from "./outputs";
 import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
 import { stackOutputs } from "./outputs";
-import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";
 import type { StackPlan } from "../plan/stack-plan-types";
 import { isPodPlatform, runnerPlan } from "../plan/pod-settings";
 import type { StackConfig } from "../config/schema/stack";
 import type { Deployed } from "./platforms/deployed";
+import { verdictLine } from "../../valkey/verification/format";
 
 /** Declares the resources of a stack. @returns the stack outputs */
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
@@ -180,4 +180,28 @@ async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
       return deployOnEks(stack, platform, config);
     }
   }
+}
+
+interface DatedVerdict {
+  readonly topology: TopologyRecord;
+  /** Time of the verification, ISO 8601. */
+  readonly verifiedAt: string;
+}
+
+/** Lines such as `VERIFY cluster: PASS — all 20 assertions hold; verified at 2026-07-20T10:00:00.000Z.` */
+export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
+  return verdicts.map(({ topology: { deployment, verdict }, verifiedAt }) =>
+    verdictLine({ deployment, ...verdict }, verifiedAt),
+  );
+}
+
+/**
+ * Line about verdicts from earlier updates. A verdict stays in the state until an input of its verification changes.
+ * @param startedAt time at which this update started, ISO 8601
+ * @returns no line if every verdict is from this update
+ */
+export function oldVerdictLines(verdicts: readonly DatedVerdict[], startedAt: string): string[] {
+  const old = verdicts.filter(({ verifiedAt }) => verifiedAt < startedAt).map(({ topology }) => topology.deployment);
+  if (old.length === 0) return [];
+  return [`Not verified by this update: ${old.join(", ")}. To verify again, change valkey:verification.trigger.`];
 }

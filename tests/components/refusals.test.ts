@@ -10,7 +10,7 @@ import { backupProblems } from "../../components/kubernetes/archive/backup-probl
 import type { BackupArgs } from "../../components/kubernetes/backup-arguments";
 import { controllerProblems } from "../../components/kubernetes/controller/controller-problems";
 import { objectNames } from "../../components/kubernetes/names";
-import { requireTag } from "../../components/kubernetes/pods/image";
+import { requireTag } from "../../components/kubernetes/pods/pod-basics";
 import type { LoadCapacityArgs } from "../../components/load-capacity";
 import { LoadCapacity } from "../../components/load-capacity";
 import type { UpstreamChartArgs } from "../../components/upstream-chart";

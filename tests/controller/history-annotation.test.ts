@@ -1,6 +1,6 @@
 /** The repairs that outlive the controller's process. */
 import { expect, it } from "vitest";
-import { historyIn, historyNote } from "../../controller/history-annotation";
+import { historyIn, historyNote } from "../../controller/repair-lock";
 
 it("comes back from the Lease as it was written", () => {
   const history = { repairs: [1_000, 2_000], inVain: 2, isUnfinished: true };

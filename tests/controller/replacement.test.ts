@@ -2,9 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { MachineMemory, PlaceFacts, ReplacementDecision } from "../../controller/replacement";
 import { decideReplacement, rememberMachines } from "../../controller/replacement";
-import type { MachineState } from "../../platforms/kubernetes/cluster/machine-states";
-import type { PodPlace } from "../../platforms/kubernetes/cluster/pod-places";
-import type { VolumeTie } from "../../platforms/kubernetes/cluster/volume-ties";
+import type { MachineState } from "../../platforms/kubernetes/cluster/machines";
+import type { PodPlace, VolumeTie } from "../../platforms/kubernetes/cluster/pod-places";
 
 const AFTER = 60;
 const machine = (name: string, isReady = true, change = `${name} ${isReady}`): MachineState => ({

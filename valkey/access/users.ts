@@ -1,7 +1,7 @@
 /** Users of the servers in addition to `default`, with the requirements for their passwords and rules. Pure. */
 import { createHash } from "node:crypto";
 
-export interface User {
+interface User {
   /** Rules in the syntax of ACL SETUSER, such as `+@read ~app:*`. */
   readonly rules: string;
   readonly password: string;

@@ -16,17 +16,12 @@ import { BASE_FILE, BASE_MANIFEST, MANIFEST_VERSION } from "./manifests";
 import { nextName } from "./periods";
 import type { ArchiveStore } from "./store";
 
-export interface ArchiveWriterOptions {
+interface ArchiveWriterOptions {
   /**
    * Time after which an increment (a file with commands) is closed, milliseconds. Its commands can be restored only
    * when it is closed.
    */
   readonly incrementMs?: number;
-  /**
-   * Size from which an increment is closed, bytes. @default 64 MiB, or 16 MiB if the store keeps open increments in
-   * memory
-   */
-  readonly incrementBytes?: number;
   /** Returns the largest size that the RDB file is expected to have, bytes; undefined if the size is not known. */
   readonly expectedBytes?: (() => number | undefined) | undefined;
   /** Called when an RDB file or an increment (a file with commands) is in the store. */
@@ -56,6 +51,7 @@ export interface WrittenFile {
 
 const INCREMENT_MS = 500;
 const INCREMENT_BYTES = 64 * 1024 ** 2;
+/** Smaller, because stores with named increments keep open increments in memory. */
 const NAMED_INCREMENT_BYTES = 16 * 1024 ** 2;
 /** Smallest time between two instants, milliseconds. An instant is a time as of which the data can be restored. */
 const INSTANT_MS = 100;
@@ -69,7 +65,7 @@ const EMPTY = { size: 0, sha256: createHash("sha256").digest("hex") };
 type Instant = [time: number, offset: number];
 
 /** Point at which a replication stream continues: its position, and the database that is selected there. */
-export interface ResumePoint {
+interface ResumePoint {
   readonly position: StreamPosition;
   readonly database: number;
 }
@@ -222,8 +218,7 @@ export class ArchiveWriter {
       throw new Error("no set can take these commands: its RDB file or its last increment was not written");
     if (present.point.position.offset + bytes.length !== event.offset) throw new Error("the stream has a gap");
     const { set, point } = present;
-    const usual = this.store.hasNamedIncrements ? NAMED_INCREMENT_BYTES : INCREMENT_BYTES;
-    const { incrementBytes = usual } = this.options;
+    const incrementBytes = this.store.hasNamedIncrements ? NAMED_INCREMENT_BYTES : INCREMENT_BYTES;
     this.#increment ??= {
       file: await beginIncrement(this.store, set, point.position.offset),
       from: point,

@@ -21,7 +21,7 @@ export interface Span {
 }
 
 /** A span of time of a set, with the offsets in the replication stream at its first and at its last time. */
-export interface SetSpan extends Span {
+interface SetSpan extends Span {
   readonly first: number;
   readonly last: number;
 }
@@ -37,7 +37,7 @@ export interface CatalogSet {
   readonly bytes: number;
 }
 
-export interface CatalogShard {
+interface CatalogShard {
   readonly name: string;
   readonly slots: string | undefined;
   readonly store: ArchiveStore;
@@ -51,8 +51,7 @@ export interface CatalogPeriod {
   readonly spans: readonly Span[];
 }
 
-/** Data that are in an archive and cannot be restored, because a file is damaged or missing. */
-export interface Damage {
+interface Damage {
   /** Text for the user: the damaged set or period, and the reason why it cannot be restored. */
   readonly text: string;
   readonly period: string;

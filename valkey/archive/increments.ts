@@ -4,12 +4,15 @@
  * costs a request. The object's name contains the manifest, so a list of names shows what can be restored.
  */
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { Failure } from "../../lib/errors";
-import { inTurns } from "../../lib/turns";
 import { CheckedFile, writeManifest } from "./checked-file";
 import type { IncrementManifest, StoredIncrement } from "./manifests";
 import { incrementFile, incrementManifestFile, MANIFEST_VERSION } from "./manifests";
 import type { ArchiveStore } from "./store";
+
+/** Number of items in one turn of the event loop: a few milliseconds of work. */
+const AT_ONCE = 1_000;
 
 type Facts = Pick<IncrementManifest, "size" | "sha256">;
 
@@ -225,4 +228,13 @@ function spanOfMarks(marks: readonly IncrementManifest[]): Instants {
 function merge(quiet: Instants, instants: Instants): Instants {
   const first = instants[0]?.[0] ?? Infinity;
   return [...quiet.filter(([time]) => time < first), ...instants];
+}
+
+/** Yields the items of a long list. Other work of the program has its turn after every 1,000 items. */
+export async function* inTurns<T>(items: Iterable<T>): AsyncGenerator<T, void, undefined> {
+  let count = 0;
+  for (const item of items) {
+    if (count++ % AT_ONCE === 0) await setImmediate();
+    yield item;
+  }
 }

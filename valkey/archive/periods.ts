@@ -43,7 +43,7 @@ const endSchema = z.object({ version, at: z.number() });
 
 /** The deployment that an archive belongs to. */
 export type ArchiveOwner = Omit<z.infer<typeof ownerSchema>, "version">;
-export type PeriodManifest = z.infer<typeof periodSchema>;
+type PeriodManifest = z.infer<typeof periodSchema>;
 
 /** A period of an archive, with the name of its folder and the time of its end. */
 export interface Period extends PeriodManifest {
@@ -117,7 +117,7 @@ export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
 }
 
 /** Time at which a period or a set began, as its name says, milliseconds since the epoch. NaN for other names. Pure. */
-export function nameTime(name: string): number {
+function nameTime(name: string): number {
   const [, year, month, day, hour, minute, second, ms] =
     /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z/.exec(name) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);

@@ -3,9 +3,8 @@
  * (increments).
  */
 import { BadInput } from "../../lib/errors";
-import { inTurns } from "../../lib/turns";
 import { writeManifest } from "./checked-file";
-import { chainOf, parseIncrementName } from "./increments";
+import { chainOf, parseIncrementName, inTurns } from "./increments";
 import type { ArchiveSet, IncrementManifest, StoredIncrement } from "./manifests";
 import {
   BASE_FILE,

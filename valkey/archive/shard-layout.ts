@@ -22,7 +22,7 @@ interface ShardMember {
   readonly isLinked: boolean;
 }
 
-export interface LiveShard {
+interface LiveShard {
   /** Slots as text, such as `0-5460`. Undefined in replication mode. */
   readonly slots: string | undefined;
   readonly members: readonly ShardMember[];

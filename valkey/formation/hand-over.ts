@@ -15,9 +15,7 @@ import type { FormationOptions } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { announcedEndpoint } from "../membership/replication-primary";
 
-/** A plan for a hand-over from the primary to a different node. */
-export interface HandOverPlan {
-  /** Name of the node that takes over. */
+interface HandOverPlan {
   readonly to: string;
   /**
    * Called when the node `to` has become the primary. Clients cannot connect to the old primary then.

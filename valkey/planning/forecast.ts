@@ -27,8 +27,7 @@ export interface ClusterForecast {
   readonly outageSeconds: Prediction;
 }
 
-/** Settings of the cluster whose behavior is predicted. */
-export interface ForecastInput {
+interface ForecastInput {
   readonly nodeTimeoutMs: number;
   /** Twice the interval between pings, milliseconds (`pingEquivalentTimeoutMs`). @default nodeTimeoutMs */
   readonly pingTimeoutMs?: number;

@@ -27,8 +27,7 @@ const pointSchema = z.strictObject({
 /** One measured cluster. */
 export type MeasuredCluster = z.infer<typeof pointSchema>;
 
-/** The schema of measured.json. */
-export const measuredClustersSchema = z.strictObject({
+const measuredClustersSchema = z.strictObject({
   /** The version of the servers. */
   version: z.string(),
   /** Number of cores that all nodes shared. */

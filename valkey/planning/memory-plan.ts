@@ -16,8 +16,7 @@ export interface MemoryDemand {
   readonly settings: ServerSettings;
 }
 
-/** A part of the memory limit that is not available for data. */
-export interface MemoryPart {
+interface MemoryPart {
   readonly what: string;
   readonly bytes: number;
 }

@@ -26,7 +26,7 @@ export interface SurvivalSubject {
  * An event: a server crashes, a machine or a zone fails, all pods are killed at once, or the volume of a primary is
  * deleted.
  */
-export type Event = "process" | "machine" | "zone" | "all-pods" | "volume";
+type Event = "process" | "machine" | "zone" | "all-pods" | "volume";
 
 /** The largest possible loss of acknowledged data. The values are in ascending order. */
 export type Loss = "none" | "unreplicated" | "unsynced" | "since-snapshot" | "shard" | "everything";

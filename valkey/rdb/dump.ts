@@ -18,15 +18,6 @@ const USUAL_VERSION = 11;
 const FIELD_TTLS_VERSION = 80;
 
 /**
- * Encodes a payload for RESTORE.
- * @param type a number of `TYPE` that Valkey writes
- * @param value the value as in an RDB file
- */
-export function encodeDump(type: number, value: Buffer): Buffer {
-  return sealDump(startDump(type, [value]).payload);
-}
-
-/**
  * Begins a payload for RESTORE. The value can be changed in place before `sealDump` adds the checksum.
  * @param type a number of `TYPE` that Valkey writes
  * @param pieces the value as in an RDB file, in pieces

@@ -68,7 +68,7 @@ export function typeOf(byte: number, isRedis: boolean): number {
 export const byteOf = (type: number): number => type & 255;
 
 /** A part of a value. `repeat` is a list of parts after a length, which says how often the list is repeated. */
-export type Part =
+type Part =
   /** A length, a string, a score as text, or the opcodes of a module up to their end. */
   | { readonly kind: "length" | "string" | "score" | "module" }
   | { readonly kind: "bytes"; readonly count: number }

@@ -75,11 +75,6 @@ export class RdbWalker {
     return { header: this.#header, keys: this.#keys, bytes: this.#base, hasChecksum: this.#hasChecksum };
   }
 
-  /** Whether the whole file has been read. */
-  get isComplete(): boolean {
-    return this.#state === "end";
-  }
-
   /** Reads as much of the buffer as possible. @returns the position of the first byte that was not read */
   #walk(buffer: Buffer): number {
     let at = 0;

@@ -57,14 +57,13 @@ export interface StreamItem {
   readonly bytes: Buffer;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   /**
    * Returns the server to follow. Called before each connection, because a failover can change which server to follow.
    */
   readonly source: () => StreamSource | Promise<StreamSource>;
   /** Position in the stream at which to continue. @default the server is asked for an RDB file */
   readonly resume?: StreamPosition | undefined;
-  /** Existing directory for the spool. */
   readonly spoolDirectory: string;
   /** Highest number of bytes on disk that may wait for the consumer of the stream. */
   readonly spoolLimit: number;

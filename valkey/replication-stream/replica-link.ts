@@ -32,7 +32,7 @@ export class StreamRefused extends Failure {
 }
 
 /** Answer to PSYNC: an RDB file and the stream from its position, or the stream from the requested position. */
-export type SyncReply =
+type SyncReply =
   | { readonly kind: "full"; readonly position: StreamPosition }
   /** `replid` differs from the requested one after a failover. */
   | { readonly kind: "continued"; readonly replid: string };

@@ -1,6 +1,9 @@
-/** Reads the RDB file that a server sends to a replica before the stream of commands. */
+/** Receives the RDB file that a server sends to a replica before the stream of commands. */
+import { open } from "node:fs/promises";
 import { Failure } from "../../lib/errors";
 import type { ByteReader } from "./byte-reader";
+import type { StreamSource } from "./replica-link";
+import { ReplicaLink } from "./replica-link";
 
 const MARK_BYTES = 40;
 
@@ -54,5 +57,32 @@ async function* untilMark(reader: ByteReader, mark: Buffer): AsyncGenerator<Buff
     const ready = Math.max(0, bytes.length - MARK_BYTES + 1);
     if (ready > 0) yield bytes.subarray(0, ready);
     held = bytes.subarray(ready);
+  }
+}
+
+/**
+ * Writes all data of a server to an RDB file.
+ * @param path path of the file on this machine
+ * @throws Failure that names the server, the reason of an aborted signal, and errors of the file system
+ */
+export async function fetchSnapshot(source: StreamSource, path: string, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const link = await ReplicaLink.open(source);
+  const onAbort = (): void => {
+    link.close();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  const file = await open(path, "w", 0o600);
+  try {
+    const reply = await link.sync(undefined);
+    if (reply.kind !== "full") throw new Failure(`${link.where} sends no RDB file`);
+    for await (const piece of readSnapshot(link.reader)) await file.writeFile(piece);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    link.close();
+    await file.close();
   }
 }

@@ -37,8 +37,7 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
   }
 }
 
-/** A migration that its source reports as failed or cancelled. */
-export interface Setback {
+interface Setback {
   /** State of the migration and the reason for this state, in the words of the source server. */
   readonly words: string;
   /** Names of the jobs of the migration. The source and the target use the same names. */

@@ -1,5 +1,5 @@
 /**
- * Memory of each node's keys. With these values, `memory-check.ts` decides whether the keys fit after a resize.
+ * Memory of each node's keys. With these values, `resize-plan.ts` decides whether the keys fit after a resize.
  */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";

@@ -14,8 +14,7 @@ interface MarkedSlot {
   readonly node: string;
 }
 
-/** The slots of a cluster that are marked as MIGRATING or IMPORTING. */
-export interface OpenMigrations {
+interface OpenMigrations {
   /** Migrations that have begun and have not ended. Both the source and the target may have keys of the slot. */
   readonly begun: readonly SlotMigration[];
   /** Marks of migrations that have ended or are impossible. Each mark is listed with the primary that has this mark. */

@@ -2,12 +2,12 @@
 import { compact } from "../../lib/compact";
 import type { Shape } from "../topology/placement";
 import type { RepairLimits } from "../membership/deadline";
-import type { NodeMemory } from "./memory-check";
-import { memoryReasons } from "./memory-check";
 import type { CurrentNode, DesiredShard, Failover } from "./resize-roles";
 import { desiredShards, failbacks } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
+import { formatBytes } from "../../lib/units";
+import { countSlots } from "../topology/slots";
 
 /** A node at the beginning of a resize. */
 export interface ResizeNode extends CurrentNode, NodeMemory {
@@ -54,8 +54,7 @@ export interface ResizePlan {
   readonly forget: readonly string[];
 }
 
-/** The decision whether and how to change a cluster. */
-export type ResizeDecision =
+type ResizeDecision =
   /**
    * No change is needed: the cluster has the wanted shape, its slots are evenly distributed, and no replica is in the
    * zone of its primary.
@@ -189,4 +188,35 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
   if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";
   const isFree = present === undefined && !roles.successorOf.has(name);
   return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
+}
+
+interface NodeMemory {
+  readonly keyBytes: number;
+  /** Memory that the node uses, bytes. */
+  readonly usedMemory: number;
+  /** Value of maxmemory, bytes; 0 means no limit. */
+  readonly maxmemory: number;
+}
+
+/**
+ * Each reason is a primary that would exceed its maxmemory, and would therefore refuse writes or evict keys. A scale-in
+ * is then refused before it moves a slot.
+ */
+function memoryReasons(
+  nodes: readonly (NodeMemory & Pick<CurrentNode, "name" | "slots">)[],
+  successorOf: ReadonlyMap<string, string>,
+  transfers: readonly SlotTransfer[],
+): string[] {
+  const owners = nodes.filter(({ slots }) => slots.length > 0);
+  const bytesPerSlot = new Map(
+    owners.map(({ name, keyBytes, slots }) => [successorOf.get(name) ?? name, keyBytes / countSlots(slots)]),
+  );
+  const bytesOf = ({ from, ranges }: SlotTransfer): number => (bytesPerSlot.get(from) ?? 0) * countSlots(ranges);
+  return nodes.flatMap(({ name, usedMemory, maxmemory }) => {
+    const incoming = transfers.filter(({ to }) => to === name).reduce((sum, transfer) => sum + bytesOf(transfer), 0);
+    const needed = usedMemory + incoming;
+    if (maxmemory === 0 || incoming === 0 || needed <= maxmemory) return [];
+    const parts = `${formatBytes(needed)} (${formatBytes(incoming)} of it from migrated slots)`;
+    return [`${name} would hold ${parts}, more than its maxmemory of ${formatBytes(maxmemory)}`];
+  });
 }

@@ -5,8 +5,7 @@
 import type { SlotRange } from "../topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 
-/** A node name with the slots that the node owns. */
-export interface SlotOwner {
+interface SlotOwner {
   readonly name: string;
   readonly slots: readonly SlotRange[];
 }

@@ -10,13 +10,14 @@ import type { DeploymentNode } from "../node";
 import type { Comparison } from "../rdb/comparing/compare";
 import { compareRdbs } from "../rdb/comparing/compare";
 import { readFileInPieces } from "../rdb/walk";
-import { fetchSnapshot } from "../replication-stream/fetch-snapshot";
+import { fetchSnapshot } from "../replication-stream/snapshot";
 import type { SlotRange } from "../topology/slots";
 import { formatRanges } from "../topology/slots";
 import type { KeySelection } from "./key-selection";
 import type { RestoreOptions } from "./loading";
 import { slotsOf } from "./restore-shape";
 import type { StagedShard } from "./staging";
+import { counted } from "../../lib/units";
 
 /** Highest number of differences that the comparison of one server lists. */
 const NAMED = 100;
@@ -30,10 +31,8 @@ export interface ServerComparison {
   readonly comparison: Comparison;
 }
 
-/** The data that the servers of a deployment must have. */
-export interface WantedData {
+interface WantedData {
   readonly staged: readonly StagedShard[];
-  /** The keys that the deployment must have. */
   readonly keys: KeySelection;
   /**
    * Whether the servers have loaded the archived data without changes. In this case, each server has only the function
@@ -122,4 +121,16 @@ export function roundsOf({ nodes }: Pick<Deployment, "nodes">, { shards, unsettl
     throw new Failure(`FAIL — not compared, because they are in no shard or do not answer: ${missing.join(", ")}`);
   const rounds = Math.max(...servers.map((each) => each.length));
   return Array.from({ length: rounds }, (_, round) => servers.flatMap((each) => each[round] ?? []));
+}
+
+/** A line for each difference that the comparison lists, and a line for the number of the others. */
+export function differencesOf({ server, comparison: { first, differing, libraries } }: ServerComparison): string[] {
+  const rest = differing - first.length;
+  return [
+    ...first.map(
+      ({ database, key, kind }) => `  ${server}: database ${database}, key ${JSON.stringify(key.toString())}: ${kind}`,
+    ),
+    ...(rest > 0 ? [`  ${server}: and ${counted(rest, "more key")}`] : []),
+    ...libraries.map((name) => `  ${server}: library of functions ${JSON.stringify(name)} differs`),
+  ];
 }

@@ -15,7 +15,7 @@ import type { Deployment } from "../deployment";
 import type { Comparison } from "../rdb/comparing/compare";
 import { splitRdbs } from "../rdb/splitting/split";
 import { readFileInPieces } from "../rdb/walk";
-import { fetchSnapshot } from "../replication-stream/fetch-snapshot";
+import { fetchSnapshot } from "../replication-stream/snapshot";
 import { compareFiles } from "./compare-servers";
 import { KeySelection, ttlShift } from "./key-selection";
 import type { RestoreOptions } from "./loading";
@@ -41,8 +41,7 @@ export interface DrilledShard {
   readonly keys: number;
 }
 
-/** Servers and disk space of a drill. */
-export interface DrillPlaces {
+interface DrillPlaces {
   readonly staging: StagingServers;
   /** Directory for copies of the sets. The copies of one shard are there at a time. */
   readonly directory: string;

@@ -1,5 +1,6 @@
 /** The keys that a restore takes from an archive, and the TTLs that they get. Pure. */
-import { KeyPattern } from "../rdb/glob";
+
+const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, NOT, TO] = Buffer.from("*?\\[]^-");
 
 /**
  * `absolute`: a restored key expires at the time at which the archived key would have expired. `remaining`: it gets the
@@ -56,4 +57,90 @@ export function unmatchedProblems({ unmatched }: KeySelection, option: string): 
  */
 export function ttlShift(rule: TtlRule, at: number, now: number): number {
   return rule === "absolute" ? 0 : Math.max(0, Math.round(now - at));
+}
+
+/**
+ * A part of a pattern: entry N is 1 if the part matches a byte with the value N. `undefined` stands for `*`, which
+ * matches any number of bytes.
+ */
+type Token = Uint8Array | undefined;
+
+/**
+ * A pattern of keys, with the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a character. Keys and
+ * patterns are bytes, so `?` matches one byte of a key.
+ */
+export class KeyPattern {
+  readonly #tokens: readonly Token[];
+
+  constructor(readonly text: string) {
+    this.#tokens = tokensOf(Buffer.from(text));
+  }
+
+  matches(key: Uint8Array): boolean {
+    const tokens = this.#tokens;
+    let [token, byte] = [0, 0];
+    /**
+     * Position of the last `*`, and of the first byte of the key after the bytes that this `*` matches. When a later
+     * part of the pattern does not match, the `*` takes one more byte.
+     */
+    let [star, resume] = [-1, 0];
+    while (byte < key.length) {
+      const allowed = tokens[token];
+      if (token < tokens.length && allowed === undefined) {
+        star = token++;
+        resume = byte;
+      } else if (allowed?.[key[byte] ?? 0] === 1) {
+        token++;
+        byte++;
+      } else if (star >= 0) {
+        token = star + 1;
+        byte = ++resume;
+      } else return false;
+    }
+    while (token < tokens.length && tokens[token] === undefined) token++;
+    return token === tokens.length;
+  }
+}
+
+function tokensOf(pattern: Buffer): Token[] {
+  const tokens: Token[] = [];
+  for (let at = 0; at < pattern.length; at++) {
+    const byte = pattern[at];
+    if (byte === ANY_BYTES) tokens.push(undefined);
+    else if (byte === ANY_BYTE) tokens.push(new Uint8Array(256).fill(1));
+    else if (byte === OPEN_BRACKET) {
+      const allowed = new Uint8Array(256);
+      at = readClass(pattern, at + 1, allowed);
+      tokens.push(allowed);
+    } else {
+      if (byte === BACKSLASH && at + 1 < pattern.length) at++;
+      tokens.push(single(pattern[at] ?? 0));
+    }
+  }
+  return tokens;
+}
+
+function single(byte: number): Uint8Array {
+  const allowed = new Uint8Array(256);
+  allowed[byte] = 1;
+  return allowed;
+}
+
+/**
+ * Reads the bytes between brackets into `allowed`. Without a closing bracket, they end with the pattern.
+ * @returns position of the end
+ */
+function readClass(pattern: Buffer, start: number, allowed: Uint8Array): number {
+  const isInverse = pattern[start] === NOT;
+  let at = isInverse ? start + 1 : start;
+  for (; at < pattern.length && pattern[at] !== CLOSE_BRACKET; at++) {
+    if (pattern[at] === BACKSLASH && at + 1 < pattern.length) allowed[pattern[++at] ?? 0] = 1;
+    else if (pattern[at + 1] === TO && at + 2 < pattern.length) {
+      const [a, b] = [pattern[at] ?? 0, pattern[at + 2] ?? 0];
+      allowed.fill(1, Math.min(a, b), Math.max(a, b) + 1);
+      at += 2;
+    } else allowed[pattern[at] ?? 0] = 1;
+  }
+  if (isInverse) for (let byte = 0; byte < 256; byte++) allowed[byte] = allowed[byte] === 1 ? 0 : 1;
+  return at;
 }

@@ -37,11 +37,9 @@ export const SENTINEL_LIMITS = {
  */
 const LONGEST_NAME = 43;
 
-/** The deployment that the Sentinels monitor. */
-export interface SentinelSubject {
+interface SentinelSubject {
   readonly name: string;
   readonly replicas: number;
-  /** Number of different zones. */
   readonly zones: number;
 }
 

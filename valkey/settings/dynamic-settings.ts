@@ -72,12 +72,11 @@ export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
  * Whether CONFIG SET accepts a directive with a certain value. A value with quotes needs a restart, because quotes have
  * a meaning only in valkey.conf.
  */
-export function isDynamic(directive: string, value: string): boolean {
+function isDynamic(directive: string, value: string): boolean {
   return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);
 }
 
-/** Directives that CONFIG SET changes, and directives whose change needs a restart. */
-export interface SplitDirectives {
+interface SplitDirectives {
   readonly live: ReadonlyMap<string, string>;
   readonly restart: ReadonlyMap<string, string>;
 }

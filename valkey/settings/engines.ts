@@ -5,7 +5,7 @@ export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
 /** Syntax of an engine's settings. Valkey and Redis use directives. Other engines use command-line flags. */
-export type SettingsSyntax = "directives" | "flags";
+type SettingsSyntax = "directives" | "flags";
 
 /** The syntax of each engine's settings. */
 export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = {

@@ -4,7 +4,7 @@ import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
 
 /** Role of a node. A primary serves slots, and a replica copies its primary. */
-export type Role = "primary" | "replica";
+type Role = "primary" | "replica";
 
 /** A node in a view of the cluster. The views of all nodes should agree on everything except the address. */
 export interface KnownNode {

@@ -2,7 +2,7 @@
 import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
-export interface Account {
+interface Account {
   readonly partition: string;
   readonly region: string;
   readonly accountId: string;

@@ -4,8 +4,7 @@
  * Every right to create, change or delete is limited to resources with the cluster's own tags. Pure.
  */
 
-/** A statement of an IAM policy. */
-export interface Statement {
+interface Statement {
   readonly Sid: string;
   readonly Effect: "Allow" | "Deny";
   readonly Principal?: "*" | { readonly Service: string };
@@ -19,8 +18,7 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[];
 }
 
-/** Cluster and resources to which the policies limit the controller's rights. */
-export interface PolicyScope {
+interface PolicyScope {
   /** AWS partition: `aws`, `aws-cn` or `aws-us-gov`. */
   readonly partition: string;
   readonly region: string;
@@ -28,7 +26,6 @@ export interface PolicyScope {
   readonly clusterName: string;
   readonly nodeRoleArn: string;
   readonly queueArn: string;
-  /** Whether the controller may start spot machines. */
   readonly spot: boolean;
 }
 
@@ -39,7 +36,7 @@ export const CONTROLLER_POLICIES = [
   "Interruption",
   "ResourceDiscovery",
 ] as const;
-export type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
+type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
 
 /**
  * The policies of the controller's role, by name. There are several policies, because a single policy would be longer
@@ -74,7 +71,7 @@ const NODECLASS = "karpenter.k8s.aws/ec2nodeclass";
 const CLUSTER_NAME = "eks:eks-cluster-name";
 
 /** Key of the tag that marks a machine, volume or launch template as owned by a cluster. The tag's value is `owned`. */
-export function ownershipTag(clusterName: string): string {
+function ownershipTag(clusterName: string): string {
   return `kubernetes.io/cluster/${clusterName}`;
 }
 

@@ -1,10 +1,22 @@
-/** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, in Karpenter's v1 schemas. Pure. */
+/**
+ * The Kubernetes objects of a pool: its NodePool, and its EC2NodeClass with user data. They have Karpenter's v1
+ * schemas. Pure.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type * as pulumi from "@pulumi/pulumi";
+import { stringify } from "yaml";
 import { architecturesOf } from "../../../platforms/eks/pools/architectures";
-import { reservedCpus } from "../../../platforms/eks/pools/tuning";
+import type { Tuning } from "../../../platforms/eks/pools/tuning";
+import { reservedCpus, FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
 import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
 import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
-import { userDataOf } from "./user-data";
+
+const MIME_BOUNDARY = "valkey-measured";
+const INTERRUPTS_SCRIPT = "/usr/local/sbin/valkey-interrupts";
+const INTERRUPTS_UNIT = "valkey-interrupts.service";
+
+const readUserData = (file: string): string => readFileSync(join(__dirname, "user-data", file), "utf8");
 
 /** Facts about a cluster that the Kubernetes objects of its pools contain. */
 export interface PoolCluster {
@@ -27,7 +39,7 @@ export interface PoolCluster {
 /** Key of the tag by which Karpenter finds the subnets and the security group for machines. */
 export const DISCOVERY_TAG = "karpenter.sh/discovery";
 
-export interface NodeClass {
+interface NodeClass {
   readonly metadata: { readonly name: string };
   readonly spec: Readonly<Record<string, unknown>>;
 }
@@ -72,7 +84,7 @@ export function nodeClassOf(
   };
 }
 
-export interface NodePool {
+interface NodePool {
   readonly metadata: { readonly name: string };
   readonly spec: Readonly<Record<string, unknown>>;
 }
@@ -123,5 +135,65 @@ export function nodePoolOf(
       },
       limits: { cpu: String(vcpuLimit) },
     },
+  };
+}
+
+/**
+ * User data of an AL2023 machine: a MIME document with a shell script and a NodeConfig. cloud-init runs the script
+ * before the kubelet starts. Karpenter merges the NodeConfig with its own.
+ *
+ * Transparent huge pages are off, because with huge pages, every byte that is written after the fork for a snapshot
+ * copies a page of 2 MiB. Memory is overcommitted, because without overcommitment the fork can fail. Both are settings
+ * of the machine, so no pod needs privileges for them. somaxconn is not set: each pod has its own value, which starts
+ * at the kernel's default of 4,096, whatever the machine's value is.
+ */
+export function userDataOf(tuning: Tuning): string {
+  const interrupts = tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : "";
+  const script = `${readUserData("kernel-settings.sh")}${interrupts}`;
+  const parts = [
+    mimePart('text/x-shellscript; charset="us-ascii"', script),
+    mimePart("application/node.eks.aws", stringify(nodeConfigOf(tuning))),
+  ];
+  const head = `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="${MIME_BOUNDARY}"\n\n`;
+  return `${head}${parts.join("")}--${MIME_BOUNDARY}--\n`;
+}
+
+function mimePart(type: string, body: string): string {
+  return `--${MIME_BOUNDARY}\nContent-Type: ${type}\n\n${body}\n`;
+}
+
+/**
+ * Shell commands that install a systemd unit. At every start of the machine, the unit pins the interrupts of the
+ * network card to CPUs.
+ */
+function interruptScript(cpus: number): string {
+  return [
+    fileCommand(INTERRUPTS_SCRIPT, readUserData("interrupts.sh")),
+    `chmod 755 ${INTERRUPTS_SCRIPT}\n`,
+    fileCommand(`/etc/systemd/system/${INTERRUPTS_UNIT}`, readUserData(INTERRUPTS_UNIT).replace("CPUS", String(cpus))),
+    `systemctl enable --now ${INTERRUPTS_UNIT}\n`,
+  ].join("");
+}
+
+function fileCommand(path: string, text: string): string {
+  return `cat >${path} <<'END'\n${text}END\n`;
+}
+
+/** The project's part of a machine's NodeConfig. Karpenter adds taints, labels and the cluster. */
+function nodeConfigOf(tuning: Tuning): object {
+  const limit = { type: "RLIMIT_NOFILE", soft: FILE_DESCRIPTORS, hard: FILE_DESCRIPTORS };
+  const spec = { containerd: { baseRuntimeSpec: { process: { rlimits: [limit] } } } };
+  const config = {
+    cpuManagerPolicy: "static",
+    reservedSystemCPUs: "0",
+    // The image's configuration names a cgroup in both options. With these names a kubelet with reserved CPUs does not
+    // start, so the options are empty.
+    kubeReservedCgroup: "",
+    systemReservedCgroup: "",
+  };
+  return {
+    apiVersion: "node.eks.aws/v1alpha1",
+    kind: "NodeConfig",
+    spec: reservedCpus(tuning) > 0 ? { ...spec, kubelet: { config } } : spec,
   };
 }

@@ -5,7 +5,7 @@ import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain
 import { formatConfigFile, toDirectives } from "../../../valkey/settings/settings";
 import type { ServerArgs } from "../arguments";
 import { objectNames } from "../names";
-import { pullPolicy } from "../pods/image";
+import { pullPolicy } from "../pods/pod-basics";
 import { scheduling } from "../pods/placement";
 import { PASSWORD_FILE } from "../server-config";
 
@@ -48,8 +48,7 @@ export function versionProblem(version: string): string | undefined {
 /** Values of the chart, by key. */
 export type ChartValues = Readonly<Record<string, unknown>>;
 
-/** Arguments that become values of the chart. */
-export type ChartRequest = Pick<
+type ChartRequest = Pick<
   ServerArgs,
   | "image"
   | "imagePullPolicy"

@@ -16,8 +16,7 @@ import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Settings of a component, and the arguments against which they are checked. */
-export interface SettingsRequest {
+interface SettingsRequest {
   readonly settings?: ServerSettings | undefined;
   readonly newerDirectives?: readonly string[] | undefined;
   readonly oversubscribed?: boolean | undefined;
@@ -25,11 +24,9 @@ export interface SettingsRequest {
   readonly resources: Resources;
 }
 
-/** Settings that passed the checks. */
-export interface CheckedSettings {
+interface CheckedSettings {
   /** Configured and derived settings. Sizes are in bytes. */
   readonly settings: ServerSettings;
-  /** A sentence for each derived setting. */
   readonly derived: readonly string[];
 }
 

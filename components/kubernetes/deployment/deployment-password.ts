@@ -5,8 +5,8 @@ import { Password } from "../../../provider/resources";
 import type { SecretKey } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
 
-/** Source of the password. `passwordSecret` excludes `password` and `passwordVersion`. */
-export interface PasswordRequest {
+/** `passwordSecret` excludes `password` and `passwordVersion`. */
+interface PasswordRequest {
   readonly namespace?: pulumi.Input<string> | undefined;
   readonly password?: pulumi.Input<string> | undefined;
   readonly passwordVersion?: number | undefined;

@@ -47,7 +47,7 @@ import { RESTORE_SECONDS } from "../restoring/restore-problems";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
-import { requireTag } from "../pods/image";
+import { requireTag } from "../pods/pod-basics";
 import { imageCheckPod } from "../pods/image-check-pod";
 import type { DeploymentKind } from "../deployment-kind";
 import { createDrill } from "../restoring/drill";

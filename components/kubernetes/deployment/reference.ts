@@ -9,8 +9,7 @@ import { clientServices } from "../servers/client-services";
 import { objectNames, primaryLead } from "../names";
 import { SENTINEL_PASSWORD_FILE } from "../server-config";
 
-/** Location of a deployment's pods, and the settings that verification expects of them. */
-export interface PodLocation {
+interface PodLocation {
   readonly namespace: string;
   readonly zones: readonly string[];
   readonly settings: ServerSettings;

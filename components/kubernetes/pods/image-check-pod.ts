@@ -2,9 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
-import { pullPolicy } from "./image";
-import { podBasics } from "./pod-basics";
-import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
+import { podBasics, pullPolicy, CONTAINER_SECURITY_CONTEXT } from "./pod-basics";
 import { INIT_RESOURCES } from "./sidecar-resources";
 
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check" };

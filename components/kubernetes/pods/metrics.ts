@@ -9,10 +9,9 @@ import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
 import { sidecarResources, EXPORTER_RESOURCES } from "./sidecar-resources";
 import { EXPORTER_IMAGE } from "../../../platforms/kubernetes/default-images";
-import { pullPolicy } from "./image";
+import { pullPolicy, CONTAINER_SECURITY_CONTEXT } from "./pod-basics";
 import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "../layout";
 import { selectorLabels } from "../names";
-import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { TLS_FILES } from "../server-config";
 import { secretMounts } from "./pod-volumes";
 

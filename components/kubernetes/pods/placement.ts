@@ -6,8 +6,7 @@ import { selectorLabels } from "../names";
 
 const MACHINE = "kubernetes.io/hostname";
 
-/** Fields of a pod's specification that decide on which machine it runs. */
-export interface Scheduling {
+interface Scheduling {
   readonly affinity: types.input.core.v1.Affinity;
   readonly topologySpreadConstraints: types.input.core.v1.TopologySpreadConstraint[];
   readonly nodeSelector: Record<string, string>;

@@ -1,11 +1,41 @@
 /** Settings of every pod of a deployment: no rights in Kubernetes or on the machine, and its placement. Pure. */
 import type { types } from "@pulumi/kubernetes";
-import type { Placement } from "../arguments";
+import type { Placement, PullPolicy } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { scheduling } from "./placement";
-import { POD_SECURITY_CONTEXT } from "./security-context";
+import { BadInput } from "../../../lib/errors";
 
-export interface PodBasics {
+/**
+ * ID of the user and of the group. It is above 10000, so that no user of the machine has this ID. The group owns the
+ * files of a volume.
+ */
+const USER = 10_001;
+
+/** With the context of containers it meets the restricted Pod Security Standard. */
+export const POD_SECURITY_CONTEXT = {
+  runAsNonRoot: true,
+  runAsUser: USER,
+  runAsGroup: USER,
+  fsGroup: USER,
+  // Without this policy every start of a pod changes the owner of every file of its volume.
+  fsGroupChangePolicy: "OnRootMismatch",
+  seccompProfile: { type: "RuntimeDefault" },
+} as const satisfies types.input.core.v1.PodSecurityContext;
+
+export const CONTAINER_SECURITY_CONTEXT = {
+  runAsNonRoot: true,
+  runAsUser: USER,
+  runAsGroup: USER,
+  allowPrivilegeEscalation: false,
+  privileged: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ["ALL"] },
+  seccompProfile: { type: "RuntimeDefault" },
+} satisfies types.input.core.v1.SecurityContext;
+
+const WITH_TAG = /^[a-z0-9][\w.:/-]*:([\w][\w.-]{0,127})(@sha256:[0-9a-f]{64})?$/i;
+
+interface PodBasics {
   /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
   readonly graceSeconds?: number;
   /** Labels of all pods that are spread over the zones together with this pod. @default the labels of the servers */
@@ -29,4 +59,19 @@ export function podBasics(
     ...(graceSeconds === undefined ? {} : { terminationGracePeriodSeconds: graceSeconds }),
     ...scheduling(deployment, placement, labels),
   };
+}
+
+/** Refuses an image if its version is not fixed. @throws BadInput when the image has no tag, or the tag `latest` */
+export function requireTag(image: string): void {
+  const tag = WITH_TAG.exec(image)?.[1];
+  if (tag === undefined || tag === "latest")
+    throw BadInput.of(
+      "image",
+      "floating-image",
+      `is "${image}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a fixed tag, not latest`,
+    );
+}
+
+export function pullPolicy(image: string, asked: PullPolicy | undefined): PullPolicy {
+  return asked ?? (image.includes("@sha256:") ? "IfNotPresent" : "Always");
 }

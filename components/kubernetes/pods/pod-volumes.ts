@@ -36,7 +36,7 @@ export function tlsVolumes(tls: Tls | undefined): types.input.core.v1.Volume[] {
   return tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secretName, defaultMode: SECRET_MODE } }];
 }
 
-export function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
+function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
   return tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }];
 }
 
@@ -44,7 +44,7 @@ export function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount
  * Volume with the deployment's Secret. While two passwords are valid, the volume also contains a file that makes a
  * starting server accept both passwords.
  */
-export function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
+function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
   return {
     name: "secret",
     projected: {

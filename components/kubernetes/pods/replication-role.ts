@@ -10,7 +10,6 @@ import {
   HAND_OVER_SECONDS,
   PRIMARY_FILE,
 } from "../layout";
-import { sentinelVariables } from "./sentinel-environment";
 import { scriptCommand } from "../scripts";
 import { LISTENS, serverProbes } from "./probes";
 import type { ServerRole } from "./server-pod";
@@ -75,5 +74,18 @@ export function comparedRole(context: DeploymentContext): ServerRole {
     ...common,
     command: scriptCommand("start-replica.sh", ENGINE_PROGRAMS[engine].server, CONFIG_FILE),
     probes,
+  };
+}
+
+export function sentinelVariables(
+  context: DeploymentContext,
+  { count, quorum, downAfterMs, failoverTimeoutMs }: SentinelSettings,
+): Record<string, string> {
+  return {
+    SENTINELS: `.${hostInPod(context.names.sentinel, context)}`,
+    COUNT: String(count),
+    QUORUM: String(quorum),
+    DOWN_AFTER: String(downAfterMs),
+    FAILOVER_TIMEOUT: String(failoverTimeoutMs),
   };
 }

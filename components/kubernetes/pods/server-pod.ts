@@ -13,9 +13,7 @@ import { exporterContainer } from "./metrics";
 import { objectLabels } from "../names";
 import { checksum } from "../../../lib/checksum";
 import { TLS_FILES } from "../server-config";
-import { pullPolicy } from "./image";
-import { podBasics } from "./pod-basics";
-import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
+import { podBasics, pullPolicy, CONTAINER_SECURITY_CONTEXT } from "./pod-basics";
 import { hasVolumes, podVolumes, scriptEnvironment, serverMounts } from "./pod-volumes";
 
 type Container = types.input.core.v1.Container;

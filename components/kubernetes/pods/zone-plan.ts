@@ -5,7 +5,7 @@ import { counted } from "../../../lib/units";
 import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 
-export interface ZonePlan {
+interface ZonePlan {
   readonly zones: readonly string[];
   readonly nodes: number;
   /** Number of nodes in each zone, in descending order. The scheduler chooses which zone gets which number. */

@@ -10,11 +10,9 @@ import * as k8s from "../kubernetes-sdk";
 import type { Program, ProgramFiles } from "./program";
 import { createProgramFiles, programPlacement, programPodSpec } from "./program";
 
-/** A program that runs all the time. Its Deployment and its Service have the name of the program. */
-export interface ProgramPod extends Program {
-  /** Port of the metrics. */
+/** Its Deployment and its Service have the name of the program. */
+interface ProgramPod extends Program {
   readonly port: number;
-  /** Resources that must exist before the pod. */
   readonly dependsOn: readonly pulumi.Resource[];
   /** Path that answers with the status 200 when the pod is ready. @default the path of the metrics */
   readonly readyPath?: string;

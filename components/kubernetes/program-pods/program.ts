@@ -14,11 +14,9 @@ import { objectMetadata } from "../deployment-context";
 import { createConfig } from "../files";
 import * as k8s from "../kubernetes-sdk";
 import { SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
-import { pullPolicy } from "../pods/image";
-import { podBasics } from "../pods/pod-basics";
+import { podBasics, pullPolicy, CONTAINER_SECURITY_CONTEXT } from "../pods/pod-basics";
 import { passwordVolume } from "../pods/pod-volumes";
 import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE } from "../server-config";
-import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 
 /** A program, and the differences between its pod and the pods of other programs. */
 export interface Program {

@@ -6,15 +6,13 @@ import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 import { DATA_DIRECTORY, PRIMARY_FILE, SENTINEL_PORT } from "../layout";
 import { sentinelLabels } from "../names";
-import { pullPolicy } from "../pods/image";
-import { podBasics } from "../pods/pod-basics";
-import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
+import { podBasics, pullPolicy, CONTAINER_SECURITY_CONTEXT } from "../pods/pod-basics";
 import { FAILOVER_RESOURCES } from "../pods/sidecar-resources";
 import { asEnvironment, hostInPod, POD_VARIABLES } from "../pods/server-pod";
 import { podVolumes, primaryVolume, scriptEnvironment, serverMounts } from "../pods/pod-volumes";
 import { scriptCommand } from "../scripts";
 import { TLS_FILES } from "../server-config";
-import { sentinelVariables } from "../pods/sentinel-environment";
+import { sentinelVariables } from "../pods/replication-role";
 import { createSupportBudget } from "./support-budget";
 
 /** Time limit for a Sentinel to stop, seconds. */

@@ -4,8 +4,7 @@ import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 
-export interface SupportPods {
-  /** Name of the pods' Kubernetes objects. */
+interface SupportPods {
   readonly name: string;
   readonly labels: Record<string, string>;
 }

@@ -5,9 +5,8 @@ import { compact } from "../../../lib/compact";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { parseInstant } from "../../../valkey/restoring/instant";
 import { TTL_RULES } from "../../../valkey/restoring/key-selection";
-import { bucketProblems } from "../archive/bucket-problems";
-import type { BackupArgs, BucketArgs } from "../backup-arguments";
-import type { RestoreFromArgs } from "../restore-arguments";
+import { bucketProblems } from "../archive/backup-problems";
+import type { BackupArgs, BucketArgs, RestoreFromArgs } from "../backup-arguments";
 
 /** Time limit of a restore, seconds. */
 export const RESTORE_SECONDS = { min: 60, max: 604_800, default: 86_400 } as const;

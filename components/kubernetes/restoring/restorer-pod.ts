@@ -3,14 +3,12 @@
  * program starts staging servers (temporary servers that load archived data).
  */
 import type * as pulumi from "@pulumi/pulumi";
-import { RESTORER_BUNDLE } from "../../../restorer/bundle";
+import { RESTORER_BUNDLE, STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/bundle";
 import type { RestorerSettings } from "../../../restorer/pod-settings";
-import { STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/staging-script";
 import type { BucketAccess } from "../archive/bucket-access";
 import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
-import { pullPolicy } from "../pods/image";
-import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
+import { pullPolicy, CONTAINER_SECURITY_CONTEXT } from "../pods/pod-basics";
 import { RESTORER_RESOURCES } from "../pods/sidecar-resources";
 import type { Program, ProgramFiles } from "../program-pods/program";
 import { programPodSpec } from "../program-pods/program";
@@ -19,16 +17,14 @@ import { programPodSpec } from "../program-pods/program";
 export const SCRATCH_DIRECTORY = "/scratch";
 const STAGING_CPU = { request: "500m", limit: "2" };
 
-/** Sizes of a pod that restores an archive. */
-export interface RestorerSizes {
+interface RestorerSizes {
   /** Memory of the staging servers, as a Kubernetes quantity. @default the memory of a server of the deployment */
   readonly memory?: string | undefined;
   /** Disk space for the archived data, as a Kubernetes quantity. @default what the machine has */
   readonly scratchSize?: string | undefined;
 }
 
-/** A pod that restores an archive once. */
-export interface Restorer {
+interface Restorer {
   /** Name of the container, and the label `app.kubernetes.io/component` of all objects. */
   readonly component: string;
   readonly name: string;

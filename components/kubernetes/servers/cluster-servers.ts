@@ -6,18 +6,30 @@ import type { Shape } from "../../../valkey/topology/placement";
 import type { ServerArgs } from "../arguments";
 import { clientServices } from "./client-services";
 import type { DeploymentContext } from "../deployment-context";
-import { directiveEngine } from "../engines";
+import { directiveEngine, ENGINE_PROGRAMS } from "../engines";
 import { createNodeServices } from "./external-services";
 import { objectNames } from "../names";
 import { createNativeServers } from "./native-servers";
-import { clusterRole } from "../pods/cluster-role";
 import { createServices } from "./server-objects";
 import type { ServerPods } from "../pods/server-pods";
 import { serviceEndpoint } from "../pods/server-pods";
 import { planClusterZones } from "../pods/zone-plan";
 import { accessFiles, clusterConfig } from "../server-config";
+import {
+  ANNOUNCED_DIRECTORY,
+  ASK_PATIENCE_SECONDS,
+  ASK_SECONDS,
+  BUS_PORT,
+  CLIENT_PORT,
+  CONFIG_FILE,
+  HAND_OVER_SECONDS,
+} from "../layout";
+import { scriptCommand } from "../scripts";
+import { serverProbes } from "../pods/probes";
+import type { ServerRole } from "../pods/server-pod";
+import { hostInPod, zoneArguments } from "../pods/server-pod";
 
-export interface ClusterServersArgs extends ServerArgs {
+interface ClusterServersArgs extends ServerArgs {
   /** Number of shards and of replicas per shard. A new shape changes only the field `replicas` of the StatefulSet. */
   readonly shape: Shape;
 }
@@ -62,4 +74,32 @@ export class ClusterServers extends pulumi.ComponentResource {
     this.endpoint = serviceEndpoint(names.client, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
   }
+}
+
+function clusterRole(context: DeploymentContext): ServerRole {
+  const { names, args } = context;
+  const engine = directiveEngine(args.engine);
+  return {
+    command: [
+      ...scriptCommand("start-cluster.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
+      ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
+      // Without this argument a server announces the address in its nodes.conf, which is outdated after a restart.
+      ...["--cluster-announce-ip", "$(POD_IP)"],
+      ...["--cluster-announce-hostname", `$(POD_NAME).${hostInPod(names.headless, context)}`],
+      ...zoneArguments(context),
+      // The argument is a pattern, because an included pattern may match no file. A plain file name must exist.
+      ...(engine === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
+    ],
+    variables: { SERVICE: hostInPod(names.client, context) },
+    ports: [CLIENT_PORT, BUS_PORT],
+    probes: serverProbes("cluster", args.tls !== undefined, engine),
+    preStop: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)),
+    // These volumes are always present, so that adding or removing `external` restarts no pod.
+    volumes: [
+      {
+        volume: { name: "announced", configMap: { name: names.announced, optional: true } },
+        directory: ANNOUNCED_DIRECTORY,
+      },
+    ],
+  };
 }

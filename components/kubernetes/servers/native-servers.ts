@@ -25,10 +25,8 @@ import {
   createStatefulSet,
 } from "./server-objects";
 
-/** Parts of a deployment's servers that differ between topologies and engines. */
-export interface NativeServersPlan {
+interface NativeServersPlan {
   readonly nodes: number;
-  /** Text of the server's configuration file. */
   readonly config: string;
   /**
    * Text of the server's configuration file without the settings that CONFIG SET can change on a running server. A
@@ -37,7 +35,6 @@ export interface NativeServersPlan {
   readonly restarting: string;
   readonly scripts: ScriptSet;
   readonly role: ServerRole;
-  /** Files of the Secret with the users and passwords that the server accepts. */
   readonly accessFiles: SecretFiles;
   /**
    * Way in which the primary is chosen. `elected`: Sentinels elect the primary, and also connect to the servers.
@@ -48,10 +45,8 @@ export interface NativeServersPlan {
   readonly primary?: "elected" | "designated" | undefined;
 }
 
-/** Servers that were declared: the location of their pods, and the objects on which other resources depend. */
-export interface NativeServers {
+interface NativeServers {
   readonly pods: ServerPods;
-  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   readonly secret: k8s.core.v1.SecretPatch;
   /**

@@ -18,9 +18,11 @@ import type { ServerPods } from "../pods/server-pods";
 import { serviceEndpoint, serviceHost } from "../pods/server-pods";
 import { planZones } from "../pods/zone-plan";
 import { createServices } from "./server-objects";
-import type { FailoverNodeSelectors } from "../replication/failover";
-import { createFailover } from "../replication/failover";
 import { accessFiles, replicationConfig, withReplicaCount } from "../server-config";
+import type * as k8s from "../kubernetes-sdk";
+import { createFailoverPolicies } from "../network-policy";
+import { createSentinelPods } from "../replication/sentinel-pods";
+import { createProxies } from "../replication/proxies";
 
 export interface ReplicationServersArgs extends ServerArgs {
   /** Number of replicas of the one primary. */
@@ -94,4 +96,39 @@ export class ReplicationServers extends pulumi.ComponentResource {
     );
     this.registerOutputs({ namespace: pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }
+}
+
+/** Labels that machines of Sentinels and of proxies must have. */
+interface FailoverNodeSelectors {
+  readonly sentinels: Readonly<Record<string, string>>;
+  readonly proxies: Readonly<Record<string, string>>;
+}
+
+interface FailoverPlan {
+  readonly settings: SentinelSettings;
+  /** Number of servers, including the primary. */
+  readonly nodes: number;
+  /** Secret with the password. */
+  readonly secret: k8s.core.v1.Secret;
+  /** Labels of machines for Sentinels and proxies. @default the labels of the servers' machines */
+  readonly selectors?: FailoverNodeSelectors | undefined;
+}
+
+/**
+ * There are Sentinels in every zone. Servers ask the Sentinels for the primary before they start. Proxies forward
+ * clients to the primary. @returns the proxies, to which the Services of the primary route
+ */
+function createFailover(
+  context: DeploymentContext,
+  { settings, nodes, secret, selectors }: FailoverPlan,
+): k8s.apps.v1.Deployment {
+  createFailoverPolicies(context);
+  createSentinelPods(onMachines(context, selectors?.sentinels), settings);
+  return createProxies(onMachines(context, selectors?.proxies), nodes, settings, secret);
+}
+
+function onMachines(context: DeploymentContext, nodeSelector?: Readonly<Record<string, string>>): DeploymentContext {
+  if (nodeSelector === undefined) return context;
+  const { args } = context;
+  return { ...context, args: { ...args, placement: { ...args.placement, nodeSelector } } };
 }

@@ -117,7 +117,7 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
 /**
  * Creates a disruption budget that allows one unavailable pod, so a primary and its replica are never evicted together.
  * Later, `DeploymentVerification` may allow more unavailable pods of a cluster at the same time.
- * `valkey/topology/disruption-groups.ts` decides how many, from the shards that the verification finds.
+ * `disruptionGroups` in `provider/updates/budgets.ts` decides how many, from the shards that the verification finds.
  */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;

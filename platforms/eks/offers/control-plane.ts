@@ -3,8 +3,7 @@ import { formatCount } from "../../../lib/units";
 
 export const CONTROL_PLANE_TIERS = ["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] as const;
 export type ControlPlaneTier = (typeof CONTROL_PLANE_TIERS)[number];
-/** Tiers of a provisioned control plane, which cost extra. */
-export type ProvisionedTier = Exclude<ControlPlaneTier, "standard">;
+type ProvisionedTier = Exclude<ControlPlaneTier, "standard">;
 
 interface Capacity {
   /** Number of requests that the API server handles at the same time. */

@@ -6,7 +6,6 @@ import { POOLS } from "./pools";
 
 /** Values of the label `karpenter.sh/capacity-type`. */
 export const CAPACITIES = ["on-demand", "spot"] as const;
-export type Capacity = (typeof CAPACITIES)[number];
 
 /** Reason why only load generators may use spot machines. */
 export const SERVERS_ON_DEMAND =

@@ -48,7 +48,7 @@ interface GrowingSet {
   layout: SetLayout;
 }
 
-export interface MachinePlan {
+interface MachinePlan {
   readonly machines: MachineGroup[];
   readonly sets: MachineSet[];
   readonly notes: string[];

@@ -39,8 +39,7 @@ export interface PodGroup {
   readonly instanceType?: string | undefined;
 }
 
-/** The servers of a deployment. */
-export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
+interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
   readonly shape: Shape;
 }
 

@@ -64,7 +64,7 @@ export function poolObjectName(pool: PoolName): string {
 /** Key of the label and of the taint that every machine of a pool has. */
 export const POOL_KEY = "valkey-measured/pool";
 
-export interface Taint {
+interface Taint {
   readonly key: string;
   readonly value: string;
   readonly effect: "NoSchedule";

@@ -38,11 +38,9 @@ export const FILE_DESCRIPTORS = 1_048_544;
 /** Default of `tcp-backlog` in Valkey and Redis. */
 const DEFAULT_BACKLOG = 511;
 
-/** A server on a machine of a pool. */
-export interface TunedServer {
+interface TunedServer {
   /** Number of exclusive CPUs that the server gets on a pool with `staticCpus`; undefined if it shares CPUs. */
   readonly wholeCpus: number | undefined;
-  /** Configured `tcp-backlog` of the server. */
   readonly backlog: string | undefined;
 }
 

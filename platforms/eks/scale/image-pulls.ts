@@ -14,11 +14,9 @@ import type { PodGroup } from "../pools/pod-groups";
  */
 export const ANONYMOUS_PULLS = 100;
 
-/** A registry that caches Docker Hub's images. */
-export interface CacheRegistry {
+interface CacheRegistry {
   /** Host of the registry, such as `123456789012.dkr.ecr.us-west-2.amazonaws.com`. */
   readonly host: string;
-  /** Prefix of the name of each repository in the registry. */
   readonly prefix: string;
 }
 

@@ -8,8 +8,32 @@ import { allocatableOn, DAEMON_ADDRESSES } from "../pools/allocatable";
 import { familyOf, MACHINE_TYPES, machineType, unknownTypeProblem } from "../offers/machine-types";
 import { UNTUNED } from "../pools/tuning";
 import type { PriceTable } from "../offers/prices";
-import type { ControllerSize } from "./controller-size";
-import { dnsReplicas, KARPENTER_REPLICAS, karpenterSize } from "./controller-size";
+
+/**
+ * Memory of Karpenter per machine. Karpenter 1.14.1 used 994 MiB with 2,370 NodeClaims before any Node existed, which
+ * is 0.4 MiB per NodeClaim. The value is three times as large, because Nodes, their pods and the simulation of a batch
+ * need memory as well.
+ */
+const MEMORY_PER_MACHINE_MIB = 1.25;
+const BASE_MEMORY_MIB = 512;
+/** Lowest memory for Karpenter. It is the value in "Getting Started with Karpenter". */
+const LEAST_MEMORY_MIB = 1024;
+const MEMORY_STEP_MIB = 512;
+
+/** CPU request for small clusters. Half a CPU is enough, although "Getting Started with Karpenter" requests one CPU. */
+const SMALL_CONTROLLER = { machines: 100, cpuMilli: 500 };
+const MACHINES_PER_CPU = 1000;
+
+/** Number of Karpenter's replicas. Each needs its own machine. */
+export const KARPENTER_REPLICAS = 2;
+
+const LEAST_DNS_REPLICAS = 2;
+/**
+ * Number of machines per replica of CoreDNS. EKS' document "Scale CoreDNS Pods for high DNS traffic" advises one
+ * replica for 16 machines or for 256 CPUs, whichever gives more replicas. CPUs are ignored here, because even a machine
+ * with 64 CPUs may run a single pod.
+ */
+const MACHINES_PER_DNS_REPLICA = 16;
 
 /** Machines for Karpenter, CoreDNS and the volume controller. */
 export interface SystemArgs {
@@ -155,4 +179,35 @@ function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | u
     `share of ${formatCount(replicas)} CoreDNS replicas needs ${needed.cpuMilli}m CPU and ${needed.memoryMiB} MiB for ` +
     `${needed.pods} pods at ${formatCount(startedMachines)} machines; ${remedy}`
   );
+}
+
+/** Resources of Karpenter for a number of planned machines. */
+export interface ControllerSize {
+  /** CPU request, thousandths. Karpenter has no CPU limit. */
+  readonly cpuMilli: number;
+  /**
+   * Memory request, which is also the memory limit. Karpenter's chart derives the soft memory limit of the Go runtime
+   * from this limit.
+   */
+  readonly memoryMiB: number;
+}
+
+/**
+ * Resources of one replica of Karpenter. Only one of the two replicas works at a time.
+ * @param machines number of machines that Karpenter starts
+ */
+export function karpenterSize(machines: number): ControllerSize {
+  const memory = BASE_MEMORY_MIB + machines * MEMORY_PER_MACHINE_MIB;
+  return {
+    cpuMilli:
+      machines <= SMALL_CONTROLLER.machines ? SMALL_CONTROLLER.cpuMilli : 1000 * Math.ceil(machines / MACHINES_PER_CPU),
+    memoryMiB: Math.max(LEAST_MEMORY_MIB, Math.ceil(memory / MEMORY_STEP_MIB) * MEMORY_STEP_MIB),
+  };
+}
+
+/**
+ * Number of replicas of CoreDNS. It can be low, because pods resolve names only when they start and when they connect.
+ */
+export function dnsReplicas(machines: number): number {
+  return Math.max(LEAST_DNS_REPLICAS, Math.ceil(machines / MACHINES_PER_DNS_REPLICA));
 }

@@ -24,8 +24,7 @@ const SUITES: Readonly<Record<string, string>> = {
   "redis-8.0": "trixie",
 };
 
-/** Directories of unpacked packages. */
-export interface PackageDirectories {
+interface PackageDirectories {
   /** Directory with the packages of the default Valkey version. */
   readonly packages: string;
   /**

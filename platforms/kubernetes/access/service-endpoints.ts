@@ -15,8 +15,7 @@ const SERVICE_LABEL = "kubernetes.io/service-name";
 /** Time limit for a login through a proxy, milliseconds. */
 const LOGIN_MS = 5_000;
 
-/** Services to read, and the access with which this program logs in to the servers behind them. */
-export interface ClientWaysPlan {
+interface ClientWaysPlan {
   readonly namespace: string;
   readonly ways: readonly ClientWay[];
   readonly port: number;

@@ -11,8 +11,7 @@ type Key = (typeof KEYS)[number];
 /** Data of the Secret, base64, by key. */
 type SecretData = Readonly<Record<string, string>>;
 
-/** Content of a Secret, or the reason why the content is not known. */
-export type TlsSecretLook =
+type TlsSecretLook =
   | { readonly state: "absent" | "unreadable" }
   | { readonly state: "read"; readonly data: SecretData };
 

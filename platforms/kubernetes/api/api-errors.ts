@@ -12,8 +12,7 @@ export interface ApiServer {
   readonly server: string;
 }
 
-/** Error of an API server: the fields of metav1.Status that are used here. */
-export interface ApiStatus {
+interface ApiStatus {
   readonly code: number;
   readonly message: string;
 }

@@ -3,6 +3,7 @@
  * callers that wait for something ask again themselves, and `pods/pod-changes.ts` reopens a watch that has ended. The
  * client library is loaded when it is first used, because loading takes time.
  */
+import { Agent } from "node:https";
 import type {
   AppsV1Api,
   AuthorizationV1Api,
@@ -16,13 +17,20 @@ import type {
   KubeConfig,
   PolicyV1Api,
   StorageV1Api,
+  RequestContext,
+  SecurityAuthentication,
 } from "@kubernetes/client-node";
 import { didYouMean } from "../../../lib/did-you-mean";
 import { BadInput, codeOf, Failure, messageOf } from "../../../lib/errors";
 import type { ApiServer } from "./api-errors";
 import type * as ClientLibrary from "./client-library.mjs";
 import { explainApiError, statusInError } from "./api-errors";
-import { SharedAgent } from "./shared-agent";
+
+/**
+ * Time after which an unused connection is closed, milliseconds. It is short, so that the next verification opens a new
+ * connection, and no request waits for a connection that has broken in the meantime.
+ */
+const CLOSE_UNUSED_MS = 5_000;
 
 /** Selection of the Kubernetes cluster to use. */
 export interface KubeconfigSelection {
@@ -192,4 +200,32 @@ function choose(
       `context ${name} names a cluster that the kubeconfig does not describe`,
     );
   return { context: name, server };
+}
+
+/**
+ * Lets requests share connections. The client library opens a new connection for each request, and the TLS handshakes
+ * then need more CPU time than everything else.
+ */
+class SharedAgent implements SecurityAuthentication {
+  #agent: Agent | undefined;
+  #key = "";
+
+  constructor(private readonly method: SecurityAuthentication) {}
+
+  getName(): string {
+    return this.method.getName();
+  }
+
+  async applySecurityAuthentication(context: RequestContext): Promise<void> {
+    await this.method.applySecurityAuthentication(context);
+    const own = context.getAgent();
+    // Agents of a subclass belong to proxies, and stay as they are.
+    if (!(own instanceof Agent) || own.constructor !== Agent) return;
+    // A certificate may have been replaced since the last request.
+    const key = own.getName(own.options);
+    if (this.#agent === undefined || key !== this.#key)
+      this.#agent = new Agent({ ...own.options, keepAlive: true, timeout: CLOSE_UNUSED_MS });
+    this.#key = key;
+    context.setAgent(this.#agent);
+  }
 }

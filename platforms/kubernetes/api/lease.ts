@@ -21,7 +21,7 @@ const RENEW_MS = 5_000;
 const STOP_MS = 40_000;
 const POLL_MS = 2_000;
 
-export interface LeaseName {
+interface LeaseName {
   readonly namespace: string;
   readonly lease: string;
 }

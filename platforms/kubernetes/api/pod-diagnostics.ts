@@ -25,9 +25,7 @@ export interface PodEvidence {
   readonly lastWords: ReadonlyMap<string, string>;
 }
 
-/** One reason why pods do not run. */
-export interface PodDiagnostic {
-  /** Names of the pods, or of the StatefulSet or Job that creates them. */
+interface PodDiagnostic {
   readonly names: readonly string[];
   readonly cause: string;
   /**

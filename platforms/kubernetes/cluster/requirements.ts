@@ -3,8 +3,7 @@
  */
 import type { Labels, Toleration } from "../pods/running-pods";
 
-/** Selection of the machines on which pods may be scheduled. */
-export interface MachineSelection {
+interface MachineSelection {
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
 }

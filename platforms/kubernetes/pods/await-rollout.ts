@@ -1,6 +1,6 @@
 /**
  * Waits until all pods of a StatefulSet are ready and have the newest template of the StatefulSet. Either the
- * StatefulSet or this program restarts the pods. `provider/updates/restart-order.ts` decides the order of restarts.
+ * StatefulSet or this program restarts the pods. `nextRestart` in `provider/updates/primary-moves.ts` decides the order.
  */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";

@@ -1,6 +1,6 @@
 /**
  * The disruption budgets of a deployment. They limit how many of its pods may be evicted at the same time.
- * `valkey/topology/disruption-groups.ts` decides which pods share a budget.
+ * `disruptionGroups` in `provider/updates/budgets.ts` decides which pods share a budget.
  * `components/kubernetes/servers/server-objects.ts` creates the first budget.
  */
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
@@ -12,7 +12,7 @@ import { POD_NAME_LABEL } from "./running-pods";
  * The budget with which a deployment is created. Until it is changed, it selects all pods and allows the eviction of
  * one pod.
  */
-export interface BudgetName {
+interface BudgetName {
   readonly namespace: string;
   readonly name: string;
 }

@@ -9,8 +9,7 @@ import { diagnosePods, formatDiagnostic, resourceName } from "../api/pod-diagnos
 import type { Labels } from "./running-pods";
 import { collectPodEvidence, formatLabelSelector, listAllPods } from "./running-pods";
 
-/** A pod with one container, which writes its result to /dev/termination-log. */
-export interface PodRun {
+interface PodRun {
   readonly namespace: string;
   /** Prefix of the pod's name, at most 52 characters. */
   readonly name: string;

@@ -11,8 +11,7 @@ import type { KubernetesClient } from "../api/client";
 const OURS = "valkey-measured";
 const [SOURCE, RESULT] = ["source", "result.json"];
 
-/** Namespace and name of the deployment. */
-export interface RestoredDeployment {
+interface RestoredDeployment {
   readonly namespace: string;
   readonly name: string;
 }

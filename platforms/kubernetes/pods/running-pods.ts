@@ -19,7 +19,7 @@ export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 /** Selection of pods: the pods of a StatefulSet, or all pods with the given labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
-export interface ExpectedPods {
+interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;

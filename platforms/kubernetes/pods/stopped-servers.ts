@@ -8,7 +8,7 @@ import { resourceName } from "../api/pod-diagnostics";
 /** Machine on which the server of each pod ran when the pod was last seen, by name of the pod. */
 export type LastMachines = ReadonlyMap<string, string>;
 
-export interface ServerEvidence {
+interface ServerEvidence {
   /** Names of all pods that the StatefulSet should have. */
   readonly names: readonly string[];
   readonly machines: readonly V1Node[];

@@ -12,8 +12,7 @@ import {
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { LOOK_SECONDS, LOST_MACHINE_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
-import { backupSchema } from "./backup";
-import { restoreFromSchema } from "./restore-from";
+import { backupSchema, restoreFromSchema } from "./backup";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pod-options";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");

@@ -1,6 +1,6 @@
-/** Cross-field validation of backups: the bucket, and the parts of a platform's bucket. Pure. */
+/** Cross-field validation of backups and restores: the bucket, and the parts of a platform's bucket. Pure. */
 import type { Problem } from "../../../lib/errors";
-import { problem, within } from "../../../lib/errors";
+import { problem, within, problemText } from "../../../lib/errors";
 import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
 import { compact } from "../../../lib/compact";
 import type { Label } from "../../../lib/schema/problems";
@@ -10,6 +10,17 @@ import type { BackupConfig } from "../schema/backup";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import type { Named } from "../sections/section-parser";
+import { restoreProblems } from "../../../components/kubernetes/restoring/restore-problems";
+import { isBucket } from "../../../valkey/archive/bucket/location";
+import { restoreFromProblems as textProblems } from "../../../valkey/restoring/restore-from";
+import { podRestore } from "../../plan/pod-restore";
+
+/** Keys that only pods need, and the key that pods do not know. */
+const OF_PODS = ["credentials", "role", "memory", "timeoutSeconds"] as const;
+const OF_HOST = ["pathStyle"] as const;
+
+/** Fields that the check for all platforms has seen already. */
+const TEXTS: ReadonlySet<string> = new Set(["at", "keys", "ttl", "endpoint"]);
 
 export function podBackupProblems(
   name: string,
@@ -92,5 +103,42 @@ export function sharedPrefixProblems(
             ]
           : [],
       ),
+  );
+}
+
+export function restoreFromProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): Problem[] {
+  const { restoreFrom, engine } = deployment;
+  if (restoreFrom === undefined) return [];
+  const path = label(["deployments", name, "restoreFrom"]);
+  const onPods = isPodPlatform(platform);
+  const foreign = (onPods ? OF_HOST : OF_PODS).filter((key) => restoreFrom[key] !== undefined);
+  return within(
+    path,
+    compact([
+      engine === "valkey" ? undefined : problem("needs-valkey", "", `needs Valkey, but ${name} runs ${engine}`),
+      configuredChart(deployment) === undefined
+        ? undefined
+        : problem("excluded-by-chart", "", "cannot be set together with chart"),
+      ...foreign.map((key) => problem("other-platform", key, `does not apply to the platform ${platform.type}`)),
+      ...textProblems(restoreFrom).map((each) => problem(each.code, "", problemText(each))),
+      ...(onPods
+        ? isBucket(restoreFrom.from)
+          ? restoreProblems(podRestore(restoreFrom, platform), undefined)
+              .filter((each) => !TEXTS.has(each.path))
+              .map((each) => (["bucket", "prefix"].includes(each.path) ? { ...each, path: "from" } : each))
+          : [
+              problem(
+                "not-a-bucket",
+                "from",
+                `it is ${JSON.stringify(restoreFrom.from)}; pods can only read s3://BUCKET/PREFIX`,
+              ),
+            ]
+        : []),
+    ]),
   );
 }

@@ -22,8 +22,7 @@ import type { PlatformConfig } from "../schema/platform";
 import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
 import type { Named } from "../sections/section-parser";
 
-/** Tests and mixed workloads for which load generators are planned. */
-export interface PlannedLoad {
+interface PlannedLoad {
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];
 }

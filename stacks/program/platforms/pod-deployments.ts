@@ -5,8 +5,7 @@ import { EngineDeployment } from "../../../components/engine-deployment";
 import type { DeploymentArgs } from "../../../components/kubernetes/deployment/deployment-args";
 import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
-import type { BackupArgs } from "../../../components/kubernetes/backup-arguments";
-import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
+import type { BackupArgs, RestoreFromArgs } from "../../../components/kubernetes/backup-arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { Password } from "../../../provider/resources";
@@ -31,10 +30,8 @@ const POD_SECURITY = {
   "pod-security.kubernetes.io/enforce-version": "latest",
 };
 
-/** The namespace of a stack's pods. */
-export interface PodNamespace {
+interface PodNamespace {
   readonly name: pulumi.Input<string>;
-  /** Resources that must exist before anything is created in the namespace. */
   readonly dependsOn: pulumi.Resource[];
 }
 
@@ -43,8 +40,7 @@ export function createNamespace(name: string, options: pulumi.CustomResourceOpti
   return { name: made.metadata.name, dependsOn: [made] };
 }
 
-/** Kubernetes cluster and namespace in which pods are created, and the access that formation and measurement need. */
-export interface PodDestination {
+interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: PodNamespace;
   /** Path of a kubeconfig, or its text, which must not contain secrets. */

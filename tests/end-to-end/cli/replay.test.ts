@@ -7,7 +7,7 @@ import { KeyWriter } from "../../../valkey/restoring/copying/key-writer";
 import { replayKeys } from "../../../valkey/restoring/copying/replay-keys";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
-import { encodeDump } from "../../../valkey/rdb/dump";
+import { sealDump, startDump } from "../../../valkey/rdb/dump";
 import type { RdbKey } from "../../../valkey/rdb/rdb-key";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { distributeSlots } from "../../../valkey/topology/slots";
@@ -133,8 +133,8 @@ it("counts expired keys, and names a copy that is not what the archive has", asy
   const writer = new KeyWriter(shop, true, never);
   const key = { database: 0, key: Buffer.from("wrong"), slot: 0, type: 0, shiftMs: 0, expiresAt: undefined };
   await writer.write([
-    { ...key, archived: value, dump: encodeDump(0, Buffer.from([1, 121])) },
-    { ...key, key: Buffer.from("right"), archived: value, dump: encodeDump(0, value) },
+    { ...key, archived: value, dump: sealDump(startDump(0, [Buffer.from([1, 121])]).payload) },
+    { ...key, key: Buffer.from("right"), archived: value, dump: sealDump(startDump(0, [value]).payload) },
   ]);
   writer.close();
   expect(writer.copies).toEqual({
@@ -155,7 +155,7 @@ it("waits until a replica has the copies, but not again for a replica that does 
   const value = Buffer.from([1, 120]);
   const key = {
     ...{ database: 0, slot: 0, type: 0, shiftMs: 0, expiresAt: undefined },
-    ...{ archived: value, dump: encodeDump(0, value) },
+    ...{ archived: value, dump: sealDump(startDump(0, [value]).payload) },
   };
   const waits = async (): Promise<string | undefined> =>
     /cmdstat_wait:calls=(\d+)/.exec(await withNode(pair, 0, (primary) => primary.info("commandstats")))?.[1];

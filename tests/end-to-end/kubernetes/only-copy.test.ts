@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ServerArgs } from "../../../components/kubernetes/arguments";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
-import { EngineServers } from "../../../components/kubernetes/servers/engine-servers";
+import { EngineServers } from "../../../components/engine-deployment";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { form } from "../../../valkey/formation/form";

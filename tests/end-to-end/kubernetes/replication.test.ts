@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { parse } from "yaml";
-import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/pod-basics";
 import { ROOT } from "../../../lib/system/package";
 import { openDeployment, openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { LeadPlace } from "../../../platforms/kubernetes/access/primary-lead";

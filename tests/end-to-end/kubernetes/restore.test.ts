@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
+import type { RestoreFromArgs } from "../../../components/kubernetes/backup-arguments";
 import { handler as archiveCheck } from "../../../provider/handlers/checks/archive-check";
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { deleteRestoreRecord } from "../../../platforms/kubernetes/pods/restore-record";

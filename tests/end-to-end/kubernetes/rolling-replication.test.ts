@@ -1,7 +1,7 @@
 /** Rolling changes of servers that are compared with Valkey in replication mode: how soon every replica has its primary again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EngineServersArgs } from "../../../components/kubernetes/servers/engine-servers";
-import { EngineServers } from "../../../components/kubernetes/servers/engine-servers";
+import type { EngineServersArgs } from "../../../components/engine-deployment";
+import { EngineServers } from "../../../components/engine-deployment";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { awaitCondition } from "../../../lib/polling";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";

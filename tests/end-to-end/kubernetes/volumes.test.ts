@@ -1,7 +1,7 @@
 /** Volumes of a StatefulSet: what grows, what is refused, and what an update leaves that was killed halfway. */
 import { problemText } from "../../../lib/errors";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/pod-basics";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";

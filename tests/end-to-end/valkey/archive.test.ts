@@ -14,7 +14,7 @@ import { materialize, restorePoint } from "../../../valkey/archive/materialize";
 import { listPeriods, nextName, shardStore } from "../../../valkey/archive/periods";
 import { listSets, readSet } from "../../../valkey/archive/sets";
 import { DirectoryStore } from "../../../valkey/archive/store";
-import { compareRdb } from "../../../valkey/rdb/comparing/compare";
+import { compareRdb } from "../../support/valkey/compare-rdb";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import { connect } from "../../../valkey/connection";
 import { CommandParser } from "../../../valkey/replication-stream/command-parser";

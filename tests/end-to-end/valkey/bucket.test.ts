@@ -2,9 +2,8 @@
 import { setMaxListeners } from "node:events";
 import { expect, it } from "vitest";
 import { ArchiveWriter } from "../../../valkey/archive/archive-writer";
-import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
+import { BucketStore, LeaseObject } from "../../../valkey/archive/bucket/bucket-store";
 import type { BucketLocation } from "../../../valkey/archive/bucket/location";
-import { LeaseObject } from "../../../valkey/archive/bucket/lease-object";
 import { Requests } from "../../../valkey/archive/bucket/requests";
 import { partSize } from "../../../valkey/archive/bucket/upload";
 import { takeLease } from "../../../valkey/archive/lease";

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import { stagingProcesses } from "../../../platforms/host/restoring/staging-processes";
-import { runDrill } from "../../../restorer/drill-task";
+import { runDrill } from "../../../restorer/tasks";
 import type { Proof } from "../../../valkey/archive/keeping/proofs";
 import { readLastFailedDrill, readLastProof } from "../../../valkey/archive/keeping/proofs";
 import { readCatalog, setsOf } from "../../../valkey/archive/catalog";

@@ -5,7 +5,7 @@ import { beforeAll, expect, it, vi } from "vitest";
 import { stagingProcesses } from "../../../platforms/host/restoring/staging-processes";
 import type { Restore } from "../../../valkey/archive/catalog";
 import type { Deployment } from "../../../valkey/deployment";
-import { encodeDump } from "../../../valkey/rdb/dump";
+import { sealDump, startDump } from "../../../valkey/rdb/dump";
 import { TYPE } from "../../../valkey/rdb/rdb-format";
 import { BulkWriter } from "../../../valkey/restoring/filling/bulk-writer";
 import type { CopiedKey } from "../../../valkey/restoring/key-reader";
@@ -188,7 +188,7 @@ it("writes every key once more whose reply was lost, while connections are kille
   const cluster = await newCluster(await newSandbox(), 0);
   const keys = Array.from({ length: 30_000 }, (_, index): CopiedKey => {
     const [key, archived] = [Buffer.from(`key:${index}`), encodeString(randomBytes(1000))];
-    const dump = encodeDump(TYPE.string, archived);
+    const dump = sealDump(startDump(TYPE.string, [archived]).payload);
     return { database: 0, key, slot: calculateSlot(key), type: 0, archived, shiftMs: 0, expiresAt: undefined, dump };
   });
   const writer = new BulkWriter(cluster, never);

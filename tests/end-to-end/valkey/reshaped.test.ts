@@ -12,7 +12,7 @@ import { KeySelection } from "../../../valkey/restoring/key-selection";
 import type { RestoreShape } from "../../../valkey/restoring/restore-shape";
 import { chooseShape } from "../../../valkey/restoring/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
-import { compareRdb } from "../../../valkey/rdb/comparing/compare";
+import { compareRdb } from "../../support/valkey/compare-rdb";
 import { readFileInPieces } from "../../../valkey/rdb/walk";
 import type { Mode } from "../../../valkey/node";
 import { verifyUntilPass } from "../../../valkey/verification/verify";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { StagingContainer } from "../../../restorer/staging-container";
-import { STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/staging-script";
+import { STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/bundle";
 import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { eventually, never, realPrograms, withNode } from "../../support/valkey/real";
 

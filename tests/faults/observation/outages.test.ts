@@ -1,9 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WriteOutcome, Write } from "../../../faults/writes/write-history";
-import { deploymentOutage, outageOf } from "../../../faults/observation/outages";
-import { timelineOf } from "../../../faults/observation/timeline";
-import { countWriteErrors, latencyByPhase } from "../../../faults/observation/write-latency";
+import {
+  deploymentOutage,
+  outageOf,
+  timelineOf,
+  countWriteErrors,
+  latencyByPhase,
+} from "../../../faults/scenarios/scenario-record";
 
 const YES: WriteOutcome = { kind: "acknowledged" };
 const NO: WriteOutcome = { kind: "failed", error: "refused" };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { outlineOf } from "../../../faults/scenarios/outline";
+import { outlineOf } from "../../../faults/scenarios/prepare";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { Verification } from "../../../valkey/verification/verify";
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KeyContent, KeyWrite } from "../../../faults/writes/accounting";
 import { accountForWrites } from "../../../faults/writes/accounting";
-import { numberedValue, writeNumberOf } from "../../../faults/writes/numbered-values";
+import { numberedValue, writeNumberOf } from "../../../faults/writes/commands";
 
 const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({
   number,

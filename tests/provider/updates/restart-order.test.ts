@@ -1,6 +1,6 @@
 /** Order of restarts in replication without Sentinels. */
 import { describe, expect, it } from "vitest";
-import { nextRestart } from "../../../provider/updates/restart-order";
+import { nextRestart } from "../../../provider/updates/primary-moves";
 
 const ready = (...names: string[]): { name: string; ready: boolean }[] => names.map((name) => ({ name, ready: true }));
 const DB = { running: ["db-0", "db-1", "db-2"], primary: "db-0", designated: "db-0" };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
 import { planStack } from "../../../stacks/plan/stack-plan";
-import { storageNotes } from "../../../stacks/plan/storage-notes";
+import { storageNotes } from "../../../stacks/plan/notes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 
 const config = (deployments: object, platform: object = {}): StackConfig =>

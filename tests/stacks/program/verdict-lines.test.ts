@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { datedVerdictLines, oldVerdictLines } from "../../../stacks/program/verdict-lines";
+import { datedVerdictLines, oldVerdictLines } from "../../../stacks/program/program";
 import { recordAt, results } from "../../support/benchmarks/records";
 
 const { topologies } = results([recordAt("cluster", 1, 200_000), recordAt("replication", 1, 100_000)]);

@@ -10,7 +10,7 @@ import type { Dialer } from "../../../faults/writes/connection-pool";
 import { WriteClient } from "../../../faults/writes/write-client";
 import type { Write } from "../../../faults/writes/write-history";
 import { isAcknowledged } from "../../../faults/writes/write-history";
-import { countWriteErrors } from "../../../faults/observation/write-latency";
+import { countWriteErrors } from "../../../faults/scenarios/scenario-record";
 import { connect } from "../../../valkey/connection";
 import type { Endpoint, Mode } from "../../../valkey/node";
 import { formatEndpoint } from "../../../valkey/node";

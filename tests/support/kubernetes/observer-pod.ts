@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { bundle } from "../../../lib/bundle";
 import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
-import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/pod-basics";
 import type { KubernetesObject } from "./kubernetes-objects";
 import type { FloodedWrites, FloodOrder } from "./flood-main";
 import type { IoredisOrder, IoredisWrites } from "./ioredis-main";

@@ -2,7 +2,7 @@
 import type { Problem } from "../../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { objectNames, restoreLabels } from "../../../components/kubernetes/names";
-import type { RestoreFromArgs } from "../../../components/kubernetes/restore-arguments";
+import type { RestoreFromArgs } from "../../../components/kubernetes/backup-arguments";
 import { createRestorePods } from "../../../components/kubernetes/restoring/restore";
 import type { ArchiveCheckInputs } from "../../../provider/handlers/checks/archive-check";
 import type { RestoreInputs } from "../../../provider/handlers/restore";

@@ -1,7 +1,7 @@
 /** A pod that writes numbered values to a cluster, one after the other, and records the reply to each. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/pod-basics";
 import type { ThrowAway } from "./throw-away";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { IMAGE } from "./server-args";

@@ -9,7 +9,7 @@ import type { Place } from "../../../valkey/archive/store";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
-import { fetchSnapshot } from "../../../valkey/replication-stream/fetch-snapshot";
+import { fetchSnapshot } from "../../../valkey/replication-stream/snapshot";
 import type { Sandbox } from "./real";
 import { eventually, never } from "./real";
 

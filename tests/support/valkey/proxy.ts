@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { proxyFiles } from "../../../components/kubernetes/replication/proxy-config";
+import { proxyFiles } from "../../../components/kubernetes/replication/proxies";
 import { cacheDirectory } from "../../../lib/system/paths";
 import { fetchPrograms, unpackedPrograms } from "../../../platforms/host/programs/debian-packages";
 import { findFreePorts } from "../../../platforms/host/ports";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Catalog, CatalogPeriod, CatalogSet, Span } from "../../../valkey/archive/catalog";
 import { chooseRestore, commonSpans, newerShards, spansOf, wholeMilliseconds } from "../../../valkey/archive/catalog";
-import { loadProblem } from "../../../valkey/restoring/loadable";
+import { loadProblem } from "../../../valkey/restoring/chosen-sets";
 import type { ArchiveOwner } from "../../../valkey/archive/periods";
 import type { RestorePoint } from "../../../valkey/archive/materialize";
 import { restorePoint } from "../../../valkey/archive/materialize";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
 import type { Comparison, CompareOptions } from "../../../valkey/rdb/comparing/compare";
-import { compareRdb } from "../../../valkey/rdb/comparing/compare";
+import { compareRdb } from "../../support/valkey/compare-rdb";
 import { encodeString } from "../../../valkey/rdb/lengths";
 import { OPCODE, TYPE } from "../../../valkey/rdb/rdb-format";
 import { bytes, eight, entry, length, listpack, rdbFile, text } from "../../support/valkey/rdb-bytes";

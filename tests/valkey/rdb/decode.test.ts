@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeValue } from "../../../valkey/rdb/decode";
-import { decompressLzf } from "../../../valkey/rdb/lzf";
+import { decompressLzf } from "../../../valkey/rdb/cursor";
 import { encodeString } from "../../../valkey/rdb/lengths";
 import { readIntset, readListpack, readZiplist, readZipmap } from "../../../valkey/rdb/packed";
 import { RdbCorrupt } from "../../../valkey/rdb/rdb-corrupt";

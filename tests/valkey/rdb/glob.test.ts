@@ -1,7 +1,6 @@
 /** Patterns of keys. A test with real servers compares them with KEYS. */
 import { expect, it } from "vitest";
-import { KeySelection, ttlShift } from "../../../valkey/restoring/key-selection";
-import { KeyPattern } from "../../../valkey/rdb/glob";
+import { KeySelection, ttlShift, KeyPattern } from "../../../valkey/restoring/key-selection";
 
 it.each([
   ["app:*", ["app:", "app:1", "app:a:b"], ["app", "xapp:1", "APP:1"]],

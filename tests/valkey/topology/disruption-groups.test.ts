@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { DisruptedNode } from "../../../valkey/topology/disruption-groups";
+import type { DisruptedNode } from "../../../provider/updates/budgets";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
-import { disruptionGroups } from "../../../valkey/topology/disruption-groups";
+import { disruptionGroups } from "../../../provider/updates/budgets";
 
 /** Shards over three zones, each node in another one than the nodes before. */
 const shardsOf = (count: number, size: number): DisruptedNode[][] =>

@@ -5,18 +5,23 @@ import {
   GetObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
+  PutObjectCommand,
 } from "@aws-sdk/client-s3";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
-import type { Lease } from "../lease";
+import type { Lease, LeaseCondition, LeaseFile } from "../lease";
 import { LEASE, takeLease } from "../lease";
 import type { PendingFile, Place } from "../store";
-import { LeaseObject } from "./lease-object";
 import type { BucketLocation } from "./location";
 import { BucketRefused, isMissing, refusalOf } from "./refusals";
 import type { RequestOptions } from "./requests";
-import { Requests } from "./requests";
-import { abortUpload, putObject, target, Upload } from "./upload";
+import { Requests, isConditionFailure } from "./requests";
+import { abortUpload, putObject, target, Upload, encryptionOf, sha256 } from "./upload";
+
+/** Time for which a failed request is repeated, milliseconds. A renewal must not take longer than the lease. */
+const PATIENCE_MS = 8_000;
+
+const isUnknownCondition = (error: unknown): boolean => error instanceof Error && error.name === "NotImplemented";
 
 /** Time for which a failed first request to a bucket is repeated, milliseconds. */
 const FIRST_MS = 15_000;
@@ -233,3 +238,63 @@ export class BucketStore implements Place {
  * Number of connections in succession that may break without delivering a byte. After one more, reading a file fails.
  */
 const MOST_BROKEN = 5;
+
+type Tagged = Awaited<ReturnType<LeaseFile["write"]>>;
+
+export class LeaseObject implements LeaseFile {
+  /** @param key the object's key */
+  constructor(
+    private readonly requests: Requests,
+    private readonly key: string,
+  ) {}
+
+  get label(): string {
+    return this.requests.label;
+  }
+
+  async read(): ReturnType<LeaseFile["read"]> {
+    try {
+      return await this.requests.send(
+        async (options) => {
+          const reply = await this.requests.client.send(new GetObjectCommand(target(this.requests, this.key)), options);
+          return { text: (await reply.Body?.transformToString()) ?? "", tag: reply.ETag };
+        },
+        { patienceMs: PATIENCE_MS },
+      );
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async write(text: string, condition?: LeaseCondition): Promise<Tagged> {
+    const Body = Buffer.from(text);
+    const input = {
+      ...target(this.requests, this.key),
+      ...encryptionOf(this.requests.location.encryption),
+      Body,
+      ChecksumSHA256: sha256(Body),
+    };
+    const put = async (given: { IfMatch?: string; IfNoneMatch?: string }): Promise<Tagged> => {
+      const command = new PutObjectCommand({ ...input, ...given });
+      const { ETag } = await this.requests.send((options) => this.requests.client.send(command, options), {
+        patienceMs: PATIENCE_MS,
+      });
+      return { tag: ETag };
+    };
+    if (condition === undefined) return put({});
+    try {
+      return await put(condition === "missing" ? { IfNoneMatch: "*" } : { IfMatch: condition.tag });
+    } catch (error) {
+      // With If-Match, some servers say that the object does not exist.
+      if (isConditionFailure(error) || isMissing(error)) return false;
+      if (!(error instanceof BucketRefused) || !isUnknownCondition(error.cause)) throw error;
+    }
+    return put({});
+  }
+
+  async end(): Promise<void> {
+    // An object without a holder. Deleting cannot have a condition everywhere, and this object may not be ours any more.
+    await this.write("{}\n");
+  }
+}

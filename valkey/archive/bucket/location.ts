@@ -25,7 +25,7 @@ export interface BucketLocation {
 }
 
 /** Options of the command line that describe a bucket. */
-export const BUCKET_OPTIONS = ["endpoint", "region", "encryption", "pathStyle"] as const;
+const BUCKET_OPTIONS = ["endpoint", "region", "encryption", "pathStyle"] as const;
 export type BucketOption = (typeof BUCKET_OPTIONS)[number];
 /** Names of the options on the command line. */
 export const FLAGS: Readonly<Record<BucketOption, string>> = {

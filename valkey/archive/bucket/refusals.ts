@@ -53,7 +53,6 @@ const PASSING_STATUS = new Set([408, 409, 429]);
 interface ServiceError {
   readonly name: string;
   readonly message: string;
-  readonly Region?: string;
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
@@ -61,7 +60,7 @@ interface ServiceError {
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof Error ? (error as unknown as ServiceError).$metadata?.httpStatusCode : undefined;
 
-export const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "");
+const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
 /** Whether an error says that an object or an upload does not exist. */
 export const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound", "NoSuchUpload"].includes(nameOf(error));

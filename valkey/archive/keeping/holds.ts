@@ -15,7 +15,7 @@ import type { ArchiveStore } from "../store";
 const HOLDS = "holds";
 const RENEW_MS = 60_000;
 /** Time without a change after which a hold has ended, milliseconds. */
-export const HOLD_MS = 600_000;
+const HOLD_MS = 600_000;
 
 const holdSchema = z.object({
   version: z.literal(MANIFEST_VERSION),

@@ -18,8 +18,7 @@ import { Holds } from "./holds";
 import type { Proof } from "./proofs";
 import { readLastProof } from "./proofs";
 
-/** Names that identify a set in an archive: its period, its shard, and its own name. */
-export interface NamedSet {
+interface NamedSet {
   readonly period: string;
   readonly shard: string;
   readonly set: string;
@@ -98,16 +97,14 @@ export function obsoleteSets(
   );
 }
 
-/** The result of a search for old sets. */
-export interface Tidied {
+interface Tidied {
   readonly deleted: readonly NamedSet[];
-  /** The last proof of sets that exist. */
   readonly proof: Proof | undefined;
   /** Time at which the archive began, milliseconds since the epoch. */
   readonly startedAt: number | undefined;
 }
 
-export interface RetentionOptions {
+interface RetentionOptions {
   /** Time that is kept, milliseconds. */
   readonly keepMs: number;
   /** Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. */

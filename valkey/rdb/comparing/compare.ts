@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import type { SlotRange } from "../../topology/slots";
 import { SLOT_COUNT } from "../../topology/slots";
 import type { RdbKey } from "../rdb-key";
-import { SlotDigests } from "./slot-digests";
 import type { ByteSource } from "../walk";
 import type { ValueRules } from "./walk-values";
 import { walkValues } from "./walk-values";
 
-/** A key that differs between the wanted data and the data found on a server. */
-export interface Difference {
+const DIGEST_BYTES = 32;
+
+interface Difference {
   readonly database: number;
   readonly key: Buffer;
   readonly kind: "missing" | "unexpected" | "different value" | "different TTL";
@@ -38,8 +38,7 @@ export interface CompareOptions extends ValueRules {
  * An RDB file with wanted data: the data that the servers should have. The files of all shards together have all wanted
  * data.
  */
-export interface WantedFile {
-  /** Opens the file from its beginning. */
+interface WantedFile {
   readonly open: () => ByteSource;
   /** Whether a key of the file is compared. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
@@ -47,9 +46,7 @@ export interface WantedFile {
   readonly shiftMs?: number | undefined;
 }
 
-/** An RDB file with data that were found on a server. */
-export interface FoundFile {
-  /** Opens the file from its beginning. */
+interface FoundFile {
   readonly open: () => ByteSource;
   /**
    * Slots of the file. The file must have all wanted keys of these slots, and no keys of other slots.
@@ -71,22 +68,6 @@ interface KeyDigest {
 }
 
 const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
-
-/**
- * Compares two files.
- * @param wanted opens the first file from its beginning
- * @param found opens the second file from its beginning
- * @throws the errors of `compareRdbs`
- */
-export async function compareRdb(
-  wanted: () => ByteSource,
-  found: () => ByteSource,
-  options: CompareOptions = {},
-): Promise<Comparison> {
-  const [comparison] = await compareRdbs([{ open: wanted }], [{ open: found }], options);
-  if (comparison === undefined) throw new Error("there is no comparison");
-  return comparison;
-}
 
 /**
  * Compares each found file with the wanted data of its slots. A key that is in the file of a wrong shard is missing in
@@ -191,4 +172,43 @@ async function digestKeys(
       digests.set(`${database} ${key.toString("latin1")}`, digest);
     },
   });
+}
+
+class SlotDigests {
+  /** Number of keys of each slot, without expired keys. */
+  readonly keys = new Float64Array(SLOT_COUNT);
+  /** Number of expired keys of each slot. */
+  readonly expired = new Float64Array(SLOT_COUNT);
+  readonly #sums = Buffer.alloc(SLOT_COUNT * DIGEST_BYTES);
+
+  /**
+   * Adds the digest of a key. Digests are added as numbers of 256 bits, so that the order of keys does not matter and
+   * equal keys do not cancel out.
+   */
+  add(slot: number, digest: Buffer): void {
+    this.keys[slot] = (this.keys[slot] ?? 0) + 1;
+    const at = slot * DIGEST_BYTES;
+    let carry = 0;
+    for (let index = 0; index < DIGEST_BYTES; index += 4) {
+      const total = this.#sums.readUInt32LE(at + index) + digest.readUInt32LE(index) + carry;
+      carry = total >= 2 ** 32 ? 1 : 0;
+      this.#sums.writeUInt32LE(total >>> 0, at + index);
+    }
+  }
+
+  /** Whether a slot has the same keys here and in `other`, with the same TTLs and values. */
+  hasSame(other: SlotDigests, slot: number): boolean {
+    return this.keys[slot] === other.keys[slot] && this.#sumOf(slot).equals(other.#sumOf(slot));
+  }
+
+  /** Adds up a number of each slot (`keys` or `expired`) over all slots of the ranges. */
+  count(numbers: Float64Array, ranges: readonly SlotRange[]): number {
+    let sum = 0;
+    for (const { from, to } of ranges) for (let slot = from; slot <= to; slot++) sum += numbers[slot] ?? 0;
+    return sum;
+  }
+
+  #sumOf(slot: number): Buffer {
+    return this.#sums.subarray(slot * DIGEST_BYTES, (slot + 1) * DIGEST_BYTES);
+  }
 }

@@ -19,7 +19,7 @@ export interface ValueRules {
   readonly expiredBy?: number | undefined;
 }
 
-export interface ValueVisitor {
+interface ValueVisitor {
   /** Milliseconds that are added to each TTL of keys and fields. @default 0 */
   readonly shiftMs?: number | undefined;
   /** Whether a key is visited. @default all keys are */

@@ -2,7 +2,6 @@
 import { Failure } from "../../../lib/errors";
 import type { SlotRange } from "../../topology/slots";
 import { SLOT_COUNT, formatRanges } from "../../topology/slots";
-import { CopiedRun } from "./copied-run";
 import { FunctionLibraries } from "./function-libraries";
 import type { RdbHeader } from "../rdb-format";
 import { formatHeader } from "../rdb-format";
@@ -24,9 +23,7 @@ export interface SplitSource {
   readonly shiftMs?: number | undefined;
 }
 
-/** An RDB file that the split writes. */
-export interface SplitTarget {
-  /** Slots whose keys the file receives. */
+interface SplitTarget {
   readonly ranges: readonly SlotRange[];
   readonly sink: ByteSink;
 }
@@ -227,4 +224,37 @@ function indexBySlot(entries: readonly { readonly ranges: readonly SlotRange[] }
     }
   }
   return indexes;
+}
+
+/** Bytes that are next to each other in the source and go to the same target are copied together. */
+class CopiedRun {
+  #writer: RdbWriter | undefined;
+  #database: number | undefined;
+  #buffer: Buffer | undefined;
+  #from = 0;
+  #to = 0;
+
+  continueIn(writer: RdbWriter, database: number): void {
+    if (writer === this.#writer && database === this.#database) return;
+    this.end();
+    writer.selectDatabase(database);
+    this.#writer = writer;
+    this.#database = database;
+  }
+
+  add(buffer: Buffer, from: number, to: number): void {
+    if (buffer === this.#buffer && from === this.#to) {
+      this.#to = to;
+      return;
+    }
+    this.end();
+    this.#buffer = buffer;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  end(): void {
+    if (this.#buffer !== undefined) this.#writer?.copy(this.#buffer, this.#from, this.#to);
+    this.#buffer = undefined;
+  }
 }

@@ -8,7 +8,7 @@ import type { Copies } from "./key-writer";
 import { KeyWriter } from "./key-writer";
 import { readDatabases } from "../../archive/shard-layout";
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly sources: readonly ReplaySource[];
   readonly isWanted: (key: RdbKey) => boolean;
   readonly target: Deployment;

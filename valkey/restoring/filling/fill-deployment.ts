@@ -15,8 +15,7 @@ import { readFileInPieces, walkRdb } from "../../rdb/walk";
 import { infoNumber, parseInfo } from "../../topology/replies";
 import { BulkWriter } from "./bulk-writer";
 import type { ServerComparison } from "../compare-servers";
-import { compareServers } from "../compare-servers";
-import { differencesOf } from "../differences";
+import { compareServers, differencesOf } from "../compare-servers";
 import { dataProblems, filledProblem, formatProgress, readServers, versionProblems } from "./fill-problems";
 import type { ReplaySource } from "../key-reader";
 import { KeyReader } from "../key-reader";
@@ -52,10 +51,8 @@ export interface Filled {
   readonly comparisons: readonly ServerComparison[];
 }
 
-export interface FillPlaces {
-  /** Servers that load the archived data. */
+interface FillPlaces {
   readonly staging: StagingServers;
-  /** Directory for the data that servers send for the comparison. */
   readonly directory: string;
 }
 

@@ -29,8 +29,7 @@ export const restoreResultSchema = z.strictObject({
 /** Result of the restore of a deployment. */
 export type RestoreResult = z.infer<typeof restoreResultSchema>;
 
-/** Restored times and numbers of keys of a fill. */
-export interface FilledKeys {
+interface FilledKeys {
   /** Restored time of each archived shard, milliseconds since the epoch. */
   readonly shards: readonly { readonly name: string; readonly at: number }[];
   /** Number of keys that the deployment has, and that were compared. */

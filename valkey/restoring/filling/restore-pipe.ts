@@ -18,7 +18,7 @@ const CONNECT_MS = 10_000;
 /** Longest time without a reply, milliseconds. A large value takes long to load. */
 const SILENCE_MS = 120_000;
 
-export interface PipeReplies {
+interface PipeReplies {
   /** Called for each key with the server's error. Undefined if the key was written. */
   readonly onReply: (key: CopiedKey, error: string | undefined) => void;
   /** Called when the connection ends, with the keys without a reply. */

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import type { Tuning } from "../../../../platforms/eks/pools/tuning";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { BOOT_LABEL } from "../../../../platforms/kubernetes/cluster/machine-settings";
-import { userDataOf } from "../../../../components/eks/karpenter/user-data";
+import { userDataOf } from "../../../../components/eks/karpenter/pool-objects";
 
 /** The parts of a MIME document, by content type. */
 function partsOf(mime: string): Map<string, string> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { proxyFiles } from "../../../../components/kubernetes/replication/proxy-config";
+import { proxyFiles } from "../../../../components/kubernetes/replication/proxies";
 
 const hosts = (count: number, service: string): string[] =>
   Array.from({ length: count }, (_, index) => `shop-${index}.${service}.x.svc.cluster.local`);

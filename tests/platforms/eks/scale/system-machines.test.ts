@@ -4,10 +4,15 @@ import { allocatableOn } from "../../../../platforms/eks/pools/allocatable";
 import { machineType } from "../../../../platforms/eks/offers/machine-types";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
-import { dnsReplicas, karpenterSize } from "../../../../platforms/eks/scale/controller-size";
 import { nameOf } from "../../../support/problems";
 import type { SystemPlan } from "../../../../platforms/eks/scale/system-machines";
-import { planSystem, systemPodAddresses, systemProblems } from "../../../../platforms/eks/scale/system-machines";
+import {
+  planSystem,
+  systemPodAddresses,
+  systemProblems,
+  dnsReplicas,
+  karpenterSize,
+} from "../../../../platforms/eks/scale/system-machines";
 
 const prices = pricesOf("us-west-2");
 const planned = (startedMachines: number, machines = 2, instanceType?: string): SystemPlan =>

@@ -2,9 +2,9 @@
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import type { MachineState } from "../../../../platforms/kubernetes/cluster/machine-states";
-import { machineState } from "../../../../platforms/kubernetes/cluster/machine-states";
-import { volumeTie } from "../../../../platforms/kubernetes/cluster/volume-ties";
+import type { MachineState } from "../../../../platforms/kubernetes/cluster/machines";
+import { machineState } from "../../../../platforms/kubernetes/cluster/machines";
+import { volumeTie } from "../../../../platforms/kubernetes/cluster/pod-places";
 
 const MACHINE: MachineState = {
   ...{ name: "node-1.internal", isReady: false, change: "" },

@@ -1,8 +1,8 @@
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
-import type { VolumeReader } from "../../../../platforms/kubernetes/volumes/volume-deletion";
-import { awaitVolumesGone } from "../../../../platforms/kubernetes/volumes/volume-deletion";
+import type { VolumeReader } from "../../../../provider/handlers/volume-deletion-wait";
+import { awaitVolumesGone } from "../../../../provider/handlers/volume-deletion-wait";
 
 const NOBODY = { signal: new AbortController().signal, report: () => undefined };
 

@@ -1,12 +1,15 @@
-/** Notes on the volumes of clusters, and on the data that pods without a volume lose. Pure. */
+/** Notes on the storage of clusters and on the consequences of failures. Pure. */
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { writesToDisk } from "../../valkey/settings/settings";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { StackConfig } from "../config/schema/stack";
-import { configuredShape } from "./benchmark-plans";
-import { isPodPlatform, podSettings } from "./pod-settings";
+import { configuredShape, configuredChart, configuredSentinels } from "./benchmark-plans";
+import { isPodPlatform, podSettings, deploymentZones } from "./pod-settings";
+import type { Survival } from "../../valkey/planning/survival";
+import { survivals } from "../../valkey/planning/survival";
+import type { PlatformConfig } from "../config/schema/platform";
 
 /** A note for each kind of storage, with the names of the clusters that use it. */
 export function storageNotes({ platform, deployments }: Pick<StackConfig, "platform" | "deployments">): string[] {
@@ -36,4 +39,22 @@ function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
   if (writesToDisk(deployment.settings) || count < LARGE_CLUSTER_NODES) return undefined;
   return `${formatCount(count)} volumes contain only nodes.conf; to use no volumes, set pods: { storage: { ephemeral: true } }`;
+}
+
+/**
+ * Consequences of failures for one deployment. The list is empty on this machine, where servers are only for
+ * measurements and keep no data.
+ */
+export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
+  if (!isPodPlatform(platform)) return [];
+  const { engine, mode, settings } = deployment;
+  const asksBeforeStart = engine === "valkey" && configuredChart(deployment) === undefined;
+  const { placement, storage } = podSettings(platform, deployment);
+  return survivals({
+    ...{ asksBeforeStart, mode, settings, shape: configuredShape(deployment) },
+    downAfterMs: configuredSentinels(deployment)?.downAfterMs,
+    zones: deploymentZones(platform, deployment).length,
+    oneMachine: placement.oneMachine ?? false,
+    ephemeral: storage.ephemeral,
+  });
 }

@@ -1,0 +1,14 @@
+/** Compares one RDB file with another. */
+import type { CompareOptions, Comparison } from "../../../valkey/rdb/comparing/compare";
+import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
+import type { ByteSource } from "../../../valkey/rdb/walk";
+
+export async function compareRdb(
+  wanted: () => ByteSource,
+  found: () => ByteSource,
+  options: CompareOptions = {},
+): Promise<Comparison> {
+  const [comparison] = await compareRdbs([{ open: wanted }], [{ open: found }], options);
+  if (comparison === undefined) throw new Error("there is no comparison");
+  return comparison;
+}
