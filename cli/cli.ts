@@ -9,12 +9,6 @@ import { COMMAND } from "../lib/system/package";
 /** Exit status for wrong input. In this case nothing was started. */
 const BAD_INPUT = 2;
 
-/**
- * Runs one command.
- * @param args arguments without the program's name
- * @param signal signal that is aborted, with Interrupted as its reason, when the user asks the command to stop
- * @returns the exit status
- */
 export async function commandLine(args: readonly string[], signal: AbortSignal): Promise<number> {
   let status = 0;
   try {

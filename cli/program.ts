@@ -1,31 +1,27 @@
 /** The commands with their arguments and options. The module of a command is loaded only when the command runs. */
 import type { CommandOptions } from "commander";
 import { Command } from "commander";
-import { addArchiveCommands } from "./archive-commands";
-import { addBreakOptions, breakOptions } from "./options/break-options";
+import type { OptionValues } from "./running/options";
 import {
   addBenchmarkOptions,
+  addNodeOptions,
   addServerOptions,
+  addTlsOptions,
   benchmarkOverrides,
   appendValue,
+  givenValues,
   parseNumber,
-  studyOverrides,
-} from "./options/options";
-import { addSoakOptions, soakOptions } from "./options/soak-options";
+  textOption,
+} from "./running/options";
 import { COMMAND } from "../lib/system/package";
 
-/** Context that a command gets in addition to its options. */
 interface Context {
   readonly program: Command;
   /** Signal that is aborted, with Interrupted as its reason, when the user asks the command to stop. */
   readonly signal: AbortSignal;
-  /** Called with the exit status of the command. */
   readonly finish: (status: number) => void;
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-/** Creates the whole command line. @param finish called with the exit status of the command that ran */
 export function buildProgram(signal: AbortSignal, finish: (status: number) => void): Command {
   const program = new Command(COMMAND)
     .description(
@@ -36,7 +32,8 @@ export function buildProgram(signal: AbortSignal, finish: (status: number) => vo
     .exitOverride();
   const context: Context = { program, signal, finish };
   const add = [addRun, addPlan, addVerify, addStatus, addWatch, addMeasure, addCapacity, addStudy, addBreak, addSoak];
-  for (const addCommand of [...add, addArchiveCommands, addCompare, addRecommend, addStop]) addCommand(context);
+  for (const addCommand of [...add, addArchive, addBackups, addRestore, addCompare, addRecommend, addStop])
+    addCommand(context);
   return program;
 }
 
@@ -53,9 +50,11 @@ function addRun({ program, signal, finish }: Context): void {
   addBenchmarkOptions(withModeOption(command))
     .option("--keep", "leave the servers running after the run")
     .option("--keep-runner", 'same as --keep; the published document "Valkey on EKS" uses this name')
-    .action(async (stack: string, values: Values) => {
+    .action(async (stack: string, values: OptionValues) => {
       const { runStack } = await import("./commands/run.js");
-      finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: modeOf(values) }, signal));
+      finish(
+        await runStack({ stack, overrides: benchmarkOverrides(values), mode: textOption(values["mode"]) }, signal),
+      );
     });
 }
 
@@ -73,7 +72,7 @@ function addPlan({ program, finish }: Context): void {
       "value to use instead of the one in the stack file, such as deployments.billion.primaries=300; may be repeated",
       appendValue,
     )
-    .action(async (stack: string | undefined, values: Values) => {
+    .action(async (stack: string | undefined, values: OptionValues) => {
       const { printPlan } = await import("./commands/plan.js");
       finish(printPlan(stack, values));
     });
@@ -86,7 +85,7 @@ function addVerify({ program, signal, finish }: Context): void {
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
     .option("--json", "verdict as JSON")
-    .action(async (stack: string | undefined, values: Values) => {
+    .action(async (stack: string | undefined, values: OptionValues) => {
       if (stack === undefined) {
         const { verifyServers } = await import("./commands/verify.js");
         finish(await verifyServers(values));
@@ -110,7 +109,7 @@ function addStatus({ program, signal, finish }: Context): void {
       "print the findings of the stack's controllers as they appear, until Ctrl-C; with --json, one line " +
         "for each verification by a controller",
     )
-    .action(async (stack: string, { watch, ...values }: Values) => {
+    .action(async (stack: string, { watch, ...values }: OptionValues) => {
       if (watch !== true) return printStackStatus(stack, "nodes", values, { signal, finish });
       const { watchControllers } = await import("./commands/watch-controllers.js");
       const { deployedTargets } = await import("./targets/deployed-stack.js");
@@ -135,7 +134,7 @@ function addWatch({ program, signal, finish }: Context): void {
     )
     .option("--heal", "repair a deployment by the same rules as the controller (docs/healing.md)")
     .option("--json", "one line of JSON for each verification, and for each report of a repair")
-    .action(async (stack: string | undefined, values: Values) => {
+    .action(async (stack: string | undefined, values: OptionValues) => {
       const { watchDeployments } = await import("./commands/watch.js");
       finish(await watchDeployments(stack, values, signal));
     });
@@ -144,7 +143,7 @@ function addWatch({ program, signal, finish }: Context): void {
 async function printStackStatus(
   stack: string,
   detail: "nodes" | "verdict",
-  { json, ...others }: Values,
+  { json, ...others }: OptionValues,
   { signal, finish }: Pick<Context, "signal" | "finish">,
 ): Promise<void> {
   const { refuseServerOptions, printStatus } = await import("./commands/status.js");
@@ -158,7 +157,7 @@ function addMeasure({ program, signal, finish }: Context): void {
     .description("Verify and measure servers that exist already. Removes its own keys afterwards");
   addBenchmarkOptions(addServerOptions(command))
     .option("--overwrite", "overwrite and remove existing keys whose names the benchmark uses")
-    .action(async (values: Values) => {
+    .action(async (values: OptionValues) => {
       const { measureExternalServers } = await import("./commands/measure.js");
       finish(await measureExternalServers(values, benchmarkOverrides(values), signal));
     });
@@ -177,10 +176,10 @@ function addCapacity({ program, signal, finish }: Context): void {
     .option("--max-rate <rps>", "highest offered rate (default: 10000000)")
     .option("--precision <part>", "relative precision of the capacity (default: 0.1)")
     .option("--confirmations <n>", "highest number of repeats at the capacity and at the next higher load (default: 3)")
-    .action(async (stack: string, values: Values) => {
+    .action(async (stack: string, values: OptionValues) => {
       const { capacityOptions } = await import("./commands/capacity.js");
       const { runStack } = await import("./commands/run.js");
-      const options = { stack, overrides: benchmarkOverrides(values), mode: modeOf(values) };
+      const options = { stack, overrides: benchmarkOverrides(values), mode: textOption(values["mode"]) };
       finish(await runStack({ ...options, capacity: capacityOptions(values) }, signal));
     });
 }
@@ -198,11 +197,16 @@ function addStudy({ program, signal, finish }: Context): void {
     .option("--precision <part>", "target relative precision (default: the stack's)", parseNumber)
     .option("--budget <s>", "longest duration in seconds (default: the stack's)", parseNumber)
     .option("--seed <n>", "seed of the measurements' order (default: random)", parseNumber)
-    .action(async (name: string, values: Values) => {
+    .action(async (name: string, values: OptionValues) => {
       const { runNamedStudy } = await import("./commands/study.js");
       const resume = values["resume"] === true;
       const overrides = benchmarkOverrides(values);
-      finish(await runNamedStudy({ name, resume, overrides, study: studyOverrides(values) }, signal));
+      finish(
+        await runNamedStudy(
+          { name, resume, overrides, study: givenValues(values, ["precision", "budget", "seed"]) },
+          signal,
+        ),
+      );
     });
 }
 
@@ -214,10 +218,24 @@ function addBreak({ program, signal, finish }: Context): void {
     "Run the fault scenarios of a stack on this machine or in pods, and check afterwards which " +
       "acknowledged writes are lost",
   );
-  addBreakOptions(command).action(async (stack: string, values: Values) => {
-    const { breakStack } = await import("./commands/break.js");
-    finish(await breakStack(stack, breakOptions(values), signal));
-  });
+  const collectNames = (value: string, previous: readonly string[] | undefined): string[] => [
+    ...(previous ?? []),
+    ...value.split(","),
+  ];
+  command
+    .option(
+      "--scenario <names>",
+      "names of scenarios, separated by commas; may be repeated (default: all)",
+      collectNames,
+    )
+    .option("--repeats <n>", "repeats of each scenario (default: the stack's)", parseNumber)
+    .option("--rate <n>", "offered rate, writes per second (default: the stack's)", parseNumber)
+    .option("--output <dir>", "directory of the results (default: results/TIME)")
+    .option("--plan", "print the planned scenarios, and inject nothing")
+    .action(async (stack: string, values: OptionValues) => {
+      const { breakStack } = await import("./commands/break.js");
+      finish(await breakStack(stack, values, signal));
+    });
 }
 
 function addSoak({ program, signal, finish }: Context): void {
@@ -228,9 +246,99 @@ function addSoak({ program, signal, finish }: Context): void {
     "Send a steady load to a stack on this machine for hours, and record memory, files, replication and " +
       "latency by window",
   );
-  addSoakOptions(command).action(async (stack: string, values: Values) => {
-    const { soakStack } = await import("./commands/soak.js");
-    finish(await soakStack(soakOptions(stack, values), signal));
+  command
+    .option("--duration <time>", "duration, such as 90s, 30m, 2h or 3d (default: 2h)")
+    .option(
+      "--window <time>",
+      "duration of each window of the report (default: 10s, or longer so that there are at most 1000 windows)",
+    )
+    .option("--rate <rps>", "offered rate per deployment, requests per second (default: 1000)", parseNumber)
+    .option("--reads <part>", "part of the requests that read, 0 to 1 (default: 0.5)", parseNumber)
+    .option("--keyspace-len <n>", "distinct keys (default: 100000)", parseNumber)
+    .option("--datasize <bytes>", "value size (default: 256)", parseNumber)
+    .option("--max-disk <size>", "size of the servers' files at which the soak stops (default: 10gb)")
+    .option("--resume", "continue the soak in --output, or the last soak")
+    .option("--output <dir>", "directory of the results (default: results/TIME-soak)")
+    .action(async (stack: string, values: OptionValues) => {
+      const { soakStack } = await import("./commands/soak.js");
+      finish(await soakStack(stack, values, signal));
+    });
+}
+
+function addArchive({ program, signal, finish }: Context): void {
+  const command = program
+    .command("archive")
+    .description(
+      "Follow a replica of each shard, and write its data and every later change into a folder or an S3 bucket, until " +
+        "Ctrl-C. The command restore restores any time between",
+    )
+    .argument("[stack]", "name of a deployed stack of the platform host (default: the servers of the options)");
+  addBucketOptions(addServerOptions(command))
+    .option("--into <place>", "folder, made if it does not exist, or s3://BUCKET/PREFIX (required)")
+    .option(
+      "--spool <folder>",
+      "folder for what the place has not taken yet; without it, a folder in the archive or in the cache",
+    )
+    .option(
+      "--base-every <time>",
+      "time after which a shard gets a new set with a new base, from 10m to 30d (default: 1d)",
+    )
+    .option(
+      "--keep <time>",
+      "time that can be restored, such as 7d; older sets are deleted; without it, nothing is deleted",
+    )
+    .option("--for <time>", "time after which the command ends, such as 90s, 10m or 2h (default: none)")
+    .option("--deployment <name>", "deployment of the stack (required if the stack has several)")
+    .action(async (stack: string | undefined, values: OptionValues) => {
+      const { archive } = await import("./commands/archive.js");
+      finish(await archive(stack, values, signal));
+    });
+}
+
+function addBackups({ program, signal, finish }: Context): void {
+  const command = program
+    .command("backups")
+    .description("List what an archive has: the times that can be restored, sizes and keys")
+    .argument("<place>", "folder of the archive, or s3://BUCKET/PREFIX");
+  addBucketOptions(command)
+    .option("--json", "sets as JSON")
+    .action(async (place: string, values: OptionValues) => {
+      const { printBackups } = await import("./commands/backups.js");
+      finish(await printBackups(place, values, signal));
+    });
+}
+
+function addRestore({ program, signal, finish }: Context): void {
+  const command = program
+    .command("restore")
+    .description(
+      "Restore the data that an archive had at a given time, verify the servers, and compare every key, value and TTL. " +
+        "Then the servers run until Ctrl-C. The exit status is 0 if everything is equal, else 1",
+    )
+    .argument("<archive>", "folder of the archive, or s3://BUCKET/PREFIX");
+  addBucketOptions(command)
+    .option("--into <place>", "place of the servers: local, which is this machine (required without --replay-into)")
+    .option("--at <time>", "time to restore, such as 2026-11-24T08:00:00Z; without it, the last time of the archive")
+    .option(
+      "--mode <mode>",
+      "cluster or replication; without it, the mode of the archive. With --node or --nodes, the mode of these servers",
+    )
+    .option("--shards <n>", "number of shards; without it, as many as the archive has, and at least 3 in cluster mode")
+    .option("--replicas <n>", "replicas of each primary, 0 to 5 (default: 0)")
+    .option("--keys <pattern>", "only keys that match, such as app:*; may be repeated", appendValue)
+    .option(
+      "--ttl <rule>",
+      "absolute: keys expire at their times; remaining: with the time left at the restored time (default: absolute)",
+    )
+    .option("--check", "end after the comparison")
+    .optionsGroup("Copy keys into a running deployment, with the password in VALKEY_PASSWORD or a stack:")
+    .option("--replay-into", "copy the keys into the servers of the options, or of --stack, instead of --into")
+    .option("--overwrite", "replace keys that the deployment has; without it, they are kept")
+    .option("--stack <name>", "deployed stack")
+    .option("--deployment <name>", "deployment of the stack (required if the stack has several)");
+  addTlsOptions(addNodeOptions(command)).action(async (archive: string, values: OptionValues) => {
+    const { restore } = await import("./commands/restore.js");
+    finish(await restore(archive, values, signal));
   });
 }
 
@@ -243,7 +351,7 @@ function addCompare({ program, finish }: Context): void {
     )
     .argument("<results...>", "results.json files, or their directories")
     .option("--precision <part>", "relative difference that matters (default: 0.05)", Number)
-    .action(async (paths: string[], values: Values) => {
+    .action(async (paths: string[], values: OptionValues) => {
       const { compareResults } = await import("./commands/compare.js");
       const precision = values["precision"];
       finish(compareResults(paths, typeof precision === "number" ? precision : undefined));
@@ -269,7 +377,7 @@ function addRecommend({ program, finish }: Context): void {
     .option("--p99 <ms>", "highest 99th percentile of latency (default: none)")
     .option("--replicas <n>", "replicas of each primary (default: 1)")
     .option("--region <name>", "region of the prices (default: us-west-2)")
-    .action(async (paths: string[], values: Values) => {
+    .action(async (paths: string[], values: OptionValues) => {
       const { recommendDeployment } = await import("./commands/recommend.js");
       finish(recommendDeployment(paths, values));
     });
@@ -281,10 +389,20 @@ function addStop({ program, finish }: Context): void {
     .description("Stop deployments that earlier runs left running")
     .argument("[run]", "ID of the run to stop (default: print a list of the runs)")
     .option("--all", "stop all runs")
-    .action(async (run: string | undefined, values: Values) => {
+    .action(async (run: string | undefined, values: OptionValues) => {
       const { stopKept } = await import("./commands/stop.js");
       finish(await stopKept(run, values["all"] === true));
     });
+}
+
+function addBucketOptions(command: Command): Command {
+  return command
+    .optionsGroup("Bucket (credentials from the environment or the machine's role):")
+    .option("--endpoint <url>", "URL of an S3 server; without it, AWS")
+    .option("--region <name>", "region of the bucket; without it, AWS_REGION, or us-east-1 with --endpoint")
+    .option("--encryption <kind>", "none, AES256, aws:kms or aws:kms:KEY; none is the bucket's default (default: none)")
+    .option("--path-style", "bucket in the path of requests; always with --endpoint")
+    .optionsGroup("Options:");
 }
 
 function onStack(
@@ -299,8 +417,4 @@ function onStack(
 
 function withModeOption(command: Command): Command {
   return command.option("--mode <mode>", "deployments of one mode only: cluster or replication (default: both)");
-}
-
-function modeOf({ mode }: Values): string | undefined {
-  return typeof mode === "string" ? mode : undefined;
 }

@@ -16,7 +16,7 @@ import { stackFileSchema } from "./stack-file-schema";
 
 const INTRODUCTION = `# Commands
 
-<!-- Made by npm run docs from cli/program.ts and the options beside it. Change it there. -->
+<!-- Made by npm run docs from cli/program.ts and cli/running/options.ts. Change it there. -->
 
 Every command is \`npm start -- COMMAND\`. \`npm start\` without a command is \`npm start -- run local\`. The exit status is 0 for
 success, 1 for a failed verification or an incomplete run, and 2 for wrong input (nothing was started). For a run that a signal interrupts,

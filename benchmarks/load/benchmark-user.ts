@@ -10,13 +10,11 @@ import { OWN_USERS } from "../../valkey/access/users";
 import { identifyProcess } from "../../lib/system/process-identity";
 import type { Connection } from "../../valkey/connection";
 
-/** User name and password of the user that is created for one run. */
 export interface BenchmarkUser {
   readonly username: string;
   readonly password: string;
 }
 
-/** A node, and an open connection to this node. */
 interface ConnectedNode {
   readonly name: string;
   readonly connection: Connection;
@@ -64,10 +62,7 @@ async function setUser(connection: Connection, username: string, password: strin
   }
 }
 
-/**
- * Creates the user on every node. The function also deletes users that killed runs on this machine left behind.
- * @throws Failure when a node refuses a command
- */
+/** Also deletes the users that killed runs on this machine left behind. */
 export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
   const username = `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
   const password = randomBytes(16).toString("hex");
@@ -89,12 +84,10 @@ export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Prom
   return { username, password };
 }
 
-/** Deletes the user from every node that still replies. */
 export async function removeBenchmarkUser(nodes: readonly ConnectedNode[], user: BenchmarkUser): Promise<void> {
   await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
 }
 
-/** Deletes the users that ended runs of this machine left behind. */
 async function removeLeftOvers(connection: Connection): Promise<void> {
   const users = (await connection.call("ACL", "USERS")) as string[];
   const abandoned = users.filter((user) => {

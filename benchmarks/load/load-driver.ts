@@ -1,10 +1,9 @@
 /** A driver starts load generators, either as processes on this machine or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
-import type { Histogram } from "../../lib/histogram";
+import type { CumulativeCount, Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
 import type { MeasurementRecord, OpenLoopCounts, Warning } from "../results/schema";
 import type { PrimaryNode } from "../workloads/prefill";
-import type { LoadReport } from "./load-report";
 
 /** Sends loads with one kind of load generator. @typeParam R one run of that load generator */
 export interface LoadDriver<R> {
@@ -39,7 +38,6 @@ export interface LoadObserver {
   readonly end: () => Promise<void>;
 }
 
-/** One load to send. */
 export interface LoadRequest<R> {
   readonly deployment: Deployment;
   /** The primary whose endpoint the load generator gets. */
@@ -52,9 +50,35 @@ export interface LoadRequest<R> {
 /** CPU use of the load generators and of their machines, in the form of records. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 
-/** Outcome of a load. */
+/**
+ * Results of one run of a load generator. Latencies are in milliseconds. With a pipeline, a latency is the time of a
+ * whole batch of requests.
+ */
+export interface LoadReport {
+  readonly title: string;
+  readonly requests: number;
+  readonly rate: number;
+  /**
+   * Duration of the run, seconds. It is computed from the number of requests and the rate, because valkey-benchmark
+   * prints the duration with fewer digits than these two values.
+   */
+  readonly seconds: number;
+  readonly avgMs: number;
+  readonly minMs: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** Number of requests with at most each latency, ascending, from "Latency by percentile distribution". */
+  readonly percentiles: readonly CumulativeCount[];
+  /**
+   * Number of requests with at most each latency, from "Cumulative distribution of latencies". The steps are 0.1 ms up
+   * to 2 ms, and 1 ms above. Steps at which the number does not change are absent.
+   */
+  readonly cumulative: readonly CumulativeCount[];
+}
+
 export interface LoadOutcome {
-  /** Merged report of all load generators. */
   readonly report: LoadReport;
   /** Latencies of all counted requests, if the load generator reports them. */
   readonly latencies?: Histogram | undefined;
@@ -74,7 +98,6 @@ export interface LoadOutcome {
   readonly warnings: readonly Warning[];
 }
 
-/** Output of one load generator, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
   /** Name of the load generator, such as `runner 2 on machine-1`; undefined if there is only one load generator. */

@@ -4,7 +4,9 @@
  */
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "../results/latency-histogram";
-import type { LoadReport } from "./load-report";
+import type { OpenLoopCounts } from "../results/schema";
+import type { LoadReport } from "./load-driver";
+import type { Tally } from "./tally";
 
 /**
  * Merges reports. The merged rate is the sum of the rates. This sum is correct for the time in which all load
@@ -33,7 +35,6 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   };
 }
 
-/** The part of a report that is computed from latencies. */
 export function latencySummary(title: string, latencies: Histogram): Omit<LoadReport, "requests" | "rate" | "seconds"> {
   return {
     title,
@@ -45,5 +46,35 @@ export function latencySummary(title: string, latencies: Histogram): Omit<LoadRe
     maxMs: latencies.maxMs,
     percentiles: latencies.percentiles(),
     cumulative: latencies.tailSteps(),
+  };
+}
+
+export function openLoopReport(tally: Tally, title: string): LoadReport {
+  const seconds = Math.max(tally.toMs - tally.fromMs, 1) / 1000;
+  return {
+    ...latencySummary(title, tally.latencies()),
+    requests: tally.acknowledged,
+    rate: tally.acknowledged / seconds,
+    seconds,
+  };
+}
+
+/** The part of a record that describes the offered load. @param seconds duration of the measurement */
+export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
+  const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
+  return {
+    offered,
+    sent,
+    acknowledged,
+    failed,
+    unknown,
+    redirects,
+    reconnects,
+    mostInFlight,
+    lagP50Ms: lag.percentileMs(0.5),
+    lagP99Ms: lag.percentileMs(0.99),
+    lagMaxMs: lag.maxMs,
+    lag: lag.encode(),
+    busy: busySeconds / seconds,
   };
 }

@@ -6,7 +6,7 @@ import type { MeasurementRecord, ReferenceLoadRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 import type { LoadDriver } from "../load/load-driver";
-import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/driver";
+import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";
 import type { VerifiedDeployment } from "./session";
 
 /** Measurements that belong together: every test and every workload on every deployment, in every round. */

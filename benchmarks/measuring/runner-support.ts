@@ -5,7 +5,7 @@
 import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
-import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/driver";
+import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 

@@ -9,7 +9,7 @@ import type { RunDirectory } from "../../platforms/host/run-directory";
 import { GeneratorProcess } from "../load/open-loop/generator-process";
 import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-driver";
 import type { OpenLoopPlan } from "../load/open-loop/plan";
-import { Tally } from "../load/open-loop/tally";
+import { Tally } from "../load/tally";
 import type { ReportProgress } from "../../lib/progress";
 import { findSolePrimary } from "../../valkey/membership/replication-primary";
 import { formatBytes, formatDuration } from "../../lib/units";

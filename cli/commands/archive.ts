@@ -25,7 +25,9 @@ import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { placeAt } from "../../valkey/archive/bucket/open-place";
 import type { DeployedTarget } from "../targets/deployed-stack";
-import { deployedTargets } from "../targets/deployed-stack";
+import type { OptionValues } from "../running/options";
+import { wrongValue } from "../running/options";
+import { deployedTargets, findTarget } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
@@ -36,35 +38,15 @@ const REPORT_MS = 10_000;
 const STALLED_MS = 5_000;
 /** Name of the folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
 const SPOOL = ".spool";
-/**
- * Number of file names that are listed to find out whether a place has files. Names with a leading dot do not count.
- */
+/** Number of files that are listed to find out whether a place has files. Names with a leading dot do not count. */
 const FIRST_NAMES = 20;
 
-/**
- * Archives a deployment until Ctrl-C, or for the time of `--for`.
- * @param stack name of a deployed stack; undefined to follow the servers that the options name
- * @returns 0
- * @throws BadInput with every problem, before anything is written
- * @throws Failure when the deployment can no longer be followed
- */
 export async function archive(
   stack: string | undefined,
-  {
-    into,
-    for: duration,
-    deployment: name,
-    spool,
-    baseEvery,
-    keep,
-    endpoint,
-    region,
-    encryption,
-    pathStyle,
-    ...servers
-  }: Readonly<Record<string, unknown>>,
+  { into, for: duration, deployment: name, spool, baseEvery, keep, ...others }: OptionValues,
   interruption: AbortSignal,
 ): Promise<number> {
+  const { endpoint, region, encryption, pathStyle, ...servers } = others;
   const problems: Problem[] = [];
   const where: Problem[] = [];
   const bucket = { endpoint, region, encryption, pathStyle };
@@ -74,9 +56,11 @@ export async function archive(
   problems.push(
     ...where.map((each) => (each.path.startsWith("--") ? each : problem(each.code, "--into", problemText(each)))),
   );
-  const seconds = durationOf("--for", duration, problems);
-  const baseEverySeconds = durationOf("--base-every", baseEvery, problems, BASE_SECONDS);
-  const keepSeconds = durationOf("--keep", keep, problems);
+  const forMs = durationMs("--for", duration, problems);
+  const schedule = {
+    baseEveryMs: durationMs("--base-every", baseEvery, problems, BASE_SECONDS),
+    keepMs: durationMs("--keep", keep, problems),
+  };
   if (stack === undefined && name !== undefined)
     problems.push(problem("needs-stack", "--deployment", " applies to a stack only"));
   const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
@@ -84,10 +68,9 @@ export async function archive(
   if (openPlace === undefined || problems.length > 0) throw new BadInput("archive", problems);
   const deployment = open ?? (await stackDeployment(stack ?? "", name));
   const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
-  const schedule = { baseEveryMs: milliseconds(baseEverySeconds), keepMs: milliseconds(keepSeconds) };
   const run = async (stop: AbortSignal): Promise<number> =>
     archiveInto(await openPlace(stop, printWithTime), deployment, spoolFolder, schedule, stop);
-  return seconds === undefined ? run(interruption) : withTimeLimit(interruption, seconds * 1000, run);
+  return forMs === undefined ? run(interruption) : withTimeLimit(interruption, forMs, run);
 }
 
 const printWithTime = (sentence: string): void => {
@@ -96,47 +79,33 @@ const printWithTime = (sentence: string): void => {
 
 interface Schedule {
   readonly baseEveryMs: number | undefined;
-  /**
-   * Time for which sets that have ended are kept, milliseconds. Undefined to keep all sets.
-   */
+  /** Time for which sets that have ended are kept, milliseconds. Undefined to keep all sets. */
   readonly keepMs: number | undefined;
 }
 
-function durationOf(
-  flag: string,
+function durationMs(
+  option: string,
   value: unknown,
   problems: Problem[],
   { min, max }: { readonly min: number; readonly max: number } = { min: 0, max: Infinity },
 ): number | undefined {
   if (value === undefined) return undefined;
   const seconds = parseDuration(value);
-  const given = ` is ${JSON.stringify(value)}`;
   if (seconds === undefined)
-    problems.push(problem("not-a-duration", flag, `${given}: expected a duration such as 90s, 10m or 2h`));
+    problems.push(wrongValue(option, value, "a duration such as 90s, 10m or 2h", "not-a-duration"));
   else if (seconds < min || seconds > max)
-    problems.push(
-      problem("out-of-range", flag, `${given}: expected from ${formatDuration(min)} to ${formatDuration(max)}`),
-    );
-  return seconds;
+    problems.push(wrongValue(option, value, `from ${formatDuration(min)} to ${formatDuration(max)}`, "out-of-range"));
+  return seconds === undefined ? undefined : seconds * 1000;
 }
-
-const milliseconds = (seconds: number | undefined): number | undefined =>
-  seconds === undefined ? undefined : seconds * 1000;
 
 async function stackDeployment(stack: string, name: unknown): Promise<Deployment> {
   const chosen = chooseTarget(stack, await deployedTargets(stack, process.cwd()), name);
   return openDeployment(chosen.target, chosen.password);
 }
 
-/**
- * Chooses the deployment of a stack that is archived. Pure.
- * @param name name of the deployment; undefined if the stack has only one
- * @throws BadInput if there is no such deployment, or if it runs on Kubernetes
- */
 export function chooseTarget(stack: string, targets: readonly DeployedTarget[], name: unknown): DeployedTarget {
   const names = targets.map(({ target }) => target.name);
-  const chosen =
-    name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
+  const chosen = findTarget(targets, name);
   if (chosen === undefined)
     throw BadInput.of(
       "archive",
@@ -255,10 +224,7 @@ async function makeSpool(place: Place, folder: string | undefined): Promise<stri
   }
 }
 
-/**
- * Takes the lease with which only one process at a time writes to an archive.
- * @throws BadInput if the archive's folder or bucket cannot be written, or if a different process writes to it
- */
+/** Takes the lease with which only one process at a time writes to an archive. */
 async function takeLease(place: Place, signal: AbortSignal): Promise<Lease> {
   let lease: Lease | undefined;
   try {
@@ -331,9 +297,6 @@ export class ArchiveLog {
     }
   }
 
-  /**
-   * Prints a line with the highest RPO since the previous line, or with the shards that have no base (RDB file) yet.
-   */
   report(): void {
     const missing = [...(this.#missing ?? [])].join(", ");
     const stalledMs = epochMs() - Math.min(...this.#safeAt.values());
@@ -344,7 +307,6 @@ export class ArchiveLog {
     this.#recentMs = 0;
   }
 
-  /** Prints the highest RPO of the whole run. @throws Failure if a shard has no base (RDB file) in the archive */
   finish(): void {
     const missing = [...(this.#missing ?? ["any shard"])].join(", ");
     if (missing !== "")

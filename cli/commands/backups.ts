@@ -7,18 +7,10 @@ import type { FailedDrill, Proof } from "../../valkey/archive/keeping/proofs";
 import { readLastFailedDrill, readLastProof } from "../../valkey/archive/keeping/proofs";
 import { openPlace } from "../../valkey/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
+import type { OptionValues } from "../running/options";
 
-/**
- * Prints the sets of an archive, and the times that can be restored.
- * @returns 0 if some time can be restored and every set can be read, else 1
- * @param location path of a folder, or `s3://bucket/prefix`
- * @throws BadInput if there is no archive
- */
-export async function printBackups(
-  location: string,
-  values: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-): Promise<number> {
+/** @returns 0 if some time can be restored and every set can be read, else 1 */
+export async function printBackups(location: string, values: OptionValues, signal: AbortSignal): Promise<number> {
   const place = await openPlace("backups", location, values, signal);
   const catalog = await readCatalog(place, place.label);
   const proof = await readLastProof(place, setsOf(catalog));
@@ -31,7 +23,6 @@ export async function printBackups(
   return hasTime && catalog.damaged.length === 0 ? 0 : 1;
 }
 
-/** Formats the catalog of an archive (its sets and restorable times) as lines of text. Pure. */
 export function formatCatalog({ owner, periods, damaged }: Catalog): string[] {
   return [
     `Archive of ${owner.deployment}, ${owner.mode} mode, ${owner.nodes.join(" ")}`,

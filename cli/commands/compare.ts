@@ -8,13 +8,7 @@ import { BadInput } from "../../lib/errors";
 import { readResultFiles } from "../../benchmarks/results/read";
 import { print } from "../terminal/terminal";
 
-/**
- * Prints the comparison.
- * @param paths paths of results.json files, or of directories that contain results.json; at least two paths
- * @param precision smallest relevant difference between two results, as a fraction: 0.05 is 5 %
- * @returns 0
- * @throws BadInput when a file cannot be read, or contains nothing that can be compared with the first file
- */
+/** @param precision smallest relevant difference between two results, as a fraction: 0.05 is 5 % */
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
   if (paths.length < 2)
     throw BadInput.of("compare", "too-few-results", "expected at least two results.json, or directories that hold one");

@@ -1,159 +1,113 @@
 /** `npm start -- measure`: verifies existing servers and then measures them. */
-import { BadInput, messageOf, problem } from "../../lib/errors";
-import { findPrograms } from "../../platforms/host/programs/programs";
-import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
+import { BadInput, problem } from "../../lib/errors";
+import { counted, formatDuration } from "../../lib/units";
+import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { measureAll } from "../../benchmarks/run/measure-all";
-import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
-import { mixedLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
-import { renderReport } from "../../benchmarks/report/page";
-import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
-import { ResultsCollector } from "../../benchmarks/run/collector";
-import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { localLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/local-load-drivers";
+import type { ResultsCollector } from "../../benchmarks/run/collector";
 import { verdictLine } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import { adjustKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseBenchmark } from "../../stacks/config/parse";
-import type { ExternalDeployment } from "../targets/external";
 import { externalDeployment } from "../targets/external";
-import { print } from "../terminal/terminal";
 import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
-import type { StackConfig } from "../../stacks/config/schema/stack";
+import type { OptionValues } from "../running/options";
+import { findServerPrograms, LocalServers } from "../running/local-servers";
+import type { ResultsRun } from "../running/run-to-end";
+import { runWithResults } from "../running/run-to-end";
+import type { Step } from "../terminal/steps";
 import { runSteps, StepFailure } from "../terminal/steps";
-import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
-/**
- * Verifies existing servers, and measures them if they pass.
- * @returns 0 when everything was measured, 1 when verification failed
- */
+/** @returns 0 when everything was measured, 1 when verification failed */
 export async function measureExternalServers(
-  values: Readonly<Record<string, unknown>>,
+  values: OptionValues,
   overrides: OptionOverrides,
-  signal: AbortSignal,
+  interruption: AbortSignal,
 ): Promise<number> {
-  const external = externalDeployment(values);
+  const { deployment, without, here } = externalDeployment(values);
   const { benchmark, workloads } = parseBenchmark(overrides);
-  const timestamp = timestampOf(new Date());
-  const artifacts = Artifacts.open(process.cwd(), timestamp, benchmark.output, renderReport);
-  const nodes = external.deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
-  const collector = new ResultsCollector(artifacts, {
-    timestamp,
-    stack: "external",
-    configuration: { mode: external.deployment.mode, nodes, benchmark, workloads },
-  });
-  const verifications: Verification[] = [];
-  let reason: string | null = "the run has not ended";
-  try {
-    await runSteps([
-      {
-        title: "Verify",
-        run: async () => {
-          const verification = await verify(external.deployment, external.without);
-          verifications.push(verification);
-          collector.addTopology(verification, null);
-          const line = verdictLine(verification.verdict);
-          if (!verification.verdict.pass) throw new StepFailure(line);
-          return line;
-        },
+  const { mode } = deployment;
+  const nodes = deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
+  const servers = new LocalServers(interruption);
+
+  const plan = (verification: Verification): BenchmarkPlan => {
+    const isCluster = mode === "cluster";
+    const workload = { ...benchmarkWorkload(benchmark), keySpace: adjustKeySpace(benchmark.keySpace, isCluster) };
+    const mixes = mixedWorkloads(benchmark, workloads, isCluster);
+    assertLoadGeneratorsInstalled(mixes);
+    if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
+    const externalKeys = { overwrite: values["overwrite"] === true };
+    return {
+      verified: [{ deployment, verification, externalKeys }],
+      workload,
+      mixedWorkloads: mixes,
+      repeats: benchmark.repeats,
+    };
+  };
+
+  const begin = (collector: ResultsCollector): ResultsRun => {
+    const verifications: Verification[] = [];
+    const verifying: Step = {
+      title: "Verify",
+      run: async () => {
+        const verification = await verify(deployment, without);
+        verifications.push(verification);
+        collector.addTopology(verification, null);
+        const line = verdictLine(verification.verdict);
+        if (!verification.verdict.pass) throw new StepFailure(line);
+        return line;
       },
-    ]);
-    const [verification] = verifications;
-    if (verification?.verdict.pass !== true) {
-      reason = "verification failed; nothing was measured";
-      return 1;
-    }
-    await measureServers(
-      { external, verification, benchmark, workloads, overwrite: values["overwrite"] === true },
-      collector,
-      signal,
-    );
-    reason = null;
-    return 0;
-  } catch (error) {
-    reason = messageOf(error);
-    throw error;
-  } finally {
-    const results = collector.finish(reason);
-    printFailures(verifications);
-    if (reason === null) printResults(results, verifications, artifacts);
-    else print("", `Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
-  }
+    };
+    const finding: Step = {
+      title: "Find valkey-benchmark",
+      run: async (report) => {
+        const programs = await findServerPrograms(interruption, report);
+        collector.setPrograms(programs);
+        servers.create("external", programs);
+        return `valkey-benchmark ${programs.version} from ${programs.source}`;
+      },
+    };
+    const execute = async (): Promise<void> => {
+      await runSteps([verifying]);
+      const [verification] = verifications;
+      if (verification?.verdict.pass === true)
+        await runSteps([finding, measureStep(plan(verification), servers, here, collector)]);
+    };
+    return { verifications, execute, stop: async () => servers.openHost?.stop() };
+  };
+  return runWithResults(
+    { stack: "external", configuration: { mode, nodes, benchmark, workloads }, output: benchmark.output },
+    servers.causeOf,
+    begin,
+  );
 }
 
-interface ServersToMeasure {
-  readonly external: ExternalDeployment;
-  readonly verification: Verification;
-  readonly benchmark: BenchmarkConfig;
-  readonly workloads: StackConfig["workloads"];
-  readonly overwrite: boolean;
-}
-
-async function measureServers(
-  { external, verification, benchmark, workloads, overwrite }: ServersToMeasure,
+export function measureStep(
+  plan: BenchmarkPlan,
+  servers: LocalServers,
+  serversHere: boolean,
   collector: ResultsCollector,
-  signal: AbortSignal,
-): Promise<void> {
-  const { deployment, here } = external;
-  const isCluster = deployment.mode === "cluster";
-  const workload = { ...benchmarkWorkload(benchmark), keySpace: adjustKeySpace(benchmark.keySpace, isCluster) };
-  const mixes = mixedWorkloads(benchmark, workloads, isCluster);
-  assertLoadGeneratorsInstalled(mixes);
-  if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
-  let run: RunDirectory | undefined;
-  try {
-    await runSteps([
-      {
-        title: "Find valkey-benchmark",
-        run: async (report) => {
-          await stopAbandonedRuns(...allRunsDirectories());
-          const programs = await findPrograms(packagesDirectory(), report, signal);
-          collector.setPrograms(programs);
-          run = RunDirectory.create(runsDirectory(), "external");
-          return `valkey-benchmark ${programs.version} from ${programs.source}`;
-        },
-      },
-      {
-        title: `Measure ${measuredNames({ workload, mixedWorkloads: mixes })}: ${formatRounds(benchmark.repeats)}`,
-        run: async (report) => {
-          if (run === undefined) throw new Error("there is no run");
-          const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
-          const began = Date.now();
-          const plan: BenchmarkPlan = {
-            verified: [{ deployment, verification, externalKeys: { overwrite } }],
-            workload,
-            mixedWorkloads: mixes,
-            repeats: benchmark.repeats,
-          };
-          const runner = new LocalValkeyBenchmarkDriver({
-            run,
-            benchmark: tool,
-            features: await detectFeatures(tool),
-            serversHere: here,
-          });
-          await measureAll(
-            plan,
-            { valkeyBenchmark: runner, ...mixedLoadDrivers(run, here, mixes), signal },
-            collector,
-            report,
-          );
-          return measuredTitle(plan, Date.now() - began);
-        },
-      },
-    ]);
-  } finally {
-    if (run !== undefined) await stopRun(run.path);
-  }
+): Step {
+  const { verified, workload, mixedWorkloads: mixes = [], repeats, capacity } = plan;
+  const names = [...workload.tests, ...mixes.map(({ name }) => name)];
+  const search = capacity === undefined ? "" : `, and the highest load at which ${formatObjective(capacity.objective)}`;
+  return {
+    title: `Measure ${names.join(", ")}: ${counted(repeats, "round")}${search}`,
+    run: async (report) => {
+      const began = Date.now();
+      const drivers = await localLoadDrivers({ ...servers.loadGenerators, serversHere }, mixes);
+      await measureAll(plan, { ...drivers, signal: servers.signal }, collector, report);
+      const count = repeats * names.length * verified.length;
+      return `Measured ${count} times in ${formatDuration((Date.now() - began) / 1000)}`;
+    },
+  };
 }
 
-/**
- * Refuses a load that the primaries cannot share evenly. The function is called after verification, because only then
- * is the number of primaries known.
- * @throws BadInput with the nearest values that are allowed
- */
+/** This is checked after verification, because only then is the number of primaries known. */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);
   if (faults.length > 0)

@@ -15,7 +15,8 @@ import { readResultFiles } from "../../benchmarks/results/read";
 import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machine-types";
 import type { PriceTable } from "../../platforms/eks/offers/prices";
 import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
-import { parseNumber } from "../options/options";
+import type { OptionValues } from "../running/options";
+import { optionName, parseNumber } from "../running/options";
 import { print } from "../terminal/terminal";
 
 const MIB = 1024 ** 2;
@@ -28,7 +29,6 @@ const workingSet = z.unknown().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Schema of a number above 0. @param unit unit of the number, for messages */
 function positive(unit: string): z.ZodNumber {
   const expected = `expected ${unit}, above 0`;
   return z.number(expected).gt(0, expected);
@@ -46,16 +46,10 @@ export const recommendSchema = z.strictObject({
   region: z.enum(PRICED_REGIONS).default("us-west-2"),
 });
 
-/** Names of options whose values are text and not numbers. */
 const TEXTS: readonly string[] = ["workingSet", "region"];
 
-/**
- * Prints a recommendation.
- * @param values option values from commander
- * @returns 0 with a recommendation, 1 if there are too few measurements for a recommendation
- * @throws BadInput with every option that cannot be used
- */
-export function recommendDeployment(paths: readonly string[], values: Readonly<Record<string, unknown>>): number {
+/** @returns 0 with a recommendation, 1 if there are too few measurements for a recommendation */
+export function recommendDeployment(paths: readonly string[], values: OptionValues): number {
   const { need, prices } = readNeed(paths, values);
   const results = readResultFiles(paths).map((each) => each.results);
   const recommendation = recommend(need, results, pricedMachines(prices));
@@ -67,7 +61,7 @@ export function recommendDeployment(paths: readonly string[], values: Readonly<R
 
 function readNeed(
   paths: readonly string[],
-  values: Readonly<Record<string, unknown>>,
+  values: OptionValues,
 ): { readonly need: Requirements; readonly prices: PriceTable } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined);
   const input = Object.fromEntries(
@@ -77,7 +71,7 @@ function readNeed(
   const noResults = "expected results with measured capacity: results.json files, or their directories";
   const problems = compact([
     paths.length > 0 ? undefined : problem("no-results", "", noResults),
-    ...(parsed.success ? [] : describeIssues(recommendSchema, input, parsed.error.issues, optionOf)),
+    ...(parsed.success ? [] : describeIssues(recommendSchema, input, parsed.error.issues, ([key]) => optionName(key))),
   ]);
   const prices = parsed.success ? pricesOf(parsed.data.region) : undefined;
   if (!parsed.success || prices === undefined || problems.length > 0) throw new BadInput("recommend", problems);
@@ -85,12 +79,6 @@ function readNeed(
   return { need: { ...load, p99Ms: p99 }, prices };
 }
 
-/** Command-line option of a property, such as `--working-set` for `workingSet`. */
-function optionOf([key]: readonly PropertyKey[]): string {
-  return `--${String(key).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
-/** Machine types that have a price, each with the resources that a pod can request on it. */
 function pricedMachines({ machines }: PriceTable): PricedMachine[] {
   return MACHINE_TYPES.flatMap((type): PricedMachine[] => {
     const facts = machineType(type);

@@ -3,10 +3,9 @@
  * archive.
  */
 import type { Problem } from "../../lib/errors";
-import { BadInput, problem, problemText } from "../../lib/errors";
-import { packagesDirectory } from "../../lib/system/paths";
+import { compact } from "../../lib/compact";
+import { BadInput, problem } from "../../lib/errors";
 import type { Programs } from "../../platforms/host/programs/programs";
-import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../valkey/archive/catalog";
 import { chooseRestore, formatTime, newerShards, readCatalog, readRestore } from "../../valkey/archive/catalog";
 import { holdingSets } from "../../valkey/archive/keeping/holds";
@@ -25,7 +24,10 @@ import type { RestoreOrder } from "../restoring/restore-run";
 import { RestoreRun } from "../restoring/restore-run";
 import { placeAt } from "../../valkey/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
-import { connectCommand, printFailures } from "./run-output";
+import type { OptionValues } from "../running/options";
+import { problemsOf, wrongValue } from "../running/options";
+import { findServerPrograms, LocalServers } from "../running/local-servers";
+import { printFailures } from "../running/run-to-end";
 
 const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
@@ -34,30 +36,22 @@ const MOST_REPLICAS = 5;
 /** Highest number of servers that one restore starts. */
 const MOST_SERVERS = 1000;
 
-/**
- * Restores an archive, verifies the restored servers, and compares their keys with the archive. Then the servers run
- * until Ctrl-C, unless `check` is set.
- * @returns 0 if verification and comparison pass, else 1
- * @throws BadInput with every problem, before any server starts; Failure; Interrupted
- */
-export async function restore(
-  location: string,
-  values: Readonly<Record<string, unknown>>,
-  interruption: AbortSignal,
-): Promise<number> {
+/** @returns 0 if verification and comparison pass, else 1 */
+export async function restore(location: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
   const { order, programs, target } = await readInput(location, values, interruption);
+  const servers = new LocalServers(interruption);
   const holding = <T>(work: () => Promise<T>): Promise<T> => holdingSets(order.place, order.restored, print, work);
-  if (target !== undefined) return holding(() => replay(order, target, programs, interruption));
-  const run = new RestoreRun(order, programs, interruption);
+  if (target !== undefined) return holding(() => replay(order, target, programs, servers));
+  const run = new RestoreRun(order, programs, servers);
   try {
     await holding(() => run.execute());
     printFailures(run.verifications);
     print("", ...run.report);
     if (run.passed && order.keys.isAll) await run.recordProof();
-    if (values["check"] !== true) await run.serve(connectCommand);
+    if (values["check"] !== true) await run.serve();
     return run.passed ? 0 : 1;
   } finally {
-    await run.stop();
+    await servers.stop();
   }
 }
 
@@ -70,83 +64,92 @@ interface Input {
 
 async function readInput(
   location: string,
-  { into, at = LATEST, ...values }: Readonly<Record<string, unknown>>,
+  { into, at = LATEST, ...values }: OptionValues,
   signal: AbortSignal,
 ): Promise<Input> {
   const problems: Problem[] = [];
   const target = readReplay({ into, ...values }, problems);
   const isNew = values["replayInto"] !== true;
-  if (isNew && into !== "local")
-    problems.push(
-      problem("wrong-value", "--into", ` is ${JSON.stringify(into ?? "missing")}: expected local (this machine)`),
-    );
-  const time = String(at);
-  const instant = parseInstant(time);
-  if (instant === undefined && time !== LATEST)
-    problems.push(
-      problem(
-        "wrong-time",
-        "--at",
-        ` is ${JSON.stringify(at)}: expected ${LATEST}, or a time such as 2026-11-24T08:00:00Z`,
-      ),
-    );
-  const { replicas, ...wanted } = readShape(isNew ? values : {}, problems);
+  if (isNew && into !== "local") problems.push(wrongValue("--into", into ?? "missing", "local (this machine)"));
+  const instant = at === LATEST ? LATEST : parseInstant(String(at));
+  if (instant === undefined)
+    problems.push(wrongValue("--at", at, `${LATEST}, or a time such as 2026-11-24T08:00:00Z`, "wrong-time"));
+  const wanted = readShape(isNew ? values : {}, problems);
   const { keys, ttl } = readSelection(values, problems);
-  let choice: Choice | string | undefined;
-  let chosen: Restore | undefined;
-  let shape: RestoreShape | string | undefined;
-  let catalog: Catalog | undefined;
-  let place: Place | undefined;
-  const given = problems.length;
-  const open = placeAt(location, values, problems);
+  let archived: Archived | undefined;
   try {
-    // A location that is wrong cannot be opened.
-    if (problems.length === given) place = await open(signal);
-    if (place !== undefined) catalog = await readCatalog(place, place.label);
-    if (catalog !== undefined && (instant !== undefined || time === LATEST)) choice = chooseRestore(catalog, instant);
-    if (catalog !== undefined && typeof choice === "string")
-      problems.push(
-        problem("not-archived", "--at", choice),
-        ...catalog.damaged.map(({ text }) => problem("damaged", "", `DAMAGED ${text}`)),
-      );
-    else if (typeof choice === "object") shape = chooseShape(choice.period, wanted);
-    if (typeof shape === "string") problems.push(problem("wrong-shape", "", shape));
-    if (typeof choice === "object" && problems.length === 0) chosen = await readRestore(choice);
+    archived = await readArchive(location, values, instant, wanted, problems, signal);
   } catch (error) {
-    if (!(error instanceof BadInput)) throw error;
-    problems.push(...error.problems.map((each) => problem(each.code, error.subject, problemText(each))));
+    problems.push(...problemsOf(error));
   }
-  if (typeof shape === "object") problems.push(...tooManyServers(shape, replicas));
-  if (problems.length > 0 || !place || !catalog || !chosen || typeof shape !== "object")
-    throw new BadInput("restore", problems);
+  if (archived === undefined || problems.length > 0) throw new BadInput("restore", problems);
+  const { place, catalog, choice, shape, restored } = archived;
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
-  const newer = instant === undefined && typeof choice === "object" ? newerShards(catalog, choice) : [];
-  if (newer.length > 0)
-    print(
-      `${newer.join("; ")}; the last time that all shards have is ${formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)))}`,
-    );
-  if (instant === undefined) refuseDamage(catalog, chosen, "--at");
-  const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
+  if (instant === LATEST) {
+    const newer = newerShards(catalog, choice);
+    const last = formatTime(Math.max(...restored.shards.map(({ point }) => point.at)));
+    if (newer.length > 0) print(`${newer.join("; ")}; the last time that all shards have is ${last}`);
+    refuseDamage(catalog, restored, "--at");
+  }
+  const programs = await findServerPrograms(signal);
   const unfit =
     !isNew || shape.isArchived || !keys.isAll
       ? undefined
-      : databasesProblem(shape.mode, namedDatabases(chosen), programs.version);
-  const refused = [...unloadable(chosen, programs.version), ...(unfit === undefined ? [] : [unfit])];
+      : databasesProblem(shape.mode, namedDatabases(restored), programs.version);
+  const refused = [...unloadable(restored, programs.version), ...compact([unfit])];
   if (refused.length > 0) throw BadInput.of("restore", "not-loadable", refused);
-  return { order: { place, restored: chosen, shape, replicas, keys, ttl }, programs, target };
+  return { order: { place, restored, shape, replicas: wanted.replicas, keys, ttl }, programs, target };
 }
 
-/** Reads from the options which keys are restored, and how TTLs are set. Wrong options are added to `problems`. */
+interface Archived {
+  readonly place: Place;
+  readonly catalog: Catalog;
+  readonly choice: Choice;
+  readonly shape: RestoreShape;
+  readonly restored: Restore;
+}
+
+/** Adds problems to `problems`. Reads the sets only if there were none before. */
+async function readArchive(
+  location: string,
+  values: OptionValues,
+  instant: number | typeof LATEST | undefined,
+  { replicas, ...wanted }: WantedShape,
+  problems: Problem[],
+  signal: AbortSignal,
+): Promise<Archived | undefined> {
+  const given = problems.length;
+  const open = placeAt(location, values, problems);
+  // A location that is wrong cannot be opened.
+  if (problems.length > given) return undefined;
+  const place = await open(signal);
+  const catalog = await readCatalog(place, place.label);
+  if (instant === undefined) return undefined;
+  const choice = chooseRestore(catalog, instant === LATEST ? undefined : instant);
+  if (typeof choice === "string") {
+    const damaged = catalog.damaged.map(({ text }) => problem("damaged", "", `DAMAGED ${text}`));
+    problems.push(problem("not-archived", "--at", choice), ...damaged);
+    return undefined;
+  }
+  const shape = chooseShape(choice.period, wanted);
+  if (typeof shape === "string") {
+    problems.push(problem("wrong-shape", "", shape));
+    return undefined;
+  }
+  const isReadable = problems.length === 0;
+  problems.push(...tooManyServers(shape, replicas));
+  return isReadable ? { place, catalog, choice, shape, restored: await readRestore(choice) } : undefined;
+}
+
 function readSelection(
-  { keys = [], ttl = DEFAULT_TTL }: Readonly<Record<string, unknown>>,
+  { keys = [], ttl = DEFAULT_TTL }: OptionValues,
   problems: Problem[],
 ): { readonly keys: KeySelection; readonly ttl: TtlRule } {
   const patterns = Array.isArray(keys) ? keys.map(String) : [];
   if (patterns.includes(""))
     problems.push(problem("empty-pattern", "--keys", ' is "": expected a pattern such as app:*'));
   const rule = TTL_RULES.find((each) => each === ttl);
-  if (rule === undefined)
-    problems.push(problem("wrong-value", "--ttl", ` is ${JSON.stringify(ttl)}: expected ${TTL_RULES.join(" or ")}`));
+  if (rule === undefined) problems.push(wrongValue("--ttl", ttl, TTL_RULES.join(" or ")));
   return { keys: new KeySelection(patterns), ttl: rule ?? DEFAULT_TTL };
 }
 
@@ -156,20 +159,13 @@ interface WantedShape {
   readonly replicas: number;
 }
 
-/** Reads mode, number of shards and number of replicas from the options. Wrong options are added to `problems`. */
-function readShape(
-  { mode, shards, replicas = DEFAULT_REPLICAS }: Readonly<Record<string, unknown>>,
-  problems: Problem[],
-): WantedShape {
+function readShape({ mode, shards, replicas = DEFAULT_REPLICAS }: OptionValues, problems: Problem[]): WantedShape {
   const isMode = mode === "cluster" || mode === "replication";
-  if (mode !== undefined && !isMode)
-    problems.push(problem("wrong-value", "--mode", ` is ${JSON.stringify(mode)}: expected cluster or replication`));
+  if (mode !== undefined && !isMode) problems.push(wrongValue("--mode", mode, "cluster or replication"));
   const number = (option: string, value: unknown, least: number, most: number): number | undefined => {
     const found = /^\d+$/.test(String(value)) ? Number(value) : Infinity;
     if (least <= found && found <= most) return found;
-    problems.push(
-      problem("wrong-value", option, ` is ${JSON.stringify(value)}: expected a whole number from ${least} to ${most}`),
-    );
+    problems.push(wrongValue(option, value, `a whole number from ${least} to ${most}`));
     return undefined;
   };
   return {
@@ -181,12 +177,6 @@ function readShape(
 
 function tooManyServers({ shards }: RestoreShape, replicas: number): Problem[] {
   const servers = shards.length * (1 + replicas);
-  if (servers <= MOST_SERVERS) return [];
-  return [
-    problem(
-      "too-many-servers",
-      "--shards",
-      ` ${shards.length} with --replicas ${replicas} needs ${servers} servers; at most ${MOST_SERVERS} are allowed`,
-    ),
-  ];
+  const message = ` ${shards.length} with --replicas ${replicas} needs ${servers} servers; at most ${MOST_SERVERS} are allowed`;
+  return servers <= MOST_SERVERS ? [] : [problem("too-many-servers", "--shards", message)];
 }

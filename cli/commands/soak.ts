@@ -4,17 +4,15 @@
  */
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { compact } from "../../lib/compact";
-import { BadInput, Failure, messageOf } from "../../lib/errors";
+import type { Problem } from "../../lib/errors";
+import { BadInput, Failure, problem } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import { findPrograms } from "../../platforms/host/programs/programs";
-import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
-import { availableCores } from "../../platforms/host/cpu";
-import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
+import { RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { renderSoak } from "../../benchmarks/report/soak-page";
 import { shortPath, timestampOf } from "../../benchmarks/run/artifacts";
 import { describeSoakFindings } from "../../benchmarks/soak/describe-findings";
@@ -23,97 +21,170 @@ import type { SoakHeader, SoakCheckpointLog } from "../../benchmarks/soak/checkp
 import { soakCheckpointLogs, windowsOf } from "../../benchmarks/soak/checkpoint-log";
 import { runSoak, soakedSeconds } from "../../benchmarks/soak/run-soak";
 import { nodeCount } from "../../valkey/topology/placement";
-import { formatDuration } from "../../lib/units";
+import { formatDuration, parseDuration, parseSize } from "../../lib/units";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
 import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { adjustKeySpace } from "../../benchmarks/workloads/workload";
-import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal/terminal";
-import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { hasCluster, hostPlans } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
-import type { SoakOptions } from "../options/soak-options";
-import { readStackFile } from "../../stacks/config/sections/stack-file";
+import type { OptionValues } from "../running/options";
+import { optionName, textOption, wrongValue } from "../running/options";
+import { findServerPrograms, LocalServers } from "../running/local-servers";
+import { resumeLog } from "../running/resume";
+import { runToEnd } from "../running/run-to-end";
+import { readStack, requireHost } from "../running/stack-config";
 import { runSteps } from "../terminal/steps";
 import { COMMAND } from "../../lib/system/package";
 
-/**
- * Runs or resumes a soak.
- * @returns the exit status: 0 if the soak lasted for the whole duration without problems, 1 if not
- * @throws BadInput, Failure, Interrupted. Finished windows are recorded before an error is thrown
- */
-export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {
-  const { stack } = options;
-  const config = readConfig(stack);
-  const { directory, checkpoints } = options.resume ? resume(options) : begin(options, config);
-  const run = new SoakRun(stack, config, checkpoints, interruption);
-  let reason: string | null = null;
-  try {
-    await runSteps([
-      { title: "Start, form and verify", run: () => run.prepare() },
-      {
-        title: `Soak for ${formatDuration(checkpoints.header.seconds - soakedSeconds(windowsOf(checkpoints)))}`,
-        run: (report) => run.soak(report),
-      },
-      { title: "Verify", run: () => run.verifyAgain() },
-    ]);
-  } catch (error) {
-    reason = messageOf(interruption.aborted ? interruption.reason : error);
-    throw interruption.aborted ? interruption.reason : error;
-  } finally {
-    try {
-      await run.stop();
-    } finally {
-      checkpoints.close();
-      run.troubled = report(directory, checkpoints, Object.keys(config.deployments), reason);
-    }
-    if (reason !== null)
-      print(
-        "",
-        `Finished windows are kept. To continue: ${COMMAND} soak ${stack} --resume --output ${shortPath(directory)}`,
-      );
-  }
-  return run.troubled ? 1 : 0;
+interface SoakOptions {
+  readonly seconds: number;
+  readonly windowSeconds: number;
+  /**
+   * Load on each deployment: offered requests per second, fraction of reads, number of distinct keys, bytes per value.
+   */
+  readonly load: Pick<SoakHeader, "rate" | "reads" | "keySpace" | "bytes">;
+  /** Highest total size of the servers' files, bytes. */
+  readonly diskBytes: number;
+  readonly resume: boolean;
+  readonly output: string | undefined;
 }
 
-/** Writes the report of a soak if at least one window is finished. @returns whether the report contains problems */
-function report(
+/** Highest number of windows of a soak. This number limits the size of the record, regardless of the duration. */
+const MAX_WINDOWS = 1000;
+/** Shortest window, seconds. A shorter window would have too few requests for tail latencies. */
+const MIN_WINDOW_SECONDS = 10;
+
+/** Defaults of the options. `cli/program.ts` names the same defaults. */
+const DEFAULT_SECONDS = 2 * 3600;
+const DEFAULT_RATE = 1000;
+const DEFAULT_READS = 0.5;
+const DEFAULT_KEYS = 100_000;
+const DEFAULT_VALUE_BYTES = 256;
+const DEFAULT_DISK_BYTES = 10 * 1024 ** 3;
+const MAX_VALUE_BYTES = 512 * 1024 * 1024;
+
+/** Options that cannot change when a soak is resumed, by commander's names. */
+const FIXED_AT_START: readonly string[] = ["duration", "window", "rate", "reads", "keyspaceLen", "datasize", "maxDisk"];
+
+export function soakOptions(values: OptionValues): SoakOptions {
+  const problems: Problem[] = [];
+  const read = (
+    name: string,
+    parse: (value: unknown) => number | undefined,
+    fallback: number,
+    expected: string,
+  ): number => {
+    const value = values[name];
+    const parsed = value === undefined ? fallback : parse(value);
+    if (parsed === undefined) problems.push(wrongValue(optionName(name), value, expected));
+    return parsed ?? fallback;
+  };
+  const seconds = read("duration", parseDuration, DEFAULT_SECONDS, "a duration such as 90s, 30m or 2h");
+  const shortest = Math.max(MIN_WINDOW_SECONDS, seconds / MAX_WINDOWS);
+  const windowSeconds = read("window", parseDuration, shortest, "a duration such as 10s");
+  if (seconds / windowSeconds > MAX_WINDOWS) {
+    const count = Math.ceil(seconds / windowSeconds);
+    const least = Math.ceil(seconds / MAX_WINDOWS);
+    const message = `${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS} are allowed, so a window must last at least ${least} s`;
+    problems.push(problem("too-many-windows", "--window", message));
+  }
+  const load = {
+    rate: read("rate", whole(1_000_000), DEFAULT_RATE, "a number from 1 to 1000000"),
+    reads: read("reads", fraction, DEFAULT_READS, "a part from 0 to 1"),
+    keySpace: read("keyspaceLen", whole(1_000_000_000), DEFAULT_KEYS, "a number from 1 to 1000000000"),
+    bytes: read(
+      "datasize",
+      whole(MAX_VALUE_BYTES),
+      DEFAULT_VALUE_BYTES,
+      `a number of bytes from 1 to ${MAX_VALUE_BYTES}`,
+    ),
+  };
+  const resume = values["resume"] === true;
+  const why = " cannot change when a soak is resumed; leave it out, or begin a new soak without --resume";
+  const fixed = resume ? Object.keys(values).filter((name) => FIXED_AT_START.includes(name)) : [];
+  problems.push(...fixed.map((name) => problem("fixed-at-start", optionName(name), why)));
+  const size = (value: unknown): number | undefined => parseSize(String(value));
+  const diskBytes = read("maxDisk", size, DEFAULT_DISK_BYTES, "a size such as 20gb");
+  if (problems.length > 0) throw new BadInput(`${COMMAND} soak`, problems);
+  return { seconds, windowSeconds, load, diskBytes, resume, output: textOption(values["output"]) };
+}
+
+function whole(most: number): (value: unknown) => number | undefined {
+  return (value) =>
+    typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most ? value : undefined;
+}
+
+function fraction(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value : undefined;
+}
+
+/** @returns 0 if the soak lasted for the whole duration without problems, 1 if not */
+export async function soakStack(stack: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
+  const options = soakOptions(values);
+  const config = requireHost(stack, readStack(stack), "; soak works on stacks of the platform host");
+  const { directory, checkpoints } = options.resume ? resume(stack, options.output) : begin(stack, options, config);
+  const servers = new LocalServers(interruption);
+  const run = new SoakRun(stack, config, checkpoints, servers);
+  return runToEnd({
+    execute: async () => {
+      await runSteps([
+        { title: "Start, form and verify", run: () => run.prepare() },
+        {
+          title: `Soak for ${formatDuration(checkpoints.header.seconds - soakedSeconds(windowsOf(checkpoints)))}`,
+          run: (report) => run.soak(report),
+        },
+        {
+          title: "Verify",
+          run: async () => {
+            await run.verify();
+            return "Verified";
+          },
+        },
+      ]);
+      return null;
+    },
+    causeOf: (error): unknown => (interruption.aborted ? interruption.reason : error),
+    stop: async () => {
+      const path = servers.openHost?.run.path;
+      if (path !== undefined && existsSync(path)) await stopRun(path);
+    },
+    finish: (reason) => {
+      checkpoints.close();
+      const hasProblems = writeReport(directory, checkpoints, Object.keys(config.deployments), reason);
+      if (reason !== null)
+        print(
+          "",
+          `Finished windows are kept. To continue: ${COMMAND} soak ${stack} --resume --output ${shortPath(directory)}`,
+        );
+      return hasProblems ? 1 : 0;
+    },
+  });
+}
+
+/** @returns whether the report contains problems */
+function writeReport(
   directory: string,
-  checkpoints: SoakCheckpointLog,
+  { header, entries }: SoakCheckpointLog,
   deployments: readonly string[],
   reason: string | null,
 ): boolean {
-  const windows = windowsOf(checkpoints);
+  const windows = windowsOf({ entries });
   if (windows.length === 0) return false;
   const findings = deployments.map((name) => soakFindings(name, windows));
   const lines = compact([
     reason === null ? undefined : `Incomplete: ${reason}`,
     ...findings.flatMap(describeSoakFindings),
   ]);
-  writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
-  writeFileSync(
-    join(directory, "soak.json"),
-    `${JSON.stringify({ ...checkpoints.header, complete: reason === null, reason, findings }, null, 1)}\n`,
-  );
-  writeFileSync(join(directory, "soak.html"), renderSoak({ header: checkpoints.header, windows, findings, reason }));
+  const write = (name: string, text: string): void => {
+    writeFileSync(join(directory, name), text);
+  };
+  write("summary.txt", lines.map((line) => `${line}\n`).join(""));
+  write("soak.json", `${JSON.stringify({ ...header, complete: reason === null, reason, findings }, null, 1)}\n`);
+  write("soak.html", renderSoak({ header, windows, findings, reason }));
   print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
   return findings.some(({ problems }) => problems.length > 0);
-}
-
-function readConfig(stack: string): HostStackConfig {
-  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), {
-    cores: availableCores(),
-    memoryBytes: totalmem(),
-  });
-  const { platform } = parsed;
-  if (platform.type !== "host")
-    throw BadInput.of(
-      `stack ${stack}`,
-      "other-platform",
-      `its platform is ${platform.type}; soak works on stacks of the platform host`,
-    );
-  return { ...parsed, platform };
 }
 
 interface Begun {
@@ -122,7 +193,8 @@ interface Begun {
 }
 
 function begin(
-  { stack, output, seconds, windowSeconds, load, diskBytes }: SoakOptions,
+  stack: string,
+  { output, seconds, windowSeconds, load, diskBytes }: SoakOptions,
   config: HostStackConfig,
 ): Begun {
   const timestamp = timestampOf(new Date());
@@ -143,65 +215,56 @@ function begin(
   return { directory, checkpoints: soakCheckpointLogs.create(directory, header) };
 }
 
-/** Finds the soak to resume. @throws BadInput when there is no such soak, or it belongs to a different stack */
-function resume({ stack, output }: SoakOptions): Begun {
-  const results = resolve("results");
-  const directory =
-    output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
-  if (directory === undefined)
-    throw BadInput.of(
-      "--resume",
-      "nothing-to-resume",
-      `no soak of ${stack} is in ${shortPath(results)}; start a soak without --resume, or name the directory of a soak with --output`,
-    );
-  const checkpoints = soakCheckpointLogs.resume(directory);
-  if (checkpoints.header.stack === stack) return { directory, checkpoints };
-  checkpoints.close();
-  throw BadInput.of(
-    `--resume of ${shortPath(directory)}`,
-    "other-soak",
-    `it is a soak of the stack ${checkpoints.header.stack}, not of ${stack}`,
-  );
+function resume(stack: string, output: string | undefined): Begun {
+  return resumeLog({
+    logs: soakCheckpointLogs,
+    output,
+    isSame: (header) => header.stack === stack,
+    missing: {
+      what: `soak of ${stack}`,
+      remedy: "start a soak without --resume, or name the directory of a soak with --output",
+    },
+    differences: (header) =>
+      header.stack === stack ? [] : [`it is a soak of the stack ${header.stack}, not of ${stack}`],
+    code: "other-soak",
+  });
 }
 
 class SoakRun {
-  troubled = false;
-  #host: Host | undefined;
   #deployments: Deployment[] = [];
 
   constructor(
     private readonly stack: string,
     private readonly config: HostStackConfig,
     private readonly checkpoints: SoakCheckpointLog,
-    private readonly interruption: AbortSignal,
+    private readonly servers: LocalServers,
   ) {}
 
   /** Continues with the servers of a killed soak if all of them run; otherwise starts new servers. */
   async prepare(): Promise<string> {
-    await stopAbandonedRuns(...allRunsDirectories());
-    const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
+    const signal = this.servers.interruption;
+    const programs = await findServerPrograms(signal);
     const plans = hostPlans(this.config.platform, this.config);
     const before = this.checkpoints.entries.filter((entry) => entry.kind === "servers").at(-1);
     if (before !== undefined && existsSync(before.run)) {
-      if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans))
+      if (await this.#adopt(this.servers.adopt(new Host(RunDirectory.open(before.run), programs)), plans))
         return "Continue with the servers that a killed soak left behind";
       await stopRun(before.run);
     }
-    const run = RunDirectory.create(runsDirectory(), this.stack);
+    const host = this.servers.create(this.stack, programs);
     // If this process is killed, its servers keep running, so that the soak can be resumed with them.
-    run.keep();
-    this.checkpoints.add({ kind: "servers", run: run.path, version: programs.version, at: new Date().toISOString() });
-    const host = new Host(run, programs);
-    this.#host = host;
+    host.run.keep();
+    const { version } = programs;
+    this.checkpoints.add({ kind: "servers", run: host.run.path, version, at: new Date().toISOString() });
     this.#deployments = await Promise.all(
       plans.map(async (plan) => {
-        const deployment = await host.start(plan, this.interruption);
-        await host.form(deployment, plan.shape, { signal: this.interruption });
+        const deployment = await host.start(plan, signal);
+        await host.form(deployment, plan.shape, { signal });
         return deployment;
       }),
     );
-    await this.#verify();
-    return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${programs.version}`;
+    await this.verify();
+    return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${version}`;
   }
 
   /**
@@ -210,18 +273,16 @@ class SoakRun {
    *   was then killed before it had started all servers
    */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
-    this.#host = host;
     if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;
     this.#deployments = await Promise.all(
       plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })),
     );
     if (!plans.every(({ shape }, index) => this.#deployments[index]?.nodes.length === nodeCount(shape))) return false;
-    await this.#verify();
+    await this.verify();
     return true;
   }
 
-  async soak(report: (line: string, passing?: boolean) => void): Promise<string> {
-    const host = this.#running();
+  async soak(report: ReportProgress): Promise<string> {
     const { rate, reads, keySpace, bytes, seconds } = this.checkpoints.header;
     const mix: OpenLoopWorkload = {
       name: "soak",
@@ -242,31 +303,13 @@ class SoakRun {
       timeoutMs: 5000,
       queue: 100_000,
     };
-    await runSoak(this.checkpoints, {
-      run: host.run,
-      deployments: this.#deployments,
-      mix,
-      report,
-      signal: AbortSignal.any([this.interruption, host.unexpectedExit]),
-    });
+    const { run } = this.servers.host;
+    const { signal } = this.servers;
+    await runSoak(this.checkpoints, { run, deployments: this.#deployments, mix, report, signal });
     return `Sent the load for ${formatDuration(seconds)} in ${windowsOf(this.checkpoints).length} windows`;
   }
 
-  async verifyAgain(): Promise<string> {
-    await this.#verify();
-    return "Verified";
-  }
-
-  async stop(): Promise<void> {
-    if (this.#host !== undefined && existsSync(this.#host.run.path)) await stopRun(this.#host.run.path);
-  }
-
-  #running(): Host {
-    if (this.#host === undefined) throw new Error("the servers have not been prepared");
-    return this.#host;
-  }
-
-  async #verify(): Promise<void> {
+  async verify(): Promise<void> {
     const verdicts = await Promise.all(this.#deployments.map(async (deployment) => (await verify(deployment)).verdict));
     const failed = verdicts.filter(({ pass }) => !pass);
     if (failed.length > 0) throw new Failure(failed.map((verdict) => verdictLine(verdict)).join("; "));

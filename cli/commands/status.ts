@@ -9,15 +9,11 @@ import { formatStatus, formatVerification } from "../../valkey/verification/form
 import type { DeployedTarget } from "../targets/deployed-stack";
 import { deployedTargets } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";
+import type { OptionValues } from "../running/options";
 
-/** Kind of output that is printed for each deployment. */
 export type Detail = "nodes" | "verdict" | "json";
 
-/**
- * Prints the nodes and the verdict of every deployment of a stack.
- * @returns 0 when all deployments pass verification, 1 if not
- * @throws BadInput when there is no such stack, or it has no deployments; Failure when Pulumi does not answer
- */
+/** @returns 0 when all deployments pass verification, 1 if not */
 export async function printStatus(stack: string, detail: Detail, signal: AbortSignal): Promise<number> {
   const targets = await deployedTargets(stack, process.cwd());
   const inspected = await Promise.all(
@@ -32,16 +28,8 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
   return inspected.every(({ inspection }) => isPassed(inspection)) ? 0 : 1;
 }
 
-/**
- * Refuses options that name servers, because they cannot be combined with the name of a stack.
- * @param others problems of the command's other options
- * @throws BadInput with every problem, if there are such options or `others`
- */
-export function refuseServerOptions(
-  command: string,
-  values: Readonly<Record<string, unknown>>,
-  others: readonly Problem[] = [],
-): void {
+/** Options that name servers cannot be combined with a stack. @param others problems of the command's other options */
+export function refuseServerOptions(command: string, values: OptionValues, others: readonly Problem[] = []): void {
   const refused = Object.keys(values).map((name) =>
     problem("not-with-stack", `--${name}`, " applies to servers without a stack, not to a stack"),
   );

@@ -7,12 +7,7 @@ import { runsDirectory } from "../../lib/system/paths";
 import { print } from "../terminal/terminal";
 import { COMMAND } from "../../lib/system/package";
 
-/**
- * Stops kept deployments, or lists them.
- * @param id ID of the run to stop; without it, kept runs are listed
- * @param all whether every kept run is stopped
- * @throws BadInput when there is no such run, or its command is still running
- */
+/** Without an ID, lists the kept runs. */
 export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
   const runs = RunDirectory.list(runsDirectory());
   const kept = runs.filter(({ info }) => info.kept);

@@ -4,15 +4,18 @@
  */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
-import { totalmem } from "node:os";
-import { BadInput, messageOf } from "../../lib/errors";
+import { cpus, hostname } from "node:os";
+import { compact } from "../../lib/compact";
+import { BadInput } from "../../lib/errors";
 import type { StudyState } from "../../benchmarks/studies/evaluation/evaluate";
 import { evaluateStudy } from "../../benchmarks/studies/evaluation/evaluate";
-import type { StudyCheckpointLog } from "../../benchmarks/studies/checkpoint-log";
+import type { StudyCheckpointLog, StudyLogHeader } from "../../benchmarks/studies/checkpoint-log";
+import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import { availableCpus } from "../../benchmarks/studies/pinning";
 import type { StudyEnvironment } from "../../benchmarks/studies/running/treatment-servers";
 import { hostStepRunner, runStudy } from "../../benchmarks/studies/running/run-study";
 import type { Study } from "../../benchmarks/studies/study";
+import { fingerprint } from "../../benchmarks/studies/study";
 import { studyResults } from "../../benchmarks/studies/evaluation/study-results";
 import { changedVersions } from "../../benchmarks/studies/versions";
 import { findEngines } from "../../platforms/host/programs/engines";
@@ -26,27 +29,27 @@ import {
   packagesDirectory,
   runsDirectory,
 } from "../../lib/system/paths";
-import type { Artifacts } from "../../benchmarks/run/artifacts";
-import { shortPath } from "../../benchmarks/run/artifacts";
+import { renderReport } from "../../benchmarks/report/page";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
 import type { Environment, Results } from "../../benchmarks/results/schema";
 import { describeEnd, formatStudy } from "../../benchmarks/results/formats/study-summary";
 import { formatDuration, formatPercent } from "../../lib/units";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
-import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal/terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { studyTreatments } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import type { StudySectionConfig } from "../../stacks/config/schema/study";
-import { readStackFile, stackNames } from "../../stacks/config/sections/stack-file";
+import { stackNames } from "../../stacks/config/sections/stack-file";
+import { resumeLog } from "../running/resume";
+import { runToEnd } from "../running/run-to-end";
+import { readStack, requireHost } from "../running/stack-config";
 import type { Step } from "../terminal/steps";
 import { runSteps } from "../terminal/steps";
-import { beginStudy, resumeStudy } from "./study-directory";
 import { COMMAND } from "../../lib/system/package";
 
-/** Options of `study`. */
 export interface StudyOptions {
   /** Name of a study, such as `io-threads` for the stack `study-io-threads`, or name of a stack. */
   readonly name: string;
@@ -58,17 +61,13 @@ export interface StudyOptions {
 
 type StudyConfig = HostStackConfig & { readonly study: StudySectionConfig };
 
-/**
- * Runs a study to its end.
- * @returns 0
- * @throws BadInput, Failure, Interrupted. Before an error is thrown, finished measurements are written to the
- *   checkpoint log and the results
- */
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
+  const { name } = options;
   const { stack, config } = readStudy(options);
-  const { study, benchmark } = config;
+  const { study } = config;
+  const { output } = config.benchmark;
   const plan: Study = {
-    name: options.name,
+    name,
     kind: study.kind,
     treatments: studyTreatments(config),
     seed: study.seed ?? randomInt(1, 1_000_000_000),
@@ -76,45 +75,78 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     budget: study.budget,
     tableGrowth: study.growth,
   };
-  const { artifacts, checkpoints } = options.resume
-    ? resumeStudy(plan, benchmark.output)
-    : beginStudy(plan, benchmark.output);
-  const run = new StudyRun(
-    { ...plan, seed: checkpoints.header.seed },
-    config,
-    stack,
-    checkpoints,
-    artifacts,
-    interruption,
-  );
+  const { artifacts, checkpoints } = options.resume ? resumeStudy(plan, output) : beginStudy(plan, output);
+  const { seed } = checkpoints.header;
+  const run = new StudyRun({ ...plan, seed }, config, stack, checkpoints, artifacts, interruption);
   const already = checkpoints.entries.length;
-  let reason: string | null = null;
-  let isRefused = false;
-  try {
-    await runSteps([run.prepare(), run.measure()]);
-  } catch (error) {
-    reason = messageOf(error);
-    isRefused = error instanceof BadInput;
-    throw error;
-  } finally {
-    removeEmptyMemoryDirectory();
-    checkpoints.close();
-    if (checkpoints.entries.length === 0) artifacts.discardIfEmpty();
-    else {
+  await runToEnd({
+    execute: async () => {
+      await runSteps([run.prepare(), run.measure()]);
+      return null;
+    },
+    causeOf: (error) => error,
+    finish: (reason, error) => {
+      removeEmptyMemoryDirectory();
+      checkpoints.close();
+      if (checkpoints.entries.length === 0) {
+        artifacts.discardIfEmpty();
+        return;
+      }
       // If nothing new was measured, the results of the earlier run are not written again.
-      if (
-        run.hasBegun &&
-        (reason === null || checkpoints.entries.length > already || !existsSync(artifacts.path("results.json")))
-      )
+      const isNew = checkpoints.entries.length > already || !existsSync(artifacts.path("results.json"));
+      if (run.hasBegun && (reason === null || isNew))
         print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
-      if (reason !== null && !isRefused)
+      if (reason !== null && !(error instanceof BadInput))
         print(
           "",
-          `Finished measurements are kept. To continue: ${COMMAND} study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`,
+          `Finished measurements are kept. To continue: ${COMMAND} study ${name} --resume${output === undefined ? "" : ` --output ${output}`}`,
         );
-    }
-  }
+    },
+  });
   return 0;
+}
+
+interface StudyDirectory {
+  readonly artifacts: Artifacts;
+  readonly checkpoints: StudyCheckpointLog;
+}
+
+function beginStudy(study: Study, output: string | undefined): StudyDirectory {
+  const { name, seed } = study;
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(process.cwd(), `${timestamp}-${name}`, output, renderReport);
+  const header = { kind: "study" as const, name, fingerprint: fingerprint(study), seed, timestamp, machine: machine() };
+  return { artifacts, checkpoints: studyCheckpointLogs.create(artifacts.directory, header) };
+}
+
+function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
+  const { directory, checkpoints } = resumeLog({
+    logs: studyCheckpointLogs,
+    output,
+    isSame: ({ name }) => name === study.name,
+    missing: {
+      what: `study ${study.name}`,
+      remedy: "start a new study without --resume, or name the directory of the study with --output",
+    },
+    differences: (header) => differences(header, study),
+    code: "other-study",
+  });
+  return { checkpoints, artifacts: Artifacts.reopen(directory, renderReport) };
+}
+
+function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
+  return compact([
+    name === study.name ? undefined : `it is the study ${name}, not ${study.name}`,
+    begun === fingerprint(study)
+      ? undefined
+      : "the stack file, the options or the program changed since the study began; start again without --resume",
+    there === machine() ? undefined : `the study began on a different machine: ${there}`,
+  ]);
+}
+
+/** Identity of this machine. Rounds on a different machine would belong to a different study. */
+function machine(): string {
+  return `${hostname()}, ${availableCores()} × ${cpus()[0]?.model.trim() ?? "unknown"}`;
 }
 
 class StudyRun {
@@ -132,13 +164,8 @@ class StudyRun {
     private readonly artifacts: Artifacts,
     private readonly interruption: AbortSignal,
   ) {
-    this.#state = {
-      study,
-      entries: checkpoints.entries,
-      cpus: availableCpus(availableCores()),
-      rounds: 0,
-      ended: "not-yet",
-    };
+    const { entries } = checkpoints;
+    this.#state = { study, entries, cpus: availableCpus(availableCores()), rounds: 0, ended: "not-yet" };
   }
 
   prepare(): Step {
@@ -170,11 +197,10 @@ class StudyRun {
             this.artifacts.addRaw(heading, output);
           },
         };
-        return [
-          ...new Set(
-            [...engines.values()].map(({ product, version, source }) => `${product} ${version} from ${source}`),
-          ),
-        ].join(", ");
+        const found = [...engines.values()].map(
+          ({ product, version, source }) => `${product} ${version} from ${source}`,
+        );
+        return [...new Set(found)].join(", ");
       },
     };
   }
@@ -188,7 +214,7 @@ class StudyRun {
       title: `Study ${name}: ${treatments.length} treatments, ${goal}${resumed}`,
       run: async (report) => {
         if (this.#environmentOfStudy === undefined) throw new Error("the study is not prepared");
-        const { cpus } = this.#state;
+        const { cpus: all } = this.#state;
         const round = (state: StudyState, isNew: boolean): void => {
           this.#state = state;
           if (isNew) this.write("the study has not ended");
@@ -197,8 +223,8 @@ class StudyRun {
         this.#state = await runStudy(
           this.study,
           this.checkpoints,
-          cpus,
-          hostStepRunner(this.study, cpus, { ...this.#environmentOfStudy, report }),
+          all,
+          hostStepRunner(this.study, all, { ...this.#environmentOfStudy, report }),
           this.interruption,
           { report, round },
         );
@@ -209,62 +235,41 @@ class StudyRun {
 
   /** Writes all results, except the checkpoint log and raw.txt, which are already on the disk. */
   write(reason: string | null): Results {
-    const results = studyResults(
-      { ...this.#state, entries: this.checkpoints.entries },
-      {
-        timestamp: this.checkpoints.header.timestamp,
-        stack: this.stack,
-        configuration: this.config,
-        environment: this.#environment,
-      },
-      reason,
-    );
+    const { entries, header } = this.checkpoints;
+    const { stack, config: configuration } = this;
+    const description = { timestamp: header.timestamp, stack, configuration, environment: this.#environment };
+    const results = studyResults({ ...this.#state, entries }, description, reason);
     this.artifacts.writeAllButRaw(results);
     return results;
   }
 }
 
-/**
- * Reads the stack and the study.
- * @throws BadInput when there is no such study, or its stack or the options have problems
- */
 function readStudy({ name, overrides, study }: StudyOptions): {
   readonly stack: string;
   readonly config: StudyConfig;
 } {
   const stack = studyStack(name);
-  if ("repeats" in overrides.benchmark) {
-    const remedy = "set --precision and --budget instead";
+  if ("repeats" in overrides.benchmark)
     throw BadInput.of(
       "--repeats",
       "study-with-repeats",
-      `a study repeats until its comparisons are precise enough; ${remedy}`,
+      "a study repeats until its comparisons are precise enough; set --precision and --budget instead",
     );
-  }
-  const raw = readStackFile(STACKS_DIRECTORY, stack);
-  const section = raw["study"];
-  if (typeof section !== "object" || section === null) {
-    throw BadInput.of(
-      `stack ${stack}`,
-      "no-study-section",
-      "has no section valkey:study; add one with the factors to vary",
-    );
-  }
-  const machine = { cores: availableCores(), memoryBytes: totalmem() };
-  const sections = { ...raw, study: { ...section, ...study } };
-  const config = parseConfig(`stack ${stack}`, sections, machine, overrides);
-  const { platform } = config;
-  if (platform.type !== "host" || config.study === undefined) {
-    throw BadInput.of(
-      `stack ${stack}`,
-      "other-platform",
-      `its platform is ${platform.type}; studies need the platform host`,
-    );
-  }
-  return { stack, config: { ...config, platform, study: config.study } };
+  const withOptions = (raw: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+    const section = raw["study"];
+    if (typeof section !== "object" || section === null)
+      throw BadInput.of(
+        `stack ${stack}`,
+        "no-study-section",
+        "has no section valkey:study; add one with the factors to vary",
+      );
+    return { ...raw, study: { ...section, ...study } };
+  };
+  const config = requireHost(stack, readStack(stack, withOptions, overrides), "; studies need the platform host");
+  if (config.study === undefined) throw new Error("the section was there before");
+  return { stack, config: { ...config, study: config.study } };
 }
 
-/** The stack of a study: `study-NAME`, or else the stack NAME. @throws BadInput when neither exists */
 function studyStack(name: string): string {
   const names = stackNames(STACKS_DIRECTORY);
   if (names.includes(`study-${name}`)) return `study-${name}`;

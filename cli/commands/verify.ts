@@ -3,12 +3,10 @@ import { formatVerification } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
 import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
+import type { OptionValues } from "../running/options";
 
-/**
- * Verifies existing servers, and prints the verdict.
- * @returns 0 for PASS, 1 for FAIL. `cli/cli.ts` returns 2 for bad input
- */
-export async function verifyServers(values: Readonly<Record<string, unknown>>): Promise<number> {
+/** @returns 0 for PASS, 1 for FAIL */
+export async function verifyServers(values: OptionValues): Promise<number> {
   const { deployment, without } = externalDeployment(values);
   const verification = await verify(deployment, without);
   if (values["json"] === true) print(JSON.stringify(verification.verdict, null, 1));

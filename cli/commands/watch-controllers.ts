@@ -16,13 +16,7 @@ import { print } from "../terminal/terminal";
 
 const EVERY_MS = 2_000;
 
-/**
- * Prints the results of the controllers' verifications (looks) until the signal is aborted. The results are requested
- * from the controllers' pods.
- * @param isJson whether each look is printed as a line of JSON
- * @returns 0 if every deployment passed in the last look of its controller, else 1
- * @throws BadInput when a deployment has no controller
- */
+/** @returns 0 if every deployment passed in the last look of its controller, else 1 */
 export async function watchControllers(
   targets: readonly DeployedTarget[],
   isJson: boolean,
@@ -44,10 +38,7 @@ interface Source {
   readonly kubernetes: KubernetesClient;
 }
 
-/**
- * Connects to the controller of a deployment, to read the results of its verifications (looks).
- * @returns a problem if the deployment has no controller
- */
+/** @returns a problem if the deployment has no controller */
 async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
   const advice = "use npm start -- watch STACK, which asks the servers directly";
   if (target.platform !== "kubernetes")
@@ -57,7 +48,7 @@ async function openSource(target: DeployedTarget["target"]): Promise<Source | st
   return `${target.name} has no controller: its argument \`controller\` is not set; ${advice}`;
 }
 
-/** Names of the pods of a deployment's controller. Running pods come first. */
+/** Running pods come first. */
 async function podsOf({ kubernetes, target: { name, namespace } }: Source): Promise<string[]> {
   const pods = await listPods(kubernetes, namespace, formatLabelSelector(controllerLabels(name)));
   return pods
@@ -90,7 +81,6 @@ async function printLooks(source: Source, isJson: boolean, signal: AbortSignal):
   return last;
 }
 
-/** Result of the controller's last verification of a deployment (look). @returns undefined before the first look */
 async function lastLook(source: Source): Promise<Look | undefined> {
   const { kubernetes, target } = source;
   const [pod] = await podsOf(source);

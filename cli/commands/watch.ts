@@ -15,11 +15,12 @@ import { compareData } from "../../valkey/verification/kept-data";
 import { verify } from "../../valkey/verification/verify";
 import { deployedStack, deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
-import type { Healed } from "../targets/healed";
+import type { Healed } from "../targets/healed-servers";
 import { healProblems, HealedServers } from "../targets/healed-servers";
 import { healedStack } from "../targets/healed-stack";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
+import type { OptionValues } from "../running/options";
 
 /** Shortest time between two verifications (looks), seconds. Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
@@ -28,7 +29,6 @@ const HEALING_EVERY_MS = 5_000;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";
 
-/** Options of `watch`, without the options that name servers. */
 export const watchSchema = z.object({
   every: z.coerce
     .number("expected seconds")
@@ -47,15 +47,10 @@ export const watchSchema = z.object({
 /** A deployment that `watch` verifies. `lock` and `repair` are set only with `--heal`. */
 type Subject = Watched & Partial<Healed>;
 
-/**
- * Watches the deployments of a stack, or servers that exist already, until the signal is aborted.
- * @param stack name of a deployed stack; undefined to watch the servers that the options name
- * @returns 0 if every deployment passed its last verification, else 1
- * @throws BadInput with every problem of the options, before any server is asked
- */
+/** @returns 0 if every deployment passed its last verification, else 1 */
 export async function watchDeployments(
   stack: string | undefined,
-  { every, metrics, heal, json, ...servers }: Readonly<Record<string, unknown>>,
+  { every, metrics, heal, json, ...servers }: OptionValues,
   signal: AbortSignal,
 ): Promise<number> {
   const { options, problems } = readOptions({ every, metrics, heal, json });
@@ -110,8 +105,7 @@ function watchSubject(
   });
 }
 
-/** Reads the options of `watch` that do not name servers, and the problems of these options. */
-function readOptions(values: Readonly<Record<string, unknown>>): {
+function readOptions(values: OptionValues): {
   readonly options: z.infer<typeof watchSchema>;
   readonly problems: readonly Problem[];
 } {
@@ -129,11 +123,7 @@ function endpointIn(text: string): Endpoint {
   return { host, port: Number(text.slice(at + 1)) };
 }
 
-function watchedServers(
-  values: Readonly<Record<string, unknown>>,
-  heal: boolean,
-  problems: readonly Problem[],
-): Subject {
+function watchedServers(values: OptionValues, heal: boolean, problems: readonly Problem[]): Subject {
   const servers = externalDeployment(values, process.env, problems);
   const { deployment, without } = servers;
   if (!heal)
@@ -149,7 +139,7 @@ function watchedServers(
 async function watchedStack(
   stack: string,
   heal: boolean,
-  servers: Readonly<Record<string, unknown>>,
+  servers: OptionValues,
   problems: readonly Problem[],
 ): Promise<Subject[]> {
   refuseServerOptions("watch", servers, problems);

@@ -1,15 +1,12 @@
 /** `npm start -- restore --replay-into`: copies keys of an archive into a running deployment. */
 import type { Problem } from "../../lib/errors";
-import { BadInput, problem, problemText } from "../../lib/errors";
-import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
+import { BadInput, problem } from "../../lib/errors";
 import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
-import { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { stageSets } from "../../valkey/restoring/staging";
 import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
 import { unmatchedProblems } from "../../valkey/restoring/key-selection";
-import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { PodWaitOptions } from "../../platforms/kubernetes/pods/running-pods";
 import type { Copies } from "../../valkey/restoring/copying/key-writer";
 import type { ReplaySource } from "../../valkey/restoring/key-reader";
@@ -19,13 +16,15 @@ import { readLayout } from "../../valkey/archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";
 import type { RdbKey } from "../../valkey/rdb/rdb-key";
 import { readFileInPieces } from "../../valkey/rdb/walk";
-import { deployedTargets } from "../targets/deployed-stack";
+import type { OptionValues } from "../running/options";
+import { problemsOf } from "../running/options";
+import type { LocalServers } from "../running/local-servers";
+import { deployedTargets, findTarget } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
-import type { Step } from "../terminal/steps";
 import { runSteps } from "../terminal/steps";
 import { print } from "../terminal/terminal";
-import { copySteps } from "./copy-sets";
 import type { RestoreOrder } from "./restore-run";
+import { copySteps } from "./restore-run";
 
 /** Highest number of differing keys that the result lists by name. */
 const NAMED = 100;
@@ -34,21 +33,18 @@ const OF_NEW = ["into", "shards", "replicas", "check"];
 const OF_SERVERS = ["node", "nodes", "user", "tls", "cacert", "cert", "key", "sni", "insecure"];
 const OF_REPLAY = ["overwrite", "stack", "deployment", ...OF_SERVERS];
 
-/** A running deployment that receives keys. */
 export interface ReplayTarget {
   /** Finds the deployment. On Kubernetes, waits until its pods run. @throws BadInput; Failure; the signal's reason */
   readonly open: (waiting: PodWaitOptions) => Promise<Deployment>;
   readonly overwrite: boolean;
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-/**
- * Reads from the options the running deployment that receives the keys. Wrong options are added to `problems`.
- * @param environment environment variables with the password, VALKEY_PASSWORD
- * @returns undefined without `--replay-into`, or if the options are wrong
- */
-export function readReplay(values: Values, problems: Problem[], environment = process.env): ReplayTarget | undefined {
+/** Adds wrong options to `problems`. @returns undefined without `--replay-into`, or if the options are wrong */
+export function readReplay(
+  values: OptionValues,
+  problems: Problem[],
+  environment = process.env,
+): ReplayTarget | undefined {
   const given = (names: readonly string[]): string[] => names.filter((name) => values[name] !== undefined);
   if (values["replayInto"] !== true) {
     for (const name of given(OF_REPLAY))
@@ -70,46 +66,38 @@ export function readReplay(values: Values, problems: Problem[], environment = pr
     const external = externalDeployment({ mode, ...servers }, environment).deployment;
     return { open: () => Promise.resolve(external), overwrite };
   } catch (error) {
-    if (!(error instanceof BadInput)) throw error;
-    problems.push(...error.problems.map((each) => problem(each.code, "--replay-into", problemText(each))));
+    problems.push(...problemsOf(error, "--replay-into"));
     return undefined;
   }
 }
 
 async function stackDeployment(stack: string, name: unknown, waiting: PodWaitOptions): Promise<Deployment> {
   const targets = await deployedTargets(stack, process.cwd());
-  const chosen =
-    name === undefined && targets.length === 1 ? targets[0] : targets.find((each) => each.target.name === name);
+  const chosen = findTarget(targets, name);
   const names = targets.map(({ target }) => target.name).join(", ");
   if (chosen === undefined)
     throw BadInput.of("restore", "deployment-not-named", `name one of stack ${stack}: ${names}`, "--deployment");
   return openDeployment(chosen.target, chosen.password, waiting);
 }
 
-/**
- * Copies the chosen keys of an archive into a running deployment, and compares the copies with the archive.
- * @returns 0 if each copy is equal, else 1
- * @throws BadInput if no key matches a pattern, or if the deployment lacks a database; then nothing has been copied
- * @throws the errors of `replayKeys`
- */
+/** @returns 0 if each copy is equal to the archive, else 1 */
 export async function replay(
   { place, restored, keys, ttl }: Pick<RestoreOrder, "place" | "restored" | "keys" | "ttl">,
   { open, overwrite }: ReplayTarget,
   programs: Programs,
-  interruption: AbortSignal,
+  servers: LocalServers,
 ): Promise<number> {
   // No server is started for a deployment that does not answer.
-  const target = await connectTo(open, interruption);
-  await stopAbandonedRuns(...allRunsDirectories());
-  const host = new Host(RunDirectory.create(runsDirectory(), "restore"), programs);
-  const signal = AbortSignal.any([interruption, host.unexpectedExit]);
+  const target = await connectTo(open, servers.signal);
+  const host = servers.create("restore", programs);
+  const { signal } = servers;
   const isWanted = ({ key }: RdbKey): boolean => keys.has(key);
   let local = restored;
   let sources: readonly ReplaySource[] = [];
   let copies: Copies | undefined;
   try {
     await runSteps([
-      ...copySteps({ place, restored }, host, signal, (copied) => {
+      ...copySteps({ place, restored }, servers, (copied) => {
         local = copied;
       }),
       {
@@ -135,8 +123,7 @@ export async function replay(
       },
     ]);
   } catch (error) {
-    const exited: unknown = host.unexpectedExit.reason;
-    throw !interruption.aborted && exited instanceof Error ? exited : error;
+    throw servers.causeOf(error);
   } finally {
     await host.stop();
   }
@@ -147,20 +134,20 @@ export async function replay(
 /** Opens the deployment that receives the keys, and reads its shards as a test. */
 async function connectTo(open: ReplayTarget["open"], signal: AbortSignal): Promise<Deployment> {
   let target: Deployment | undefined;
-  const connecting: Step = {
-    title: "Connect to the deployment",
-    run: async (report) => {
-      target = await open({ signal, report });
-      const { shards } = await readLayout(target);
-      return `Connected to ${target.name} (${counted(shards.length, "shard")})`;
+  await runSteps([
+    {
+      title: "Connect to the deployment",
+      run: async (report) => {
+        target = await open({ signal, report });
+        const { shards } = await readLayout(target);
+        return `Connected to ${target.name} (${counted(shards.length, "shard")})`;
+      },
     },
-  };
-  await runSteps([connecting]);
+  ]);
   if (target === undefined) throw new Error("the step above opens the deployment");
   return target;
 }
 
-/** Formats the numbers of copied, kept, expired and differing keys as lines of text. Pure. */
 export function formatCopies(target: string, { copied, kept, expired, differing }: Copies): string[] {
   const rest = differing.length - NAMED;
   return [

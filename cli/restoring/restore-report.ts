@@ -9,7 +9,6 @@ import type { RestoreShape } from "../../valkey/restoring/restore-shape";
 import { differencesOf } from "../../valkey/restoring/compare-servers";
 import { formatRanges } from "../../valkey/topology/slots";
 
-/** The parts of a restore's order that its report shows. */
 export interface ReportedOrder {
   readonly restored: Pick<Restore, "owner" | "shards">;
   readonly shape: Pick<RestoreShape, "shards" | "isArchived">;
@@ -17,10 +16,6 @@ export interface ReportedOrder {
   readonly ttl: TtlRule;
 }
 
-/**
- * Report of a restore as lines of text: the instant to which each shard was restored, the differences between each
- * server and the archive, and the verdict. Pure.
- */
 export function formatComparisons(
   { restored: { owner, shards }, shape, keys: { patterns }, ttl }: ReportedOrder,
   comparisons: readonly ServerComparison[],

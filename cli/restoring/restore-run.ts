@@ -1,9 +1,9 @@
 /** The steps of a restore on this machine. */
 import { once } from "node:events";
+import { join } from "node:path";
 import { messageOf } from "../../lib/errors";
-import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
-import { Host } from "../../platforms/host/host";
+import type { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
 import type { ServerComparison } from "../../valkey/restoring/compare-servers";
 import { compareServers } from "../../valkey/restoring/compare-servers";
@@ -15,7 +15,6 @@ import { restoredPlan, startRestored } from "../../platforms/host/restoring/star
 import type { RestoreOptions } from "../../valkey/restoring/loading";
 import { neededDatabases } from "../../valkey/restoring/loading";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Restore } from "../../valkey/archive/catalog";
 import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
 import { recordProof } from "../../valkey/archive/keeping/proofs";
@@ -25,16 +24,16 @@ import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
+import type { LocalServers } from "../running/local-servers";
+import { connectCommand } from "../running/local-servers";
 import type { Step } from "../terminal/steps";
 import { runSteps, StepFailure } from "../terminal/steps";
 import { print } from "../terminal/terminal";
-import { copySteps } from "./copy-sets";
 import { formatComparisons } from "./restore-report";
 
 /** Time limit for the restored servers to pass verification, milliseconds. */
 const SETTLING_MS = 60_000;
 
-/** Order for a restore: the data of an archive to restore, and the new deployment that receives them. */
 export interface RestoreOrder {
   readonly place: Place;
   readonly restored: Restore;
@@ -50,9 +49,26 @@ export function isUnchanged({ shape, keys, ttl }: Pick<RestoreOrder, "shape" | "
   return shape.isArchived && keys.isAll && ttl === "absolute";
 }
 
-/** One restore: its servers, verification and comparison. */
+/** The list is empty for a folder, because servers can load the sets from there. */
+export function copySteps(
+  { place, restored }: Pick<RestoreOrder, "place" | "restored">,
+  { host, signal }: LocalServers,
+  onCopied: (restored: Restore) => void,
+): Step[] {
+  if (!place.isRemote) return [];
+  return [
+    {
+      title: `Copy the sets from ${place.label}`,
+      run: async (report) => {
+        const { copySets } = await import("../../valkey/archive/bucket/local-sets.js");
+        onCopied(await copySets(restored, join(host.run.path, "sets"), { signal, report }));
+        return undefined;
+      },
+    },
+  ];
+}
+
 export class RestoreRun {
-  #host: Host | undefined;
   #plan: HostDeploymentPlan | undefined;
   #deployment: Deployment | undefined;
   #verification: Verification | undefined;
@@ -63,7 +79,7 @@ export class RestoreRun {
   constructor(
     private order: RestoreOrder,
     private readonly programs: Programs,
-    private readonly interruption: AbortSignal,
+    private readonly servers: LocalServers,
   ) {}
 
   get passed(): boolean {
@@ -72,33 +88,27 @@ export class RestoreRun {
   }
 
   async execute(): Promise<void> {
-    await stopAbandonedRuns(...allRunsDirectories());
-    const host = new Host(RunDirectory.create(runsDirectory(), "restore"), this.programs);
-    this.#host = host;
-    const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
+    const host = this.servers.create("restore", this.programs);
+    const { signal } = this.servers;
     try {
-      const copy = copySteps(this.order, host, signal, (restored) => {
+      const copy = copySteps(this.order, this.servers, (restored) => {
         this.order = { ...this.order, restored };
       });
       const start = isUnchanged(this.order) ? [this.#startArchived(host, signal)] : this.#reshape(host, signal);
       await runSteps([...copy, ...start, ...this.#check(host, signal)]);
     } catch (error) {
-      const exited: unknown = host.unexpectedExit.reason;
-      throw !this.interruption.aborted && exited instanceof Error ? exited : error;
+      throw this.servers.causeOf(error);
     }
   }
 
-  /** Verification of the restored servers; the list is empty if they were not verified. */
   get verifications(): readonly Verification[] {
     return this.#verification === undefined ? [] : [this.#verification];
   }
 
-  /** Lines of text about the comparison of servers and archive. They exist after `execute`. */
   get report(): string[] {
     return formatComparisons(this.order, this.#comparisons);
   }
 
-  /** Creates the step that starts servers with the unchanged sets of the archive. */
   #startArchived(host: Host, signal: AbortSignal): Step {
     const { shape, replicas } = this.order;
     const plan = restoredPlan(shape, replicas, neededDatabases(this.order.restored));
@@ -112,9 +122,6 @@ export class RestoreRun {
     };
   }
 
-  /**
-   * Creates the steps that load the archive's sets, write files for the new shards, and start servers with these files.
-   */
   #reshape(host: Host, signal: AbortSignal): Step[] {
     const { restored, shape, replicas, keys } = this.order;
     return [
@@ -180,10 +187,7 @@ export class RestoreRun {
     ];
   }
 
-  /**
-   * Records in the archive that its sets were restored and every key was compared. A place that cannot be written stays
-   * as it is.
-   */
+  /** A place that cannot be written stays as it is. */
   async recordProof(): Promise<void> {
     const { place, restored } = this.order;
     const first = new Map(this.#comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison]));
@@ -205,24 +209,13 @@ export class RestoreRun {
     }
   }
 
-  /**
-   * Prints how to connect to the servers, and waits until Ctrl-C.
-   * @param commands returns command lines that connect to the servers
-   * @throws Failure when a server exits
-   */
-  async serve(commands: (host: Host, deployment: Deployment) => readonly string[]): Promise<void> {
-    const host = this.#host;
-    if (host === undefined || this.#deployment === undefined) return;
-    print("", "The servers run until Ctrl-C. To connect:", ...commands(host, this.#deployment));
-    const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
+  /** @throws Failure when a server exits */
+  async serve(): Promise<void> {
+    if (this.#deployment === undefined) return;
+    const { host, signal, interruption } = this.servers;
+    print("", "The servers run until Ctrl-C. To connect:", ...connectCommand(host, this.#deployment));
     if (!signal.aborted) await once(signal, "abort");
-    if (!this.interruption.aborted) signal.throwIfAborted();
-  }
-
-  async stop(): Promise<void> {
-    const host = this.#host;
-    if (host !== undefined)
-      await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+    if (!interruption.aborted) signal.throwIfAborted();
   }
 
   #stage(host: Host, options: RestoreOptions): Promise<StagedShard[]> {

@@ -5,7 +5,6 @@ import { BadInput, codeOf, Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { ATTEMPTS } from "../../provider/protocol/resource-handler";
 
-/** A deployment, and its password. */
 export interface DeployedTarget {
   readonly target: DeploymentReference;
   readonly password: string;
@@ -34,19 +33,13 @@ const stateSchema = z.object({
 const secretSchema = z.object({ "4dabf18193072939515e22adb298388d": z.string(), plaintext: z.string() });
 const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"]), name: z.string() });
 
-/** The deployments of a stack, as the stack's Pulumi state describes them. */
 export interface DeployedStack {
   readonly targets: readonly DeployedTarget[];
   /** Whether the last update still runs, was killed, or failed after it may have changed servers. */
   readonly isUnfinished: boolean;
 }
 
-/**
- * Reads the state of a stack with the `pulumi` in the PATH, for the project in `directory`. Secrets stay in this
- * process.
- * @throws BadInput when there is no such stack, or it has no deployments
- * @throws Failure when Pulumi does not answer
- */
+/** Reads the state with the `pulumi` in the PATH. Secrets stay in this process. */
 export async function deployedStack(stack: string, directory: string): Promise<DeployedStack> {
   const text = await exportState(stack, directory);
   const { resources, pending_operations: pending } = stateSchema.parse(JSON.parse(text)).deployment;
@@ -57,12 +50,15 @@ export async function deployedStack(stack: string, directory: string): Promise<D
   return { targets, isUnfinished: hasFailed || (pending ?? []).length > 0 };
 }
 
-/** Reads the deployments of a stack from its Pulumi state. @throws the errors of `deployedStack` */
 export async function deployedTargets(stack: string, directory: string): Promise<readonly DeployedTarget[]> {
   return (await deployedStack(stack, directory)).targets;
 }
 
-/** Finds the deployments among the resources of a Pulumi state. Pure. */
+/** The deployment with a name. Without a name, the only deployment. */
+export function findTarget(targets: readonly DeployedTarget[], name: unknown): DeployedTarget | undefined {
+  return name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
+}
+
 export function targetsOf(
   resources: readonly { readonly type: string; readonly inputs?: Readonly<Record<string, unknown>> | undefined }[],
 ): DeployedTarget[] {

@@ -10,6 +10,7 @@ import { formatEndpoint } from "../../valkey/node";
 import { BadInput, messageOf, problem } from "../../lib/errors";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
+import type { OptionValues } from "../running/options";
 
 /** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */
 const NODE = /^(?:\[([0-9a-fA-F:]+)\]|([^:=\s[\]]+)):(\d{1,5})(?:=(\S+))?$/;
@@ -34,18 +35,12 @@ const optionsSchema = z.object({
 export interface ExternalDeployment {
   readonly deployment: Deployment;
   readonly without: readonly OptionalAssertion[];
-  /** Whether all servers are on this machine. */
   readonly here: boolean;
 }
 
-/**
- * Creates the deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an
- * option.
- * @param others problems of the command's other options, which are part of the error
- * @throws BadInput with every problem
- */
+/** The password comes from VALKEY_PASSWORD, never from an option. @param others problems of the command's other options */
 export function externalDeployment(
-  values: Readonly<Record<string, unknown>>,
+  values: OptionValues,
   environment: NodeJS.ProcessEnv = process.env,
   others: readonly Problem[] = [],
 ): ExternalDeployment {
@@ -89,7 +84,6 @@ export function externalDeployment(
   };
 }
 
-/** Parses one node. The list is empty if the text is wrong; `problems` then gets a new entry. */
 function parseNode(text: string, problems: Problem[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);
@@ -103,10 +97,7 @@ function parseNode(text: string, problems: Problem[]): DeploymentNode[] {
   return [{ name: formatEndpoint(endpoint), zone: match[4], machine: host, endpoint }];
 }
 
-/**
- * Reads the nodes in a file: one per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Blank lines and comments (`# …`) are
- * skipped.
- */
+/** One node per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Skips blank lines and comments (`# …`). */
 function nodesIn(file: string, problems: Problem[]): string[] {
   try {
     return readFileSync(file, "utf8")
@@ -127,18 +118,10 @@ function shapeOf(mode: Mode, primaries: number | undefined, replicas: number | u
 }
 
 function accessOf(
-  files: {
-    tls: boolean;
-    insecure: boolean;
-    cacert?: string | undefined;
-    cert?: string | undefined;
-    key?: string | undefined;
-    sni?: string | undefined;
-  },
+  { tls, cacert, cert, key, sni, insecure }: Omit<z.infer<typeof optionsSchema>, "mode" | "without">,
   username: string | undefined,
   password: string | undefined,
 ): NodeAccess {
-  const { tls, cacert, cert, key, sni, insecure } = files;
   const wantsTls = tls || insecure || [cacert, cert, key, sni].some((each) => each !== undefined);
   return {
     username,

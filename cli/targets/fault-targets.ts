@@ -5,32 +5,20 @@ import type { Programs } from "../../platforms/host/programs/programs";
 import type { Verification } from "../../valkey/verification/verify";
 import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 
-/** Listener to which a fault target reports its programs and verifications. The results of the run contain them. */
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
-  /**
-   * Receives a verification.
-   * @param formationMs duration of the formation, milliseconds; null if the deployment was formed earlier
-   */
+  /** @param formationMs duration of the formation, milliseconds; null if the deployment was formed earlier */
   readonly onVerified: (verification: Verification, formationMs: number | null) => void;
 }
 
-/** Deployments into which faults are injected, from their start to their removal. */
 export interface FaultTarget {
-  /** Title of the step that opens the target. */
   readonly title: string;
   /** Plans of the deployments, known before the target is opened. */
   readonly plans: readonly SubjectPlan[];
-  /** Returns the reason why a fault cannot be injected into these deployments. */
   readonly unmetPrecondition: PreconditionCheck;
   /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
-  /**
-   * Signal that is aborted when a server exits although no fault was injected into it; undefined if exits are not
-   * watched.
-   */
-  readonly unexpectedExit: AbortSignal | undefined;
   /** Removes everything that the target created. @throws Failure with the names of what could not be removed */
   readonly stop: () => Promise<void>;
 }

@@ -5,6 +5,7 @@
  */
 import type { HealedDeployment } from "../../controller/healer";
 import { REPAIR_MS } from "../../controller/healer";
+import type { Watched } from "../../controller/watch";
 import type { RepairLock } from "../../controller/repair-lock";
 import { NO_LOCK } from "../../controller/repair-lock";
 import { Failure, messageOf } from "../../lib/errors";
@@ -18,15 +19,15 @@ import { compareData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import type { ExternalDeployment } from "./external";
-import type { Healed } from "./healed";
 
-/** The state that a repair brings servers back to. */
+/** A deployment, with the functions by which a healer repairs it. */
+export type Healed = Watched & Pick<HealedDeployment, "lock" | "repair">;
+
 interface WantedState {
   readonly deployment: Deployment;
   readonly shape: Shape;
 }
 
-/** Problems of options that cannot be combined with `--heal`. */
 export function healProblems({ deployment: { mode }, without }: ExternalDeployment): string[] {
   const needed = without.filter((each) => each !== "zones" || mode === "cluster");
   return needed.map((each) => `--heal cannot be used with --without ${each}, because a repair needs the ${each}`);
@@ -72,10 +73,7 @@ export class HealedServers implements Healed {
   };
 }
 
-/**
- * Derives the state that repairs must restore. The servers are in this state, because they pass verification.
- * @throws Failure when a repair could not restore this state
- */
+/** The servers are in the state that repairs must restore, because they pass verification. */
 export async function wantedState(deployment: Deployment, verification: Verification): Promise<WantedState> {
   const shape = shapeOf(verification);
   const zones = new Map(verification.facts.nodes.map(({ node }) => [node.name, node.zone]));

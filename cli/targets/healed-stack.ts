@@ -10,14 +10,9 @@ import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { inspectDeployment } from "../../provider/updates/drift";
 import { repairDeployment } from "../../provider/updates/repair";
 import type { DeployedStack, DeployedTarget } from "./deployed-stack";
-import type { Healed } from "./healed";
+import type { Healed } from "./healed-servers";
 
-/**
- * Deployments of a stack that can be repaired.
- * @param read reads the stack's state
- * @throws BadInput that names every deployment without a lock, because a repair and an update could change such a
- *   deployment at the same time
- */
+/** Refuses deployments without a lock, because a repair and an update could change them at the same time. */
 export async function healedStack(stack: string, read: () => Promise<DeployedStack>): Promise<Healed[]> {
   const { targets } = await read();
   const problems = targets.flatMap(({ target }) => {

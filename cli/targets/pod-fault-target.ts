@@ -24,12 +24,9 @@ import { COMMAND } from "../../lib/system/package";
 /** Time limit for pods that are still starting, seconds. */
 const WAIT_SECONDS = 60;
 
-/** Fault target whose deployments are existing pods. */
 export class PodFaultTarget implements FaultTarget {
   readonly title = "Find the pods, and verify";
   readonly unmetPrecondition = unmetPodPrecondition;
-  /** Always undefined: exits are not watched, because Kubernetes replaces pods that end. */
-  readonly unexpectedExit = undefined;
   readonly plans: readonly SubjectPlan[];
   readonly #subjects = new Map<string, FaultSubject & { readonly injector: PodFaultInjector }>();
 
@@ -95,7 +92,6 @@ function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatf
   return { ...podTarget(name, deployment, platform), ...access };
 }
 
-/** The password in the deployment's Secret. @throws Failure when there is no Secret, or this user may not read it */
 async function passwordOf(
   kubernetes: KubernetesClient,
   { statefulSet, namespace }: KubernetesReference,

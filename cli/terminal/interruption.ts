@@ -1,10 +1,9 @@
 /**
  * Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. After such a request,
- * `commands/run-output.ts` writes the results.
+ * `running/run-to-end.ts` writes the results.
  */
 import { Interrupted } from "../../lib/errors";
 
-/** A listener for requests to stop. */
 export interface Interruption {
   /** Signal that is aborted, with Interrupted as its reason, at the first request to stop. */
   readonly signal: AbortSignal;
@@ -14,10 +13,7 @@ export interface Interruption {
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/**
- * Listens for requests to stop. At the first one, it aborts a signal, so that the running command can clean up.
- * @param onSecond called at the second request to stop. This function must not return
- */
+/** @param onSecond called at the second request to stop. This function must not return */
 export function listenForInterruption(onSecond: () => void): Interruption {
   const controller = new AbortController();
   const stop = (signal: Interrupted["signal"]): void => {

@@ -2,29 +2,16 @@
 import { Listr } from "listr2";
 import type { ReportProgress } from "../../lib/progress";
 
-/** A step with its title. */
 export interface Step {
   readonly title: string;
-  /**
-   * Runs the step.
-   * @returns title of the finished step, with its result; undefined keeps the first title
-   * @throws StepFailure if the step ran without an error but its result is bad, such as the verdict FAIL
-   */
+  /** @returns title of the finished step, with its result; undefined keeps the first title */
   readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }
 
-/**
- * Ends a step as failed, with its result as the title. This class is for the verdict FAIL, which is not an error of the
- * command.
- */
+/** Ends a step with the verdict FAIL, which is not an error of the command. The message is the title of the step. */
 export class StepFailure extends Error {}
 
-/**
- * Runs steps one after the other, until one fails.
- * @param quiet whether nothing is printed
- * @returns whether all steps passed: false after a StepFailure
- * @throws any other error of the step that fails
- */
+/** @returns whether all steps passed: false after a StepFailure, which ends the steps */
 export async function runSteps(steps: readonly Step[], quiet = false): Promise<boolean> {
   const onTerminal = process.stdout.isTTY;
   const tasks = steps.map(({ title, run }) => ({

@@ -7,9 +7,8 @@ import { JobLoadDriver, ValkeyBenchmarkJobDriver, withAuthority } from "../../be
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
 import { describeMachines } from "../../platforms/kubernetes/cluster/machines";
 import type { LoadDrivers } from "../../benchmarks/measuring/measurement-series";
-import { mixedLoadDrivers } from "../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
-import type { ValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/driver";
+import { localLoadDrivers } from "../../benchmarks/measuring/local-load-drivers";
+import type { ValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
@@ -18,7 +17,6 @@ import type { DeploymentReference, KubernetesReference } from "../../platforms/d
 import { openKubernetesClient, openPodDeployment, openDeployment } from "../../platforms/deployment-reference";
 import type { ExternalServers } from "../../platforms/external-servers";
 import { isLocalHost, openExternalServers } from "../../platforms/external-servers";
-import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost";
 
 /** A deployment to measure. */
@@ -81,18 +79,15 @@ async function openProcesses(
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const run = RunDirectory.create(runsDirectory(), stack);
   const serversHere = targets.some(({ target }) => isHere(target));
-  const runner = new LocalValkeyBenchmarkDriver({
-    run,
-    benchmark: programs.benchmark,
-    features: await detectFeatures(programs.benchmark),
-    serversHere,
-    count: clients?.runners,
-  });
+  const { valkeyBenchmark: runner, ...loadDrivers } = await localLoadDrivers(
+    { run, benchmark: programs.benchmark, serversHere, count: clients?.runners },
+    mixes,
+  );
   const deployments = await Promise.all(targets.map((target) => openTarget(target, run.path)));
   return {
     deployments,
     runner,
-    loadDrivers: mixedLoadDrivers(run, serversHere, mixes),
+    loadDrivers,
     machines: [],
     programs,
     close: async () => {

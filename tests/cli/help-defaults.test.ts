@@ -7,7 +7,7 @@ import { workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema
 import { recommendSchema } from "../../cli/commands/recommend";
 import { DEFAULT_REPLICAS, DEFAULT_TTL } from "../../cli/commands/restore";
 import { watchSchema } from "../../cli/commands/watch";
-import { soakOptions } from "../../cli/options/soak-options";
+import { soakOptions } from "../../cli/commands/soak";
 import { buildProgram } from "../../cli/program";
 import { DEFAULT_BASE_EVERY_MS } from "../../valkey/archive/archive-shard";
 import { parseSize } from "../../lib/units";
@@ -30,7 +30,7 @@ const workload = {
   "timeout-ms": openLoop.timeoutMs,
 };
 const recommended = recommendSchema.parse({ rate: 1, workingSet: "1gb" });
-const soak = soakOptions("failures", {});
+const soak = soakOptions({});
 
 /** Default values by command and option. */
 const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {

@@ -6,7 +6,7 @@ import { readFileSync, readdirSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { availableCores } from "../../../platforms/host/cpu";
 import { Session } from "../../../benchmarks/measuring/session";
-import type { Tally } from "../../../benchmarks/load/open-loop/tally";
+import type { Tally } from "../../../benchmarks/load/tally";
 import { Failure } from "../../../lib/errors";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";

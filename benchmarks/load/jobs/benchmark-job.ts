@@ -6,8 +6,8 @@ import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { JobPlan } from "./job-plan";
 import { JOB_LABELS } from "./job-plan";
 import { PASSWORD_KEY, podSpec } from "./runner-pod";
+import type { BinaryFiles } from "./sidecar";
 
-/** The objects of one run. */
 export interface JobObjects {
   readonly job: Plain<V1Job>;
   /**
@@ -25,12 +25,9 @@ export interface JobObjects {
  */
 const TTL_SECONDS = 300;
 
-/**
- * An indexed Job with one pod per runner. If the Job owns other objects, the Job starts suspended and waits until these
- * objects are created.
- */
 export function benchmarkJob(plan: JobPlan): JobObjects {
-  const { name, namespace, runner, user, files } = plan;
+  const { name, namespace, runner, user, sidecar } = plan;
+  const files = sidecar?.files;
   const labels = { ...JOB_LABELS };
   const metadata = { name, namespace, labels };
   return {
@@ -60,7 +57,7 @@ export function benchmarkJob(plan: JobPlan): JobObjects {
   };
 }
 
-function base64(files: NonNullable<JobPlan["files"]>): Record<string, string> {
+function base64(files: BinaryFiles): Record<string, string> {
   return Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.toString("base64")]));
 }
 

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
-import type { ValkeyBenchmarkDriver } from "../valkey-benchmark/driver";
+import type { ValkeyBenchmarkDriver } from "../valkey-benchmark/local-driver";
 import type { ReportProgress } from "../../../lib/progress";
 import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../valkey-benchmark/features";
@@ -18,9 +18,9 @@ import type { KubernetesClient } from "../../../platforms/kubernetes/api/client"
 import { benchmarkJob, featuresJob } from "./benchmark-job";
 import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { jobOutcome } from "./job-outcome";
-import type { RunnerPlan } from "./job-plan";
+import type { JobPhase, RunnerPlan } from "./job-plan";
 import { JobRun, runFeaturesJob } from "./job-run";
-import type { JobAccess, JobLoadGenerator, JobPhase } from "./job-load-generator";
+import type { CredentialedRun, JobAccess, JobLoadGenerator } from "./load-generators";
 import { valkeyBenchmarkInJobs } from "./load-generators";
 import { MachineSettingsReader } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { POD_TIMEOUT_MS } from "../../../platforms/kubernetes/pods/running-pods";
@@ -28,10 +28,8 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
-/** Options of a driver, the same for all its runs. */
 export interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
-  /** The deployments to measure. */
   readonly deployments: readonly PodDeployment[];
   /**
    * Image of the runners. All deployments use the same image, so that the same load generator measures all deployments.
@@ -40,14 +38,12 @@ export interface JobLoadDriverOptions {
   readonly image?: string | undefined;
   /** Time limit for the start of the runners, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
-  /** Reports what the run waits for. */
   readonly report?: ReportProgress | undefined;
 }
 
 /** Seconds that are added to the sum of all timeouts of a Job. Kubernetes ends the Job after the total time. */
 const DEADLINE_SLACK_SECONDS = 120;
 
-/** A Job that is not created yet, with the values from which the Job is made. */
 interface PreparedJob<R> {
   readonly run: JobRun;
   /** The runs of the Job: first the warm-up, if there is a warm-up, and then the measured run. */
@@ -57,8 +53,7 @@ interface PreparedJob<R> {
   readonly plan: RunnerPlan;
 }
 
-/** Runs one load generator in Jobs. @typeParam R one run of the load generator */
-export class JobLoadDriver<R> implements LoadDriver<R> {
+export class JobLoadDriver<R extends CredentialedRun> implements LoadDriver<R> {
   readonly #machines: MachineSettingsReader;
 
   constructor(
@@ -95,14 +90,17 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
     if (servers === undefined) throw new Error(`${deployment.name} is not among the deployments to measure`);
     const { timeoutMs, report } = this.options;
     const plan = withAuthority(this.options.plan, servers);
-    const user = this.loadGenerator.user(measured);
+    const user = measured.credentials;
     const runs = compact([warmUp, measured]);
     const access: JobAccess = {
       username: user?.username,
       tls: runnerTls(deployment.access.tls, plan),
       runners: plan.runners,
     };
-    const phases = runs.map((run) => this.loadGenerator.phase(run, access, deployment));
+    const phases = runs.map((run) => ({
+      ...this.loadGenerator.phase(run, access, deployment),
+      timeoutSeconds: this.loadGenerator.timeoutSeconds(run),
+    }));
     const sidecar = await this.loadGenerator.sidecar?.();
     const startSeconds = (timeoutMs ?? POD_TIMEOUT_MS) / 1000;
     const runSeconds = phases.reduce((total, { timeoutSeconds }) => total + timeoutSeconds, 0);
@@ -117,7 +115,6 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
       keys: prefix,
       phases,
       sidecar,
-      files: sidecar?.files,
       user,
       tls: deployment.access.tls,
       timeoutSeconds: Math.ceil(startSeconds + runSeconds),
@@ -187,11 +184,7 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
     super(kubernetes, options, valkeyBenchmarkInJobs);
   }
 
-  /**
-   * Starts a Job that prints the options of the valkey-benchmark in the image, and creates the driver from these
-   * options. The Job needs as many free resources on a machine as a runner.
-   * @throws BadInput if there is no deployment; Failure when the Job's pod cannot start, with the reason
-   */
+  /** Starts a Job that reads the options. It needs as many free resources on a machine as a runner. */
   static async open(
     kubernetes: KubernetesClient,
     options: JobLoadDriverOptions,
@@ -235,9 +228,6 @@ export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSe
   return { ...plan, tls: { secret: tlsSecret, cacert: "ca.crt" } };
 }
 
-/**
- * Image of the runners. All deployments use the same image, so that the same load generator measures all deployments.
- */
 function imageOf({ image, plan, deployments }: JobLoadDriverOptions, fallback: PodDeployment): string {
   return image ?? plan.image ?? (deployments[0] ?? fallback).image;
 }
@@ -247,7 +237,6 @@ function jobName({ name }: PodDeployment): string {
   return `bench-${name}-${randomBytes(4).toString("hex")}`;
 }
 
-/** Advice to the user if no machine has room for a runner. */
 function sharingAdvice({ name }: PodDeployment): string {
   return `allow load generators to share machines with the servers of ${name} (every record then carries a warning)`;
 }

@@ -1,10 +1,9 @@
 /** Plan of a benchmark Job, as plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/running-pods";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
-import type { TlsFiles } from "../../../valkey/node";
+import type { Endpoint, TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";
-import type { JobPhase } from "./job-load-generator";
-import type { BinaryFiles, LoadSidecar } from "./sidecar";
+import type { LoadSidecar } from "./sidecar";
 
 /** Number, placement and options of the runners. All Jobs of a run share these values. */
 export interface RunnerPlan {
@@ -62,13 +61,30 @@ export interface RunnerTlsSecret {
   readonly key?: string;
 }
 
-/** One run of a load generator as a Job. */
+/**
+ * One phase of the load generator: the warm-up or the measurement. The phase is the same for all runners. Plain data.
+ */
+export interface JobPhase {
+  /** Arguments, with placeholders for the values that differ between runners (`runner-script.ts`). */
+  readonly arguments: readonly string[];
+  /** Server to which valkey-cli connects. This server stores the keys with which runners wait for each other. */
+  readonly endpoint: Endpoint;
+  /** Seed of the first runner. Each further runner has the next higher number. */
+  readonly seed: number;
+  /** Number of requests of all runners together; undefined if the phase ends after a time. */
+  readonly requests: number | undefined;
+  /** Requests per second of all runners together; undefined if the load generator sends as fast as it can. */
+  readonly rate: number | undefined;
+  /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
+  readonly seconds: number | undefined;
+  /** Time limit for the phase, seconds. A load generator that runs longer counts as hanging. */
+  readonly timeoutSeconds: number;
+}
+
 export interface JobPlan {
   readonly name: string;
   readonly namespace: string;
-  /** Image of the runners. */
   readonly image: string;
-  /** Servers of the deployment under test. */
   readonly servers: { readonly namespace: string; readonly labels: Labels };
   readonly runner: RunnerPlan;
   /** Prefix of the keys with which runners wait for each other. */
@@ -77,8 +93,6 @@ export interface JobPlan {
   readonly phases: readonly JobPhase[];
   /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: LoadSidecar | undefined;
-  /** Files of the sidecar. */
-  readonly files?: BinaryFiles | undefined;
   /**
    * The user that is created for the run and deleted at its end. Load generators take a password only on their command
    * line. The runner reads the password from its environment, so that the Job's objects do not contain the password
@@ -93,7 +107,6 @@ export interface JobPlan {
   readonly deadlineSeconds: number;
 }
 
-/** Labels of every object of a run. */
 export const JOB_LABELS: Labels = {
   "app.kubernetes.io/name": "valkey-benchmark",
   "app.kubernetes.io/managed-by": "valkey-measured",

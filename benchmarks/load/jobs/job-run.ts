@@ -4,7 +4,7 @@ import { LoadGeneratorFailure } from "../load-driver";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { JobObjects } from "./benchmark-job";
-import type { JobPhase } from "./job-load-generator";
+import type { JobPhase } from "./job-plan";
 import type { PlacedContainer } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { resourceName } from "../../../platforms/kubernetes/api/pod-diagnostics";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -28,10 +28,6 @@ const STOP_SECONDS = 30;
 /** Seconds within which runners must have written their records, even on busy machines. */
 const HANDOVER_SECONDS = 30;
 
-/**
- * Creates the Job and starts each phase for all runners at the same time. After the last phase, the class reads the
- * records and deletes all objects.
- */
 export class JobRun {
   readonly #name: string;
   readonly #namespace: string;
@@ -52,11 +48,7 @@ export class JobRun {
     this.#runners = spec?.completions ?? 1;
   }
 
-  /**
-   * Creates the objects and waits until every runner is ready.
-   * @param advice for the error message: what to change if no machine has room for a runner
-   * @throws Failure when a runner does not start in time, with the reason; LoadGeneratorFailure when a runner fails
-   */
+  /** @param advice what to change if no machine has room for a runner */
   async start(advice: string): Promise<void> {
     const list = Array.from({ length: this.#runners }, (_, index) => String(index));
     const { connection } = this.primary;
@@ -75,12 +67,7 @@ export class JobRun {
     }
   }
 
-  /**
-   * Starts a phase for all runners at the same time, and waits until the last runner has finished.
-   * @param phase number of the phase, from 1
-   * @returns the time of the start, milliseconds since the epoch
-   * @throws LoadGeneratorFailure when a runner fails or does not end
-   */
+  /** @param phase number of the phase, from 1 @returns the time of the start, milliseconds since the epoch */
   async runPhase(phase: number): Promise<number> {
     const { connection } = this.primary;
     const sent = Date.now();
@@ -109,7 +96,6 @@ export class JobRun {
     return begunMs;
   }
 
-  /** Returns the containers of the runners. Call this function only after `start`. */
   async containers(): Promise<readonly PlacedContainer[]> {
     const pods = (await this.#pods()).filter((pod) => !hasEnded(pod));
     return pods.map((pod) => ({
@@ -191,11 +177,6 @@ export class JobRun {
   }
 }
 
-/**
- * Runs a Job with one pod.
- * @param advice for the error message: what to change if no machine has room for the pod
- * @returns the termination message of its container
- */
 export async function runFeaturesJob(
   kubernetes: KubernetesClient,
   job: Plain<V1Job>,

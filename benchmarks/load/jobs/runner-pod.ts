@@ -14,7 +14,6 @@ import type { LoadSidecar } from "./sidecar";
 import { EXCHANGE_DIRECTORY, SIDECAR_FILES_DIRECTORY, SIDECAR_SCRIPT, sidecarEnvironment } from "./sidecar";
 
 const TLS_DIRECTORY = "/tls";
-/** Key of the password in the run's Secret. */
 export const PASSWORD_KEY = "password";
 const DEFAULT_RESOURCES: NonNullable<RunnerPlan["resources"]> = {
   requests: { cpu: "100m", memory: "64Mi" },
@@ -34,7 +33,7 @@ type Environment = NonNullable<Container["env"]>;
 
 /** The pod of each runner. It complies with the restricted Pod Security Standard. */
 export function podSpec(plan: JobPlan): PodSpec {
-  const { runner, sidecar, files } = plan;
+  const { runner, sidecar } = plan;
   const { nodeSelector, tolerations, imagePullSecrets, tls } = runner;
   return {
     restartPolicy: "Never",
@@ -59,7 +58,7 @@ export function podSpec(plan: JobPlan): PodSpec {
     volumes: compact([
       { name: "tmp", emptyDir: {} },
       sidecar && { name: "exchange", emptyDir: {} },
-      files && { name: "files", configMap: { name: plan.name } },
+      sidecar?.files && { name: "files", configMap: { name: plan.name } },
       tls && { name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440, items: filesOf(tls) } },
     ]),
   };
@@ -79,7 +78,7 @@ function runnerContainer(plan: JobPlan): Container {
 
 function sidecarContainer(plan: JobPlan, sidecar: LoadSidecar): Container {
   const shared = common(plan);
-  const files = plan.files && { name: "files", mountPath: SIDECAR_FILES_DIRECTORY, readOnly: true };
+  const files = sidecar.files && { name: "files", mountPath: SIDECAR_FILES_DIRECTORY, readOnly: true };
   return {
     name: "load-generator",
     image: sidecar.image,
@@ -91,7 +90,6 @@ function sidecarContainer(plan: JobPlan, sidecar: LoadSidecar): Container {
   };
 }
 
-/** Fields that the runner's container and the sidecar share. */
 function common({ runner, sidecar }: JobPlan): Partial<Container> {
   const { imagePullPolicy, tls } = runner;
   return {
@@ -181,7 +179,6 @@ function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]
   };
 }
 
-/** The arguments of all phases in one list, separated by a placeholder. */
 function phaseArguments({ phases }: JobPlan): string[] {
   return phases.flatMap(({ arguments: words }, index) =>
     compact([index === 0 ? undefined : PLACEHOLDERS.then, ...words]),

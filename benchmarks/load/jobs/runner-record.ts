@@ -4,22 +4,17 @@
 import { Failure } from "../../../lib/errors";
 import { RECORD_LINE_PREFIX } from "./runner-script";
 
-/** The record of one runner. */
 export interface RunnerRecord {
   /** Number of cores that the container is allowed to use according to its affinity. CPU limits are not considered. */
   readonly cores: number;
   readonly phases: readonly RunnerPhase[];
 }
 
-/** One phase of a runner. */
 export interface RunnerPhase {
-  /** Exit status of the load generator. */
   readonly exit: number;
-  /** Output of the load generator, unchanged. */
   readonly text: string;
   /** Seconds from the start of the phase until the load generator ended, by the runner's clock. */
   readonly seconds: number;
-  /** CPU time of the load generator, seconds. */
   readonly cpuSeconds: number;
   /** CPU time of the runner's whole machine; undefined if /proc/stat cannot be read. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
@@ -35,7 +30,6 @@ interface Counters {
   readonly childSeconds: number;
 }
 
-/** Parses the record that a runner wrote. @throws Failure if the record is incomplete */
 export function parseRunnerRecord(text: string): RunnerRecord {
   const lines = text.split("\n");
   const phases: RunnerPhase[] = [];
@@ -85,9 +79,7 @@ function phaseOf(exit: number, text: string, begin: Counters, end: Counters): Ru
   return { exit, text, seconds: end.uptime - begin.uptime, cpuSeconds: end.childSeconds - begin.childSeconds, machine };
 }
 
-/**
- * Parses the first line of /proc/stat into the CPU time of the whole machine, seconds; undefined for any other line.
- */
+/** Parses the first line of /proc/stat; undefined for any other line. */
 function machineSeconds(line: string): RunnerPhase["machine"] {
   const match = /^cpu +(.*)$/.exec(line);
   if (match === null) return undefined;

@@ -11,13 +11,10 @@ import { join } from "node:path";
  * Placeholders in the load generator's arguments. `runner.sh` replaces each placeholder with the value for its runner.
  */
 export const PLACEHOLDERS = {
-  /** The runner's share of the requests. */
   requests: "@REQUESTS@",
-  /** The runner's share of the rate. */
   rate: "@RATE@",
   /** The seed of the phase plus the runner's number. */
   seed: "@SEED@",
-  /** The password of the user that is created for the run. */
   password: "@PASSWORD@",
   /**
    * Credentials in the form `user:password` for memtier_benchmark. The sidecar inserts the credentials (`sidecar.sh`).
@@ -41,14 +38,10 @@ export interface RunnerKeys {
    * No test sends RENAME, so this command does not change the counts of a test.
    */
   readonly ready: (phase: number) => string;
-  /** Key of the record of a runner. */
   readonly record: (runner: number) => string;
 }
 
-/**
- * Returns the names of the keys that the runners of a Job use to wait for each other.
- * @param prefix prefix of every key. In a cluster it contains a hash tag, because all keys must be on the same node
- */
+/** @param prefix prefix of every key. In a cluster it has a hash tag, because all keys must be on the same node */
 export function runnerKeys(prefix: string): RunnerKeys {
   return {
     arrived: (phase) => `${prefix}:arrived:${phase}`,

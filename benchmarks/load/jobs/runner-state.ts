@@ -59,7 +59,6 @@ function interruptions(pods: readonly Pod[], runners: number): string[] {
   ];
 }
 
-/** Whether a runner's containers have ended. */
 export function hasEnded({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
@@ -84,7 +83,6 @@ function disruption({ status }: Pod): { readonly reason?: string; readonly messa
   return status?.conditions?.find(({ type, status: state }) => type === "DisruptionTarget" && state === "True");
 }
 
-/** Reason why a pod failed; undefined if the pod has not failed. */
 function failureReason({ status }: Pod): string | undefined {
   const ends = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
   const end = ends.find(({ exitCode }) => exitCode !== 0);

@@ -5,7 +5,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A sidecar that runs a load generator for a runner. */
 export interface LoadSidecar {
   readonly image: string;
   /** Command that starts the load generator. The arguments of the run are appended. */
@@ -14,20 +13,19 @@ export interface LoadSidecar {
   readonly setup?: string;
   /** File that the load generator writes. The file is part of the load generator's output. @default no file */
   readonly result?: string;
+  /** Files that the load generator needs. The Job owns a ConfigMap with them. */
+  readonly files?: BinaryFiles;
 }
 
 /** Contents by file name. Large files are gzipped, because a ConfigMap holds at most 1 MiB. */
 export type BinaryFiles = Readonly<Record<string, Buffer>>;
 
-/** Directory that the runner's container and the sidecar share. */
 export const EXCHANGE_DIRECTORY = "/exchange";
-/** Directory with the files that the load generator needs. */
 export const SIDECAR_FILES_DIRECTORY = "/load-generator";
 
 /** The script of the sidecar for a POSIX shell. Its first lines explain the environment. */
 export const SIDECAR_SCRIPT = readFileSync(join(__dirname, "sidecar.sh"), "utf8");
 
-/** Environment of `sidecar.sh` without the credentials. */
 export function sidecarEnvironment({ program, setup = ":", result = "" }: LoadSidecar): Record<string, string> {
   return { EXCHANGE: EXCHANGE_DIRECTORY, SETUP: setup, PROGRAM: program, RESULT: result };
 }

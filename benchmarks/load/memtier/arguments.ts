@@ -8,13 +8,11 @@ import { MEMTIER_FAMILY } from "../../workloads/mixed-workload";
 import { wholeRatio } from "../../workloads/mixed-workload-tests";
 import { TLS_NAMES } from "../valkey-benchmark/arguments";
 
-/** One run of memtier_benchmark. */
 export interface MemtierRun {
   readonly mix: MemtierWorkload;
   readonly mode: Mode;
   /** Endpoint of any node of a cluster, or of the primary in replication mode. */
   readonly endpoint: Endpoint;
-  /** Number of primaries of the cluster. */
   readonly primaries: number;
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: TlsFiles | undefined;

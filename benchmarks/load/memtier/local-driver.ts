@@ -1,100 +1,69 @@
-/** memtier_benchmark as a process on this machine. */
+/** memtier_benchmark as a load generator, and its driver on this machine. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../../../lib/errors";
-import type { RunDirectory } from "../../../platforms/host/run-directory";
-import { clientCpu } from "../client-cpu";
-import type { CpuSample } from "../../../platforms/host/cpu";
-import { cpuWithin } from "../../../platforms/host/cpu";
-import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
-import { TIMEOUT_MARGIN_SECONDS, LoadGeneratorFailure } from "../load-driver";
+import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
+import type { LoadGenerator } from "../load-generator";
+import { parsedOutput } from "../load-generator";
+import type { LocalDriverOptions, LocalLoad, ReadyLoad, SentLoad } from "../local-driver";
+import { LocalLoadDriver } from "../local-driver";
 import type { OutputCollector } from "../local-process";
 import { lastTwoLines, runLocalProcess } from "../local-process";
 import { withoutSecrets } from "../valkey-benchmark/arguments";
 import type { MemtierRun } from "./arguments";
 import { memtierArguments } from "./arguments";
-import type { MemtierResults } from "./output";
 import { parseMemtierResults, memtierReport } from "./output";
 
-export interface LocalMemtierOptions {
-  readonly run: RunDirectory;
-  /** Path of memtier_benchmark. */
-  readonly program: string;
-  /** Whether the servers also run on this machine. */
-  readonly serversHere: boolean;
-}
+export const MEMTIER_RESULT = "memtier.json";
 
-interface OneRun {
-  readonly results: MemtierResults;
-  readonly startedAt: string;
-  readonly command: readonly string[];
-  readonly text: string;
-  readonly cpu: readonly CpuSample[];
-  readonly programCores: number;
-}
+export const MEMTIER = {
+  program: "memtier_benchmark",
+  threads: ({ mix }) => mix.threads,
+  timeoutSeconds: ({ mix }) => mix.length.seconds + TIMEOUT_MARGIN_SECONDS,
+  // The results are the last part of the text.
+  parse: (text, { mix }) => {
+    const results = parseMemtierResults(text.slice(Math.max(0, text.search(/^\{$/m))));
+    const { latencies, warnings, fromMs, toMs } = results;
+    return { report: memtierReport(results, mix.name), latencies, warnings, period: { fromMs, toMs } };
+  },
+} satisfies LoadGenerator<MemtierRun>;
 
-export class LocalMemtierDriver implements LoadDriver<MemtierRun> {
-  readonly count = 1;
+export class LocalMemtierDriver extends LocalLoadDriver<MemtierRun> {
+  readonly #program: string;
 
-  constructor(private readonly options: LocalMemtierOptions) {}
-
-  async run(
-    { run, warmUp }: LoadRequest<MemtierRun>,
-    observer: LoadObserver,
-    signal: AbortSignal,
-  ): Promise<LoadOutcome> {
-    const warmUps = warmUp === undefined ? [] : [await this.#runOnce(warmUp, signal, "warm-up: ")];
-    await observer.begin();
-    const one = await this.#runOnce(run, signal);
-    await observer.end();
-    const { results, startedAt, cpu, programCores } = one;
-    const { fromMs, toMs, latencies, warnings } = results;
-    return {
-      report: memtierReport(results, run.mix.name),
-      latencies,
-      fromMs,
-      toMs,
-      startedAt,
-      outputs: [
-        ...warmUps.map(({ command, text }) => ({ warmUp: true, runner: undefined, command, text })),
-        { warmUp: false, runner: undefined, command: one.command, text: one.text },
-      ],
-      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], {
-        threads: run.mix.threads,
-        program: programCores,
-        serversHere: this.options.serversHere,
-      }),
-      runners: [],
-      warnings,
-    };
+  /** @param program path of memtier_benchmark */
+  constructor({ program, ...options }: LocalDriverOptions & { readonly program: string }) {
+    super(MEMTIER, options);
+    this.#program = program;
   }
 
-  async #runOnce(run: MemtierRun, signal: AbortSignal, prefix = ""): Promise<OneRun> {
-    const file = join(this.options.run.path, "memtier.json");
+  protected ready(load: LocalLoad<MemtierRun>): Promise<ReadyLoad> {
+    return Promise.resolve({ send: () => this.#send(load) });
+  }
+
+  async #send({ run, prefix, signal }: LocalLoad<MemtierRun>): Promise<SentLoad> {
+    const file = join(this.options.run.path, MEMTIER_RESULT);
     rmSync(file, { force: true });
     const args = memtierArguments(run, file);
-    const output = new WholeOutput();
-    const title = `${prefix}memtier_benchmark`;
+    const collector = new WholeOutput();
+    const title = `${prefix}${MEMTIER.program}`;
     const process = {
       run: this.options.run,
       recordName: "memtier",
       title,
-      command: this.options.program,
+      command: this.#program,
       args,
-      timeoutSeconds: run.mix.length.seconds + TIMEOUT_MARGIN_SECONDS,
+      timeoutSeconds: MEMTIER.timeoutSeconds(run),
     };
-    const ended = await runLocalProcess(process, output, signal);
-    try {
-      const json = readFileSync(file, "utf8");
-      const command = withoutSecrets(args);
-      return { ...ended, results: parseMemtierResults(json), command, text: `${output.text}\n${json}` };
-    } catch (error) {
-      throw new LoadGeneratorFailure(`${title}: ${messageOf(error)}`, output.text, { cause: error });
-    }
+    const ended = await runLocalProcess(process, collector, signal);
+    const json = parsedOutput(() => readFileSync(file, "utf8"), collector.text, `${title}: `);
+    const output = parsedOutput(() => MEMTIER.parse(json, run), collector.text, `${title}: `);
+    const { fromMs, toMs } = output.period;
+    const raw = { command: withoutSecrets(args), text: `${collector.text}\n${json}` };
+    // memtier_benchmark takes its seed from the machine's source of randomness.
+    return { ...ended, output, seed: 0, fromMs, toMs, raw };
   }
 }
 
-/** Collects both output streams of memtier_benchmark. */
 class WholeOutput implements OutputCollector {
   text = "";
 

@@ -4,7 +4,7 @@ import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
 import { latencySummary } from "../merge-reports";
 import type { Warning } from "../../results/schema";
-import type { LoadReport } from "../load-report";
+import type { LoadReport } from "../load-driver";
 
 const totals = z.object({
   "Connection Errors": z.number().default(0),
@@ -18,7 +18,6 @@ const resultsSchema = z.object({
   }),
 });
 
-/** Results of one run. */
 export interface MemtierResults {
   /** Start time by the clock of memtier_benchmark, milliseconds since the epoch. */
   readonly fromMs: number;
@@ -32,10 +31,7 @@ export interface MemtierResults {
   readonly latencies: Histogram;
 }
 
-/**
- * Parses the text of the file that `--json-out-file` names.
- * @throws Failure when the text is not JSON, lacks a value, or contains no replies
- */
+/** @throws Failure when the text is not JSON, lacks a value, or contains no replies */
 export function parseMemtierResults(text: string): MemtierResults {
   let results: z.infer<typeof resultsSchema>;
   try {
@@ -62,7 +58,6 @@ function connectionWarnings(lost: number): Warning[] {
   return [{ code: "errors", text: `memtier_benchmark lost ${lost} connections during the measurement` }];
 }
 
-/** The results in the form of valkey-benchmark's report. */
 export function memtierReport({ fromMs, toMs, latencies }: MemtierResults, title: string): LoadReport {
   const seconds = Math.max(1, toMs - fromMs) / 1000;
   return { ...latencySummary(title, latencies), requests: latencies.count, rate: latencies.count / seconds, seconds };

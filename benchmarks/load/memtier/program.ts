@@ -5,11 +5,7 @@ import { BadInput } from "../../../lib/errors";
 
 const PROGRAM = "memtier_benchmark";
 
-/**
- * The path of memtier_benchmark. If the environment variable MEMTIER is set, the path is its value. Otherwise the
- * program is looked up in PATH.
- * @throws BadInput if the program is not found. The message says how to install the program
- */
+/** The value of the environment variable MEMTIER, or else the program in PATH. */
 export function findMemtier(environment: NodeJS.ProcessEnv = process.env): string {
   const named = environment["MEMTIER"] ?? "";
   const candidates = named === "" ? onPath(environment["PATH"] ?? "") : [named];

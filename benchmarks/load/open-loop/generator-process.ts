@@ -10,12 +10,8 @@ import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { GENERATOR_BUNDLE } from "./bundle";
 import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
-import { Tally } from "./tally";
+import { Tally } from "../tally";
 
-/**
- * Starts a process of the open-loop generator, exchanges messages with the process over standard input and output, and
- * reads its result.
- */
 export class GeneratorProcess {
   #waiting:
     | { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void }
@@ -46,10 +42,7 @@ export class GeneratorProcess {
     });
   }
 
-  /**
-   * Starts the process and waits until all its connections are open.
-   * @throws Failure when a server cannot be reached or the process ends
-   */
+  /** @throws Failure when a server cannot be reached or the process ends */
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
     // A process that measures a different deployment may be reading this file, so the file is replaced in one step.
@@ -67,16 +60,11 @@ export class GeneratorProcess {
     }
   }
 
-  /** The ID of the process. */
   get pid(): number {
     return this.recorded.pid;
   }
 
-  /**
-   * Starts the load and waits until the load has ended.
-   * @returns one tally for each worker
-   * @throws Failure when the process ends without a result
-   */
+  /** @returns one tally for each worker @throws Failure when the process ends without a result */
   async run(): Promise<Tally[]> {
     this.#send(START_COMMAND);
     const { tallies } = await this.#next("result");
@@ -89,7 +77,6 @@ export class GeneratorProcess {
     this.#send(STOP_COMMAND);
   }
 
-  /** Kills the process and waits for its end. */
   async kill(): Promise<void> {
     const identity = identifyProcess(this.pid);
     if (identity !== undefined) signalProcess(identity, "SIGKILL");

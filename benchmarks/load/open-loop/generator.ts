@@ -20,13 +20,11 @@ import type { DiscoverRoutes } from "./connections/routes";
 import { RouteRefresher } from "./connections/routes";
 import type { ArrivalSchedule } from "./requests/request-times";
 import type { RequestOutcome } from "./requests/request";
-import { addCount, Tally } from "./tally";
+import { addCount, Tally } from "../tally";
 
-/** Options of one open-loop generator: its load, its connections, and a function that finds the servers. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /** Finds the servers and the slots of each server. */
   readonly discoverRoutes: DiscoverRoutes;
   /** Total number of connections. The connections are divided evenly among the servers that receive requests. */
   readonly clients: number;
@@ -41,7 +39,6 @@ export interface OpenLoopGeneratorOptions {
   readonly seconds: number;
   readonly schedule: ArrivalSchedule;
   readonly source: OperationSource;
-  /** Random numbers for the choice of replicas. */
   readonly random: Random;
 }
 
@@ -60,10 +57,6 @@ const STALE_ROUTE_ERRORS = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LO
 
 const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
 
-/**
- * One worker of the open-loop generator. It opens connections, sends requests at their intended times, and counts the
- * outcomes.
- */
 export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
@@ -72,7 +65,6 @@ export class OpenLoopGenerator {
   #unsettled = 0;
   /** Number of offered requests that were sent but are not answered yet. */
   #inFlight = 0;
-  /** Servers that have new requests in their queue. */
   readonly #queuedNodes = new Set<LoadNode>();
   #pacer: Pacer | undefined;
   #endMs = Infinity;
@@ -87,11 +79,7 @@ export class OpenLoopGenerator {
     this.#refresher = new RouteRefresher(options.discoverRoutes, (routes) => this.#router?.applyRoutes(routes));
   }
 
-  /**
-   * Opens all connections.
-   * @throws Failure with the names of the servers to which connections are missing; the signal's reason if the signal
-   *   is aborted
-   */
+  /** @throws Failure with the names of the servers to which connections are missing; the signal's reason */
   async open(signal: AbortSignal): Promise<void> {
     const { options } = this;
     const router = new Router(
@@ -166,7 +154,6 @@ export class OpenLoopGenerator {
     });
   }
 
-  /** Closes all connections of a generator whose `run` was never called. */
   close(): void {
     this.#close();
   }

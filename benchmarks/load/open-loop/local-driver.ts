@@ -1,26 +1,19 @@
-/**
- * Runs the open-loop generator as a process on this machine, and samples the CPU use of the process and of the machine.
- */
+/** The open-loop generator as a load generator, and its driver on this machine. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
-import type { RunDirectory } from "../../../platforms/host/run-directory";
 import type { BenchmarkUser } from "../benchmark-user";
-import { clientCpu } from "../client-cpu";
-import type { CpuSample } from "../../../platforms/host/cpu";
-import { cpuWithin, sampleCpu } from "../../../platforms/host/cpu";
-import { latencySummary } from "../merge-reports";
-import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
-import { LoadGeneratorFailure } from "../load-driver";
-import type { OpenLoopCounts } from "../../results/schema";
-import type { LoadReport } from "../load-report";
+import { LoadGeneratorFailure, TIMEOUT_MARGIN_SECONDS } from "../load-driver";
+import type { LoadGenerator, ParsedOutput } from "../load-generator";
+import type { LocalDriverOptions, LocalLoad, ReadyLoad, SentLoad } from "../local-driver";
+import { LocalLoadDriver } from "../local-driver";
+import { sampleDuring } from "../local-process";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { GeneratorProcess } from "./generator-process";
-import { epochMs } from "../../../lib/clock";
 import type { OpenLoopPlan } from "./plan";
-import { workloadPlan } from "./plan";
-import { Tally } from "./tally";
+import { processMessageSchema, workloadPlan } from "./plan";
+import { openLoopReport } from "../merge-reports";
+import { Tally } from "../tally";
 
-/** One run of the open-loop generator. */
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
   /** Name of the primary. In replication mode, the primary receives the writes. */
@@ -29,105 +22,64 @@ export interface OpenLoopRun {
   readonly credentials: BenchmarkUser | undefined;
 }
 
-/** Options of a driver, the same for all its runs. */
-export interface LocalOpenLoopOptions {
-  readonly run: RunDirectory;
-  /** Whether the servers also run on this machine. */
-  readonly serversHere: boolean;
+export const OPEN_LOOP: LoadGenerator<OpenLoopRun> = {
+  program: "the open-loop generator",
+  threads: ({ mix }) => mix.workers,
+  timeoutSeconds: ({ mix }) => mix.length.seconds + TIMEOUT_MARGIN_SECONDS,
+  parse: (text, run) => {
+    const line = text.split("\n").findLast((each) => each.startsWith("{"));
+    const message = line === undefined ? undefined : processMessageSchema.parse(JSON.parse(line));
+    if (message?.event !== "result") throw new Failure("the open-loop generator printed no result");
+    const output = outputOf(
+      message.tallies.map((data) => Tally.ofData(data)),
+      run,
+    );
+    const { toMs } = output.tally;
+    return { ...output, trailingMs: Math.max(0, (message.endedMs ?? toMs) - toMs) };
+  },
+};
+
+function outputOf(tallies: readonly Tally[], { mix }: OpenLoopRun): ParsedOutput & { readonly tally: Tally } {
+  const tally = Tally.merge(tallies);
+  const { fromMs, toMs } = tally;
+  const report = openLoopReport(tally, mix.name);
+  return { report, latencies: tally.latencies(), tally, period: { fromMs, toMs }, warnings: [] };
 }
 
-/** Time between two CPU samples, milliseconds. */
-const CPU_INTERVAL_MS = 100;
-
-/** Runs the open-loop generator as a process on this machine. */
-export class LocalOpenLoopDriver implements LoadDriver<OpenLoopRun> {
-  readonly count = 1;
-
-  constructor(private readonly options: LocalOpenLoopOptions) {}
-
-  async run(
-    { deployment, run, warmUp }: LoadRequest<OpenLoopRun>,
-    observer: LoadObserver,
-    signal: AbortSignal,
-  ): Promise<LoadOutcome> {
-    const endpoints = endpointsPrimaryFirst(deployment, run.primary);
-    if (warmUp !== undefined) await this.#runOnce(openLoopPlan(warmUp, deployment, endpoints), signal);
-    const plan = openLoopPlan(run, deployment, endpoints);
-    const { tallies, startedAt, cpu, programCores } = await this.#runOnce(plan, signal, observer);
-    const tally = Tally.merge(tallies);
-    const { fromMs, toMs } = tally;
-    const latencies = tally.latencies();
-    const data = tallies.map((each) => each.data());
-    const seconds = Math.max(toMs - fromMs, 1) / 1000;
-    return {
-      report: openLoopReport(tally, run.mix.name),
-      latencies,
-      offering: openLoopCounts(tally, seconds),
-      fromMs,
-      toMs,
-      startedAt,
-      outputs: [
-        {
-          warmUp: false,
-          runner: undefined,
-          command: ["open-loop", JSON.stringify({ ...plan, access: "***" })],
-          text: `${JSON.stringify(data, null, 1)}\n`,
-        },
-      ],
-      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], {
-        threads: plan.workers,
-        program: programCores,
-        serversHere: this.options.serversHere,
-      }),
-      runners: [],
-      warnings: [],
-    };
+export class LocalOpenLoopDriver extends LocalLoadDriver<OpenLoopRun> {
+  constructor(options: LocalDriverOptions) {
+    super(OPEN_LOOP, options);
   }
 
-  async #runOnce(
-    plan: OpenLoopPlan,
-    signal: AbortSignal,
-    observer?: LoadObserver,
-  ): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; programCores: number }> {
+  protected async ready({ deployment, run, prefix, signal }: LocalLoad<OpenLoopRun>): Promise<ReadyLoad> {
     signal.throwIfAborted();
+    const plan = openLoopPlan(run, deployment, endpointsPrimaryFirst(deployment, run.primary));
     const generator = await GeneratorProcess.start(this.options.run, plan);
     const kill = (): void => {
       void generator.kill();
     };
     signal.addEventListener("abort", kill);
-    try {
-      await observer?.begin();
-      const startedAt = new Date().toISOString();
-      const beganMs = epochMs();
-      const ownCpu = process.cpuUsage();
-      const cpu: CpuSample[] = [sampleCpu(generator.pid, beganMs)];
-      const timer = setInterval(() => cpu.push(sampleCpu(generator.pid, epochMs())), CPU_INTERVAL_MS);
-      const tallies = await generator.run().finally(() => {
-        clearInterval(timer);
-      });
-      const { user, system } = process.cpuUsage(ownCpu);
-      const programCores = (user + system) / 1000 / (epochMs() - beganMs);
-      await observer?.end();
-      return { tallies, startedAt, cpu, programCores };
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof Failure ? new LoadGeneratorFailure(messageOf(error), "", { cause: error }) : error;
-    } finally {
+    const send = async (): Promise<SentLoad> => {
+      try {
+        const { result: tallies, ...ended } = await sampleDuring(generator.pid, () => generator.run());
+        const output = outputOf(tallies, run);
+        const { fromMs, toMs } = output.tally;
+        const command = ["open-loop", JSON.stringify({ ...plan, access: "***" })];
+        const data = tallies.map((each) => each.data());
+        // The output of a warm-up is not reported.
+        const raw = prefix === "" ? { command, text: `${JSON.stringify(data, null, 1)}\n` } : undefined;
+        return { ...ended, output, seed: run.seed, fromMs, toMs, raw };
+      } catch (error) {
+        signal.throwIfAborted();
+        throw error instanceof Failure ? new LoadGeneratorFailure(messageOf(error), "", { cause: error }) : error;
+      }
+    };
+    const close = async (): Promise<void> => {
       signal.removeEventListener("abort", kill);
       await generator.kill();
-    }
+    };
+    return { send, close };
   }
-}
-
-/** The acknowledged requests in the form of valkey-benchmark's report. */
-export function openLoopReport(tally: Tally, title: string): LoadReport {
-  const seconds = Math.max(tally.toMs - tally.fromMs, 1) / 1000;
-  return {
-    ...latencySummary(title, tally.latencies()),
-    requests: tally.acknowledged,
-    rate: tally.acknowledged / seconds,
-    seconds,
-  };
 }
 
 /**
@@ -153,24 +105,4 @@ export function openLoopPlan(
   // JSON drops keys whose value is undefined. The schema rejects such keys.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
   return { ...workloadPlan(mix), mode, endpoints, access: given, seed, process: 0, processes };
-}
-
-/** The part of a record that describes the offered load. @param seconds duration of the measurement */
-export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
-  const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
-  return {
-    offered,
-    sent,
-    acknowledged,
-    failed,
-    unknown,
-    redirects,
-    reconnects,
-    mostInFlight,
-    lagP50Ms: lag.percentileMs(0.5),
-    lagP99Ms: lag.percentileMs(0.99),
-    lagMaxMs: lag.maxMs,
-    lag: lag.encode(),
-    busy: busySeconds / seconds,
-  };
 }

@@ -13,13 +13,12 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 import { messageOf } from "../../../lib/errors";
 import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
-import type { TallyData } from "./tally";
+import type { TallyData } from "../tally";
 import { workerGenerator } from "./worker";
 
 /** Milliseconds between the start command and the first intended time. Every worker is ready by then. */
 const LEAD_MS = 20;
 
-/** Messages to and from worker threads. */
 type ToThread = { readonly startMs: number } | "stop";
 type FromThread = { readonly ready: true } | { readonly tally: TallyData } | { readonly failed: string };
 

@@ -8,7 +8,6 @@
  */
 import { epochMs } from "../../../lib/clock";
 
-/** Intended times that the pacer reads, and functions that the pacer calls. */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
@@ -43,7 +42,6 @@ const DRAIN_MS = 2;
 
 const NAPPING = new Int32Array(new SharedArrayBuffer(4));
 
-/** Calls a function at each intended time, until all intended times have passed. */
 export class Pacer {
   #dueMs: number;
   #turnMs = 0;
@@ -53,7 +51,6 @@ export class Pacer {
   #immediate: NodeJS.Immediate | undefined;
   #idleMs = 0;
   #begunMs = 0;
-  /** Whether all intended times have passed. */
   isDone = false;
 
   /** Creates a pacer that is not running yet. @param startMs time of the start, milliseconds since the epoch */
@@ -64,7 +61,6 @@ export class Pacer {
     this.#dueMs = callbacks.nextMs();
   }
 
-  /** Starts the loop. @param done called when all intended times have passed */
   start(done: () => void): void {
     this.#begunMs = this.#turnMs = epochMs();
     const turn = (): void => {
@@ -76,7 +72,6 @@ export class Pacer {
     this.#next(turn);
   }
 
-  /** Ends the loop. The remaining times are dropped. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);

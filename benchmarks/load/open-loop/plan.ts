@@ -5,7 +5,7 @@
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mixed-workload";
-import { tallySchema } from "./tally";
+import { tallySchema } from "../tally";
 
 const endpoint = z.strictObject({ host: z.string(), port: z.int() });
 
@@ -25,7 +25,6 @@ const values = z.discriminatedUnion("sizes", [
   }),
 ]);
 
-/** The plan of one process. */
 export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
   /**
@@ -56,7 +55,6 @@ export const openLoopPlanSchema = z.strictObject({
   arrivals: z.enum(ARRIVALS),
   /** Requests per second, the sum of all workers of all processes. */
   rate: z.number(),
-  /** Number of connections of this process. */
   clients: z.int(),
   pipeline: z.int(),
   readFrom: z.enum(READ_FROM),
@@ -65,7 +63,6 @@ export const openLoopPlanSchema = z.strictObject({
   queue: z.number(),
   seconds: z.number(),
   seed: z.int(),
-  /** Number of worker threads of this process. */
   workers: z.int(),
   /** Number of this process, from 0. */
   process: z.int(),
@@ -73,7 +70,6 @@ export const openLoopPlanSchema = z.strictObject({
 });
 export type OpenLoopPlan = z.infer<typeof openLoopPlanSchema>;
 
-/** A message from the process to the program that started it. */
 export const processMessageSchema = z.discriminatedUnion("event", [
   /** All connections are open, and the process waits for the start command. */
   z.strictObject({ event: z.literal("ready") }),
@@ -91,40 +87,17 @@ export const START_COMMAND = "go";
 /** Line on standard input that stops the load early. After this line, the process sends its result. */
 export const STOP_COMMAND = "stop";
 
-/** The part of a plan that depends on the workload only. */
-export function workloadPlan(
-  mix: OpenLoopWorkload,
-): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {
-  const {
-    data,
-    reads,
-    keySpace,
-    keys: draws,
-    values: sizes,
-    arrivals,
-    rate,
-    clients,
-    pipeline,
-    readFrom,
-    timeoutMs,
-    queue,
-    workers,
-    length,
-  } = mix;
+export function workloadPlan({
+  name: _name,
+  loadGenerator: _loadGenerator,
+  warmup: _warmup,
+  length,
+  values: sizes,
+  ...shared
+}: OpenLoopWorkload): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {
   return {
-    data,
-    reads,
-    keySpace,
-    keys: draws,
+    ...shared,
     values: sizes.sizes === "weighted" ? { sizes: "weighted", list: sizes.list.map((each) => ({ ...each })) } : sizes,
-    arrivals,
-    rate,
-    clients,
-    pipeline,
-    readFrom,
-    timeoutMs,
-    queue,
-    workers,
     seconds: length.seconds,
   };
 }

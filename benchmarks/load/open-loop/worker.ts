@@ -12,7 +12,6 @@ import { arrivalSchedule } from "./requests/request-times";
  */
 const STREAMS = 3;
 
-/** Creates the generator of one worker. @param index number of the worker in its process, from 0 */
 export function workerGenerator(plan: OpenLoopPlan, index: number): OpenLoopGenerator {
   const { mode, access, endpoints, workers, processes, process: own, pipeline, seed } = plan;
   const worker = own * workers + index;

@@ -15,7 +15,6 @@ export const CLOCK_TICK_SECONDS = 0.25;
 /** Duration of the shortest measurement in which one tick (250 ms) is at most 1 % of the duration, seconds. */
 export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
 
-/** One run of valkey-benchmark. */
 export interface ValkeyBenchmarkRun {
   readonly mode: Mode;
   /** Endpoint of any node of a cluster, or of the primary in replication mode. */

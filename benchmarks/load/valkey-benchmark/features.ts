@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Failure, messageOf } from "../../../lib/errors";
 
-/** Options that only some versions have. */
 export interface ValkeyBenchmarkFeatures {
   /** `--duration`: a run ends after the given time, at most some milliseconds late. */
   readonly duration: boolean;
@@ -13,10 +12,6 @@ export interface ValkeyBenchmarkFeatures {
   readonly readFrom: boolean;
 }
 
-/**
- * Runs `valkey-benchmark --help`.
- * @throws Failure when the program does not run
- */
 export async function detectFeatures(benchmark: string): Promise<ValkeyBenchmarkFeatures> {
   try {
     const { stdout } = await promisify(execFile)(benchmark, ["--help"], { encoding: "utf8" });
@@ -26,7 +21,6 @@ export async function detectFeatures(benchmark: string): Promise<ValkeyBenchmark
   }
 }
 
-/** Reads the options from the help. Pure. */
 export function parseFeatures(help: string): ValkeyBenchmarkFeatures {
   const has = (option: string): boolean => new RegExp(`^\\s*${option}\\b`, "m").test(help);
   return { duration: has("--duration"), rate: has("--rps"), readFrom: has("--rfr") };

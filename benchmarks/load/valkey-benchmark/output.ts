@@ -1,7 +1,7 @@
 /** Parses the text output of valkey-benchmark. Pure. Directory tests/fixtures contains real output. */
 import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
-import type { LoadReport } from "../load-report";
+import type { LoadReport } from "../load-driver";
 
 /**
  * Greatest difference of two printed values that count as the same latency, milliseconds. Two printed values of one
@@ -13,10 +13,6 @@ const SAME_PART = 0.002;
 const REPORT = /^====== (.*) ======$/;
 const COUNT_LINE = /^\d+\.\d+% <= (\d+\.\d+) milliseconds \(cumulative count (\d+)\)$/;
 
-/**
- * The reports in a text, in order.
- * @throws Failure if the text contains no report or a report lacks a value
- */
 export function parseReports(text: string): LoadReport[] {
   const lines = text.split(/\r\n|\r|\n/).map((line) => line.trimEnd());
   const starts = lines.flatMap((line, index) => (REPORT.test(line) ? [index] : []));
@@ -24,10 +20,6 @@ export function parseReports(text: string): LoadReport[] {
   return starts.map((start, index) => parseReport(lines.slice(start, starts[index + 1])));
 }
 
-/**
- * The only report in a text.
- * @throws Failure if the text does not contain exactly one report or the report lacks a value
- */
 export function parseSingleReport(text: string): LoadReport {
   const reports = parseReports(text);
   const [report] = reports;

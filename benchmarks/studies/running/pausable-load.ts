@@ -6,7 +6,7 @@ import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { LoadGeneratorFailure } from "../../load/load-driver";
-import { runnerShare } from "../../load/valkey-benchmark/driver";
+import { runnerShare } from "../../load/valkey-benchmark/local-driver";
 import type { ValkeyBenchmarkRun } from "../../load/valkey-benchmark/arguments";
 import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";

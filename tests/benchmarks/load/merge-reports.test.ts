@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergeReports } from "../../../benchmarks/load/merge-reports";
 import type { CumulativeCount } from "../../../lib/histogram";
-import type { LoadReport } from "../../../benchmarks/load/load-report";
+import type { LoadReport } from "../../../benchmarks/load/load-driver";
 import { parseReports } from "../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../support/fixtures";
 

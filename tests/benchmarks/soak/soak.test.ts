@@ -12,7 +12,7 @@ import { SOAK_LOG_FILE, soakCheckpointLogs, windowsOf } from "../../../benchmark
 import { soakedSeconds } from "../../../benchmarks/soak/run-soak";
 import type { NodeSample } from "../../../benchmarks/soak/node-sample";
 import { parseNodeSample } from "../../../benchmarks/soak/node-sample";
-import { soakOptions } from "../../../cli/options/soak-options";
+import { soakOptions } from "../../../cli/commands/soak";
 import { fixture } from "../../support/fixtures";
 
 const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => ({
@@ -168,13 +168,13 @@ describe("the checkpoint log of a soak", () => {
 
 describe("the options of a soak", () => {
   it("have defaults, durations and bounds", () => {
-    expect(soakOptions("s", {})).toMatchObject({
+    expect(soakOptions({})).toMatchObject({
       seconds: 7200,
       windowSeconds: 10,
       load: { rate: 1000, reads: 0.5 },
       resume: false,
     });
-    expect(soakOptions("s", { duration: "3d" }).windowSeconds).toBeCloseTo(259.2);
+    expect(soakOptions({ duration: "3d" }).windowSeconds).toBeCloseTo(259.2);
     expect([parseDuration("90s"), parseDuration("1.5h"), parseDuration("0s"), parseDuration("2 weeks")]).toEqual([
       90,
       5400,
@@ -184,14 +184,14 @@ describe("the options of a soak", () => {
   });
 
   it("are refused with every problem at once", () => {
-    expect(() => soakOptions("s", { duration: "long", rate: "fast", reads: 2, maxDisk: "much" })).toThrow(
+    expect(() => soakOptions({ duration: "long", rate: "fast", reads: 2, maxDisk: "much" })).toThrow(
       /--duration is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--max-disk is "much"/,
     );
-    expect(() => soakOptions("s", { resume: true, duration: "3h", keyspaceLen: 7 })).toThrow(
+    expect(() => soakOptions({ resume: true, duration: "3h", keyspaceLen: 7 })).toThrow(
       /--duration cannot change when a soak is resumed[^]*--keyspace-len cannot change/,
     );
-    expect(soakOptions("s", { resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
-    expect(() => soakOptions("s", { duration: "10h", window: "1s" })).toThrow(
+    expect(soakOptions({ resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
+    expect(() => soakOptions({ duration: "10h", window: "1s" })).toThrow(
       /36000 windows of 1 s; at most 1000 are allowed, so a window must last at least 36 s/,
     );
   });

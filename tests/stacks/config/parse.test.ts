@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseBenchmark, parseConfig } from "../../../stacks/config/parse";
 import type { OptionOverrides } from "../../../stacks/config/sections/option-overrides";
-import { benchmarkOverrides } from "../../../cli/options/options";
+import { benchmarkOverrides } from "../../../cli/running/options";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { requestedCapacitySearch, capacityOptions } from "../../../cli/commands/capacity";
 import {

@@ -1,6 +1,6 @@
 /** Input that a stack file, `--set` and options must not have, as codes and paths. `problems.txt` has the wording. */
 import { describe } from "vitest";
-import { benchmarkOverrides } from "../../../cli/options/options";
+import { benchmarkOverrides } from "../../../cli/running/options";
 import type { Problem } from "../../../lib/errors";
 import { parseConfig } from "../../../stacks/config/parse";
 import { applyOverrides } from "../../../stacks/config/sections/overrides";

@@ -3,7 +3,6 @@ import { breakStack } from "../../../cli/commands/break";
 import { nameOf, thrownProblems } from "../../support/problems";
 import { parseConfig } from "../../../stacks/config/parse";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../../stacks/plan/scenario-runs";
-import type { BreakOptions } from "../../../cli/options/break-options";
 import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import { DEFAULT_SCENARIOS } from "../../../stacks/config/schema/failures";
@@ -66,22 +65,18 @@ describe("the section failures", () => {
   });
 
   it("is refused with what is there when a scenario or a figure on the command line is wrong", async () => {
-    const refusal = async (options: Partial<BreakOptions>): Promise<unknown> =>
-      breakStack(
-        "failures",
-        { scenarios: undefined, overrides: {}, output: undefined, plan: true, ...options },
-        new AbortController().signal,
-      ).catch((error: unknown) => error);
-    expect(String(await refusal({ scenarios: ["kill-primray"] }))).toMatch(
+    const refusal = async (options: Readonly<Record<string, unknown>>): Promise<unknown> =>
+      breakStack("failures", { plan: true, ...options }, new AbortController().signal).catch((error: unknown) => error);
+    expect(String(await refusal({ scenario: ["kill-primray"] }))).toMatch(
       /no scenario kill-primray; did you mean kill-primary\?/,
     );
     const printed = vi.spyOn(process.stdout, "write").mockReturnValue(true);
-    expect(await refusal({ scenarios: ["kill-majority"] })).toBe(0);
+    expect(await refusal({ scenario: ["kill-majority"] })).toBe(0);
     expect(printed.mock.calls.join("")).toMatch(
       /kill-majority on cluster: SIGKILL of 67 %[^]*SIGKILL cluster-0, cluster-1[^]*no majority is left/,
     );
     printed.mockRestore();
-    expect(String(await refusal({ overrides: { rate: "fast" } }))).toMatch(
+    expect(String(await refusal({ rate: "fast" }))).toMatch(
       /failures\.kill-primary\.rate is "fast": expected a whole number from 1 to 100000/,
     );
   });

@@ -1,11 +1,9 @@
 /** Two small deployments of real servers, one of each mode, and series of measurements on them. */
 import { beforeAll } from "vitest";
-import { mixedLoadDrivers } from "../../../benchmarks/measuring/mixed-load-drivers";
+import { localLoadDrivers } from "../../../benchmarks/measuring/local-load-drivers";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
-import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
-import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
 import { verify } from "../../../valkey/verification/verify";
 import type { MixedWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../../benchmarks/workloads/workload";
@@ -69,13 +67,7 @@ export class MeasuredDeployments {
     await runMeasurements(
       { deployments: some, workload: { ...WORKLOAD, ...workload }, mixedWorkloads: mixes, repeats },
       {
-        valkeyBenchmark: new LocalValkeyBenchmarkDriver({
-          run,
-          benchmark: programs.benchmark,
-          features: await detectFeatures(programs.benchmark),
-          serversHere: true,
-        }),
-        ...mixedLoadDrivers(run, true, mixes),
+        ...(await localLoadDrivers({ run, benchmark: programs.benchmark, serversHere: true }, mixes)),
         signal: never,
       },
       {

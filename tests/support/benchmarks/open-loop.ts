@@ -1,7 +1,7 @@
 /** Plans of the open-loop generator, for tests that run it. */
 import { GeneratorProcess } from "../../../benchmarks/load/open-loop/generator-process";
 import type { OpenLoopPlan } from "../../../benchmarks/load/open-loop/plan";
-import { Tally } from "../../../benchmarks/load/open-loop/tally";
+import { Tally } from "../../../benchmarks/load/tally";
 import type { OpenLoopWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Sandbox } from "../valkey/real";

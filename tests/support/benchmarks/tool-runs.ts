@@ -1,5 +1,5 @@
 import type { TlsFiles } from "../../../valkey/node";
-import type { JobPhase } from "../../../benchmarks/load/jobs/job-load-generator";
+import type { JobPhase } from "../../../benchmarks/load/jobs/job-plan";
 import { valkeyBenchmarkInJobs } from "../../../benchmarks/load/jobs/load-generators";
 import { namedTest } from "../../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../../benchmarks/workloads/workload";
@@ -41,5 +41,9 @@ export function jobPhase(
   tool: ValkeyBenchmarkRun,
   { username = "made-for-the-run", tls }: { readonly username?: string; readonly tls?: TlsFiles } = {},
 ): JobPhase {
-  return valkeyBenchmarkInJobs.phase(tool, { username, tls, runners: 1 }, { mode: tool.mode, nodes: [], access: {} });
+  const deployment = { mode: tool.mode, nodes: [], access: {} };
+  return {
+    ...valkeyBenchmarkInJobs.phase(tool, { username, tls, runners: 1 }, deployment),
+    timeoutSeconds: valkeyBenchmarkInJobs.timeoutSeconds(tool),
+  };
 }

@@ -11,7 +11,6 @@ import type { NodeAccess, Endpoint } from "../../../../valkey/node";
 import type { TimedRequest } from "../requests/request";
 import { encodeCommand, ReplyScanner } from "../requests/resp";
 
-/** Events of a connection. */
 export interface LoadConnectionEvents {
   /** The connection is open and authenticated. */
   readonly ready: (connection: LoadConnection) => void;
@@ -23,7 +22,6 @@ export interface LoadConnectionEvents {
   readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;
 }
 
-/** Endpoint and options of a connection. */
 export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
   readonly access: NodeAccess;
@@ -68,12 +66,10 @@ export class LoadConnection {
     });
   }
 
-  /** Number of requests that were sent and not answered. */
   get inFlight(): number {
     return this.#waiting.length - this.#head;
   }
 
-  /** Whether the connection accepts requests. */
   get isReady(): boolean {
     return this.#isReady && !this.#isClosed;
   }
@@ -101,7 +97,6 @@ export class LoadConnection {
     this.#socket.write(text, "latin1");
   }
 
-  /** Closes the connection. The event `closed` then receives the reason. */
   close(reason: string): void {
     this.#reason ??= reason;
     this.#socket.destroy();

@@ -7,15 +7,12 @@ import type { LoadConnectionOptions } from "./load-connection";
 import { LoadConnection } from "./load-connection";
 import type { TimedRequest } from "../requests/request";
 
-/** Address of a server, and options of the connections to it. */
 export interface LoadNodeOptions extends LoadConnectionOptions {
-  /** Number of connections. */
   readonly connections: number;
   /** Largest number of requests in one write. This number is also the limit of requests in flight on one connection. */
   readonly pipeline: number;
 }
 
-/** Events of all connections of a node. */
 export interface LoadNodeEvents {
   /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (node: LoadNode, request: TimedRequest, error: string | undefined) => void;
@@ -51,32 +48,26 @@ export class LoadNode {
     for (let i = 0; i < options.connections; i++) this.#connect(MIN_RETRY_MS);
   }
 
-  /** Address of the server. */
   get endpoint(): Endpoint {
     return this.options.endpoint;
   }
 
-  /** Name of the server: `host:port`. */
   get name(): string {
     return formatEndpoint(this.options.endpoint);
   }
 
-  /** Number of open connections. */
   get readyConnections(): number {
     return [...this.#connections].filter(({ isReady }) => isReady).length;
   }
 
-  /** Whether all connections are open. */
   get isReady(): boolean {
     return this.readyConnections === this.options.connections;
   }
 
-  /** Adds a request to the queue. `sendQueued` sends it. */
   enqueue(request: TimedRequest): void {
     this.#queue.push(request);
   }
 
-  /** Sends queued requests as long as there are idle connections. */
   sendQueued(): void {
     while (this.#head < this.#queue.length) {
       const connection = this.#idle.shift();
@@ -90,7 +81,6 @@ export class LoadNode {
     }
   }
 
-  /** Removes and returns all queued requests. */
   takeQueued(): TimedRequest[] {
     const taken = this.#queue.slice(this.#head);
     this.#queue = [];
@@ -127,7 +117,6 @@ export class LoadNode {
     }
   }
 
-  /** Closes all connections, and does not open them again. */
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);

@@ -9,7 +9,6 @@ import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
-/** Options for connections to servers, and the choice of the servers that serve reads. */
 export interface RouterOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
@@ -27,7 +26,6 @@ interface Shard {
   readonly replicas: readonly LoadNode[];
 }
 
-/** Chooses the server for a request by the request's slot and kind. */
 export class Router {
   readonly #nodes = new Map<string, LoadNode>();
   readonly #shards: (Shard | undefined)[] = new Array<undefined>(SLOT_COUNT).fill(undefined);
@@ -43,7 +41,6 @@ export class Router {
     this.applyRoutes(routes);
   }
 
-  /** All servers that have connections. */
   get nodes(): readonly LoadNode[] {
     return [...this.#nodes.values()];
   }
@@ -95,7 +92,6 @@ export class Router {
     return shard.replicas[this.random.below(all)] ?? shard.primary;
   }
 
-  /** Closes all connections. */
   close(): void {
     for (const node of this.#nodes.values()) node.close();
   }

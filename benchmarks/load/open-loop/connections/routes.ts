@@ -9,7 +9,6 @@ import { formatEndpoint } from "../../../../valkey/node";
 import { Failure, messageOf } from "../../../../lib/errors";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 
-/** The servers of one shard. */
 export interface ShardRoute {
   readonly primary: Endpoint;
   readonly replicas: readonly Endpoint[];
@@ -20,7 +19,6 @@ export interface ShardRoute {
 /** Reads the current routes. @throws Failure when no node replies */
 export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 
-/** The deployment whose routes are read. */
 export interface RouteDiscoveryOptions {
   readonly mode: Mode;
   /**
@@ -111,7 +109,6 @@ export class RouteRefresher {
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
   }
 
-  /** Ignores all further routes. */
   stop(): void {
     this.#isStopped = true;
   }

@@ -3,13 +3,10 @@ import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
-/** Draws indexes of keys. */
 export interface KeySampler {
-  /** Index of the next key. */
   next(): number;
 }
 
-/** A sampler for the workload's key distribution. */
 export function keySampler(keys: KeyDistribution, keySpace: number, random: Random): KeySampler {
   switch (keys.distribution) {
     case "uniform":

@@ -12,7 +12,6 @@ import type { Random } from "../../../../lib/statistics/random";
 import { encodeCommand } from "./resp";
 import { largestValueSize, sizeSampler } from "../../../workloads/value-sizes";
 
-/** One read or write. */
 export interface Operation {
   readonly kind: "read" | "write";
   /** Slot of the key; 0 in replication mode. */
@@ -21,17 +20,14 @@ export interface Operation {
   readonly command: string;
 }
 
-/** Returns the operations in the order of their intended times. */
 export interface OperationSource<O extends Operation = Operation> {
   next(): O;
 }
 
-/** The part of a workload that determines its operations. */
 export interface MixedOperationOptions {
   readonly data: DataKind;
   /** Share of reads, 0 to 1. */
   readonly reads: number;
-  /** Number of distinct keys. */
   readonly keySpace: number;
   readonly keys: KeyDistribution;
   readonly values: ValueSizes;
@@ -50,7 +46,6 @@ function payload(bytes: number, random: Random): string {
 /** Number of keys whose numbers are formatted once and then cached. */
 const CACHED_NUMBERS = 65_536;
 
-/** Operations of a mixed workload. */
 export class MixedOperationSource implements OperationSource {
   readonly #keys: ReturnType<typeof keySampler>;
   readonly #sizes: ReturnType<typeof sizeSampler>;

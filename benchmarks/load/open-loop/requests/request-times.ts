@@ -5,7 +5,6 @@
 import type { Arrivals } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
-/** The arrivals of one worker. */
 export interface ArrivalScheduleOptions {
   /** Distribution of the times. `fixed` means evenly spaced times. `poisson` means exponential gaps between times. */
   readonly arrivals: Arrivals;
@@ -16,7 +15,6 @@ export interface ArrivalScheduleOptions {
   readonly workers: number;
 }
 
-/** Intended times in ascending order, without end. */
 export interface ArrivalSchedule {
   /** The next time, milliseconds after the start. */
   nextMs(): number;

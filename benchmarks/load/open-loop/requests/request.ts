@@ -7,7 +7,6 @@ export class TimedRequest<O extends Operation = Operation> {
   sentMs = NaN;
   /** Time at which the outcome of the request became known. NaN until then. */
   doneMs = NaN;
-  /** Number of redirects that the request followed. */
   redirects = 0;
   /** Whether ASKING must precede the request when the request is sent next. */
   isAsking = false;
@@ -27,7 +26,6 @@ export type RequestObserver<O extends Operation = Operation> = (
   outcome: RequestOutcome,
 ) => void;
 
-/** The outcome of one request. */
 export type RequestOutcome =
   | { readonly kind: "acknowledged" }
   /** The request was refused or never sent. So the server certainly did not execute the request. */

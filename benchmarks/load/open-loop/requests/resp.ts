@@ -38,7 +38,6 @@ export class ReplyScanner {
 
   constructor(private readonly onReply: OnReply) {}
 
-  /** Reads the first `length` bytes of a chunk. */
   feed(chunk: Buffer, length = chunk.length): void {
     let at = 0;
     while (at < length) {

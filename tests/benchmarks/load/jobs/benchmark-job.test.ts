@@ -212,7 +212,7 @@ describe("a benchmark Job", () => {
 
 describe("a Job whose load generator runs in a sidecar", () => {
   const sidecar = { image: "node:22", program: "node /tmp/x.cjs", setup: "true" };
-  const pod = podOf({ sidecar, files: { "x.gz": Buffer.from("bundle") } });
+  const pod = podOf({ sidecar: { ...sidecar, files: { "x.gz": Buffer.from("bundle") } } });
 
   it("waits in the servers' image and sends the load from its own image, which gets the resources", () => {
     const resources = { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "1Gi" } };
@@ -234,7 +234,9 @@ describe("a Job whose load generator runs in a sidecar", () => {
   });
 
   it("has its files in a ConfigMap, which the suspended Job waits for, and the password in the environment", () => {
-    const { job, files } = benchmarkJob(plan({ sidecar, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
+    const { job, files } = benchmarkJob(
+      plan({ sidecar: { ...sidecar, files: { "x.gz": Buffer.from("bundle") } }, user: undefined }),
+    );
     expect(files).toMatchObject({
       metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" },
       binaryData: { "x.gz": Buffer.from("bundle").toString("base64") },

@@ -3,7 +3,7 @@
  * of its request.
  */
 import { z } from "zod";
-import { Histogram } from "../../../lib/histogram";
+import { Histogram } from "../../lib/histogram";
 
 const count = z.number().min(0);
 
@@ -50,7 +50,6 @@ export const tallySchema = z.strictObject({
   /** Seconds in which the generator was busy. */
   busySeconds: count,
 });
-/** Type of `tallySchema`. */
 export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
@@ -73,7 +72,6 @@ export class Tally {
   readonly writes = Histogram.empty();
   readonly lag = Histogram.empty();
 
-  /** Reads a tally from plain data. */
   static ofData(data: TallyData): Tally {
     const tally = new Tally();
     tally.#addCounts(data);
@@ -81,7 +79,6 @@ export class Tally {
     return tally;
   }
 
-  /** Adds tallies. */
   static merge(tallies: readonly Tally[]): Tally {
     const sum = new Tally();
     for (const tally of tallies) {
@@ -91,23 +88,19 @@ export class Tally {
     return sum;
   }
 
-  /** The tally as plain data. */
   data(): TallyData {
     const { reads, writes, lag, ...counts } = this;
     return { ...counts, reads: reads.encode(), writes: writes.encode(), lag: lag.encode() };
   }
 
-  /** Latencies of reads and writes together. */
   latencies(): Histogram {
     return Histogram.merge([this.reads, this.writes]);
   }
 
-  /** Number of failed requests. */
   get failures(): number {
     return sumOf(this.failed);
   }
 
-  /** Number of requests with an unknown outcome. */
   get unknowns(): number {
     return sumOf(this.unknown);
   }
@@ -127,7 +120,6 @@ export class Tally {
   }
 }
 
-/** Adds a number to the count of one kind. */
 export function addCount(kinds: Kinds, kind: string, by = 1): void {
   kinds[kind] = (kinds[kind] ?? 0) + by;
 }

@@ -1,0 +1,97 @@
+/**
+ * What the drivers of load generators share. A driver runs load generators as processes on this machine
+ * (`local-driver.ts`) or in Jobs (`jobs/job-driver.ts`). Pure.
+ */
+import { messageOf } from "../../lib/errors";
+import { Histogram } from "../../lib/histogram";
+import { formatPercent } from "../../lib/units";
+import type { Warning } from "../results/schema";
+import type { LoadOutcome, LoadReport } from "./load-driver";
+import { LoadGeneratorFailure } from "./load-driver";
+import { latencySummary, mergeReports, openLoopCounts } from "./merge-reports";
+import { Tally } from "./tally";
+
+export interface ParsedOutput {
+  readonly report: LoadReport;
+  /** All latencies, if the load generator prints a histogram. */
+  readonly latencies?: Histogram;
+  /** Counts and latencies of the open-loop generator; absent for other load generators. */
+  readonly tally?: Tally;
+  /** Beginning and end of the measurement by the clock of the load generator, if it prints them. */
+  readonly period?: { readonly fromMs: number; readonly toMs: number };
+  /** Milliseconds from the end of the measurement until the program exits. @default 0 */
+  readonly trailingMs?: number;
+  readonly warnings: readonly Warning[];
+}
+
+/** A load generator. @typeParam R one run of the load generator */
+export interface LoadGenerator<R> {
+  readonly program: string;
+  /** Number of threads of one load generator. This number determines the CPU limit. */
+  readonly threads: (run: R) => number;
+  /** Time limit for a run, seconds. A load generator that runs longer counts as hanging. */
+  readonly timeoutSeconds: (run: R) => number;
+  /** Parses the output of one load generator. @throws Failure if the output cannot be parsed */
+  readonly parse: (text: string, run: R) => ParsedOutput;
+}
+
+/** Parses output. @param where beginning of the error message @throws LoadGeneratorFailure with the output */
+export function parsedOutput<T>(parse: () => T, text: string, where: string): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new LoadGeneratorFailure(`${where}${messageOf(error)}`, text, { cause: error });
+  }
+}
+
+/**
+ * Merges the outputs of load generators that ran side by side. Rates are added. If all outputs have histograms,
+ * percentiles are computed from the histograms. Otherwise, percentiles are computed from the sum of the counts.
+ */
+export function mergeOutputs(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
+  const report = mergeReports(outputs.map((output) => output.report));
+  const histograms = outputs.flatMap(({ latencies }) => latencies ?? []);
+  const tallies = outputs.flatMap(({ tally }) => tally ?? []);
+  if (histograms.length < outputs.length) return { report };
+  const latencies = Histogram.merge(histograms);
+  const offering = tallies.length === 0 ? undefined : openLoopCounts(Tally.merge(tallies), report.seconds);
+  return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, offering };
+}
+
+/** The measurement of one of several load generators that ran side by side. */
+export interface GeneratorMeasurement {
+  readonly name: string;
+  readonly machine: string;
+  readonly seed: number;
+  readonly output: ParsedOutput;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Cores that the load generator used; null if this is unknown. */
+  readonly cpu: number | null;
+}
+
+export function recordedRunner({ name, machine, seed, output, cpu }: GeneratorMeasurement): Runner {
+  const { requests, rate, seconds, p99Ms } = output.report;
+  return { name, machine, seed, requests, rps: rate, seconds, p99Ms, cpu };
+}
+
+type Runner = LoadOutcome["runners"][number];
+
+/**
+ * Smallest part of the measured time in which all load generators must run at the same time. With a smaller part, the
+ * sum of their rates is higher than the real rate, and the result has a warning.
+ */
+const COMMON_PART = 0.95;
+
+/** @param text text of the warning that load generators did not run at the same time, for the part as text */
+export function commonTimeWarnings(
+  measured: readonly Pick<GeneratorMeasurement, "fromMs" | "toMs">[],
+  text: (part: string) => string,
+): Warning[] {
+  const begun = measured.map(({ fromMs }) => fromMs);
+  const ended = measured.map(({ toMs }) => toMs);
+  const common = Math.max(0, Math.min(...ended) - Math.max(...begun));
+  const part = common / (Math.max(...ended) - Math.min(...begun));
+  if (part >= COMMON_PART) return [];
+  return [{ code: "runners-apart", text: text(`only ${formatPercent(part)} of the measurement`) }];
+}

@@ -1,0 +1,85 @@
+/** The servers that a command starts on this machine, from the search for their programs until they have stopped. */
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
+import type { ReportProgress } from "../../lib/progress";
+import { Host } from "../../platforms/host/host";
+import type { Programs } from "../../platforms/host/programs/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { runSteps } from "../terminal/steps";
+
+const quiet = (): void => undefined;
+
+/** Stops the processes that killed runs have left before it looks for the programs. */
+export async function findServerPrograms(
+  signal: AbortSignal,
+  report: ReportProgress = quiet,
+  onStopped: (processes: number) => void = quiet,
+): Promise<Programs> {
+  onStopped(await stopAbandonedRuns(...allRunsDirectories()));
+  return findPrograms(packagesDirectory(), report, signal);
+}
+
+export class LocalServers {
+  #host: Host | undefined;
+
+  constructor(readonly interruption: AbortSignal) {}
+
+  /** Creates the directory of a run. @param name name of the stack, or of the command if it has no stack */
+  create(name: string, programs: Programs): Host {
+    return this.adopt(new Host(RunDirectory.create(runsDirectory(), name), programs));
+  }
+
+  adopt(host: Host): Host {
+    this.#host = host;
+    return host;
+  }
+
+  get host(): Host {
+    if (this.#host === undefined) throw new Error("the servers have not been prepared");
+    return this.#host;
+  }
+
+  /** Undefined until the run has a directory. */
+  get openHost(): Host | undefined {
+    return this.#host;
+  }
+
+  get loadGenerators(): { readonly run: RunDirectory; readonly benchmark: string } {
+    const { run, programs } = this.host;
+    return { run, benchmark: programs.benchmark };
+  }
+
+  /** Signal that is aborted when the user interrupts the command, or when a server exits by itself. */
+  get signal(): AbortSignal {
+    return AbortSignal.any([this.interruption, ...(this.#host === undefined ? [] : [this.#host.unexpectedExit])]);
+  }
+
+  /**
+   * The error to report in place of an error. After an interruption, and after the exit of a server, other errors are
+   * only consequences, such as broken connections.
+   */
+  readonly causeOf = (error: unknown): unknown => {
+    if (this.interruption.aborted) return this.interruption.reason;
+    const exit: unknown = this.#host?.unexpectedExit.reason;
+    return exit instanceof Error ? exit : error;
+  };
+
+  readonly stop = async (): Promise<void> => {
+    const host = this.#host;
+    if (host !== undefined)
+      await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+  };
+}
+
+/** Command line that connects to a deployment on this machine. Empty if the deployment has no nodes. */
+export function connectCommand(host: Host, { name, mode, nodes }: Deployment): string[] {
+  const [first] = nodes;
+  if (first === undefined) return [];
+  const cluster = mode === "cluster" ? "-c " : "";
+  const addresses = nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ");
+  return [
+    `  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${addresses}`,
+  ];
+}

@@ -1,0 +1,108 @@
+/** The skeleton of a command's run: the work, the end of its servers, and its results, even after a failure. */
+import { messageOf } from "../../lib/errors";
+import { renderReport } from "../../benchmarks/report/page";
+import { formatSummary } from "../../benchmarks/results/formats/summary";
+import type { Results } from "../../benchmarks/results/schema";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
+import type { RunDescription } from "../../benchmarks/run/collector";
+import { ResultsCollector } from "../../benchmarks/run/collector";
+import { formatVerification, verdictLine } from "../../valkey/verification/format";
+import type { Verification } from "../../valkey/verification/verify";
+import { print } from "../terminal/terminal";
+
+export interface Run<Result> {
+  /** Does the work. @returns reason why the results are incomplete; null if they are complete */
+  readonly execute: () => Promise<string | null>;
+  readonly causeOf: (error: unknown) => unknown;
+  readonly stop?: () => Promise<void>;
+  /** Writes and prints the results. @param error reported error; undefined if the work ended without an error */
+  readonly finish: (reason: string | null, error: unknown) => Result;
+}
+
+/**
+ * Does the work of a run. Then stops its servers, and finishes its results even if the servers cannot be stopped.
+ * @returns what `finish` returns
+ */
+export async function runToEnd<Result>({ execute, causeOf, stop, finish }: Run<Result>): Promise<Result> {
+  let reason: string | null = null;
+  let cause: unknown;
+  let result: Result;
+  try {
+    reason = await execute();
+  } catch (error) {
+    cause = causeOf(error);
+    reason = messageOf(cause);
+    throw cause;
+  } finally {
+    try {
+      await stop?.();
+    } finally {
+      result = finish(reason, cause);
+    }
+  }
+  return result;
+}
+
+/** A run that verifies deployments, and passes its results to a collector. */
+export interface ResultsRun {
+  readonly verifications: readonly Verification[];
+  execute(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function havePassed(verifications: readonly Verification[]): boolean {
+  return verifications.length > 0 && verifications.every(({ verdict }) => verdict.pass);
+}
+
+/**
+ * Does the work of a run, and writes its results into a directory.
+ * @param causeOf returns the error to report in place of an error
+ * @param begin creates the run, which passes its results to the collector
+ * @param failure reason why the results are incomplete after a failed verification
+ * @param describe lines about the results, which come before the path of the report
+ * @returns exit status: 0 if every deployment passed verification, else 1
+ */
+export async function runWithResults(
+  { output, ...description }: Omit<RunDescription, "timestamp"> & { readonly output: string | undefined },
+  causeOf: Run<unknown>["causeOf"],
+  begin: (collector: ResultsCollector) => ResultsRun,
+  failure = "verification failed; nothing was measured",
+  describe = describeMeasurements,
+): Promise<number> {
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(process.cwd(), timestamp, output, renderReport);
+  const collector = new ResultsCollector(artifacts, { timestamp, ...description });
+  const run = begin(collector);
+  const { verifications } = run;
+  return runToEnd({
+    causeOf,
+    stop: () => run.stop(),
+    execute: async () => {
+      await run.execute();
+      return havePassed(verifications) ? null : failure;
+    },
+    finish: (incomplete) => {
+      const status = incomplete === null ? 0 : 1;
+      if (collector.isEmpty) {
+        artifacts.discardIfEmpty();
+        return status;
+      }
+      const results = collector.finish(incomplete);
+      printFailures(verifications);
+      print("", ...describe(results, incomplete === null, verifications));
+      if (incomplete === null) print(`Report: ${shortPath(artifacts.path("report.html"))}`);
+      else print(`Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
+      return status;
+    },
+  });
+}
+
+function describeMeasurements(results: Results, isComplete: boolean, verifications: readonly Verification[]): string[] {
+  return isComplete ? [...formatSummary(results), "", ...verifications.map(({ verdict }) => verdictLine(verdict))] : [];
+}
+
+export function printFailures(verifications: readonly Verification[]): void {
+  const failed = verifications.filter(({ verdict }) => !verdict.pass);
+  for (const verification of failed) print("", ...formatVerification(verification));
+  if (failed.length > 0) print("", "Verification failed; nothing was measured.");
+}
