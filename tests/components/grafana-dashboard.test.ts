@@ -4,7 +4,7 @@ import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics
 import { ArchiveMetrics } from "../../archiver/metrics";
 import { LookMetrics } from "../../controller/metrics";
 import { grafanaDashboard } from "../../components/grafana-dashboard";
-import { recordAt, results } from "../support/benchmarks/records";
+import { capacityRecord, recordAt, results, studyRecord } from "../support/benchmarks/records";
 
 const panelSchema = z.object({
   type: z.string(),
@@ -68,61 +68,13 @@ describe("the Grafana dashboard", () => {
   });
 
   it("asks for measured figures by the names that results.om has", () => {
-    const capacities = [
-      {
-        deployment: "cluster",
-        mode: "cluster" as const,
-        workload: "steady",
-        round: null,
-        load: null,
-        objective: { quantile: 0.99, ms: 2 },
-        capacity: 1000,
-        isOpenEnded: false,
-        points: [],
-        knee: 900,
-        bottleneck: null,
-        warnings: [],
-      },
-    ];
-    const comparison = {
-      test: "set",
-      title: "SET",
-      metric: "throughput" as const,
-      base: "a",
-      other: "b",
-      ratio: 1.5,
-      low: 1.4,
-      high: 1.6,
-      rounds: 6,
-      verdict: "greater" as const,
-      interleaved: true,
-    };
-    const study = {
-      name: "x",
-      kind: "comparison" as const,
-      seed: 1,
-      precision: 0.05,
-      budgetSeconds: 1,
-      elapsedSeconds: 1,
-      rounds: 6,
-      ended: "precise" as const,
-      treatments: [],
-      order: [],
-      referenceLoadMoved: false,
-      comparisons: [comparison],
-      interleaved: [],
-      fits: [],
-      growth: [],
-      findings: [],
-      claims: [],
-    };
     const text = formatOpenMetrics(
       results(
         [1, 2, 3].map((round) => ({
           ...recordAt("cluster", round, 1000),
           warnings: [{ code: "neighbour" as const, text: "others" }],
         })),
-        { capacities, study },
+        { capacities: [capacityRecord({ knee: 900 })], study: studyRecord("greater") },
       ),
     );
     const exported = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));

@@ -1,9 +1,9 @@
 /** Alerts: by promtool's unit tests where it is installed. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../support/directory";
 import { alertRules } from "../../components/alert-rules";
 
 const HAS_PROMTOOL = spawnSync("promtool", ["--version"]).error === undefined;
@@ -75,10 +75,7 @@ function judge(
     readonly beside?: Readonly<Record<string, string>>;
   } = {},
 ): string {
-  const directory = mkdtempSync(join(tmpdir(), "promtool-"));
-  onTestFinished(() => {
-    rmSync(directory, { recursive: true });
-  });
+  const directory = temporaryDirectory();
   const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2",deployment="${of}"}`;
   const rule = RULES.find((each) => each.alert === alert);
   writeFileSync(join(directory, "rules.json"), JSON.stringify({ groups: [{ name: "valkey", rules: RULES }] }));
@@ -105,10 +102,7 @@ function judge(
 
 describe.skipIf(!HAS_PROMTOOL)(`alerts, as promtool judges them${SKIPPED}`, () => {
   it("are rules that Prometheus takes, without a warning", () => {
-    const directory = mkdtempSync(join(tmpdir(), "promtool-"));
-    onTestFinished(() => {
-      rmSync(directory, { recursive: true });
-    });
+    const directory = temporaryDirectory();
     const file = join(directory, "rules.json");
     writeFileSync(file, JSON.stringify({ groups: [{ name: "valkey", rules: RULES }] }));
     expect(execFileSync("promtool", ["check", "rules", file], { encoding: "utf8" })).toContain(

@@ -29,6 +29,12 @@ const target = (
     { namespace: "valkey", zones: ["a", "b", "c"], settings: values, users },
   );
 
+const sentinel = {
+  statefulSet: "orders-sentinel",
+  port: 26_379,
+  settings: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 },
+  secret: { name: "orders-password", key: "sentinel-password" },
+};
 const storage = (size: string) => ({ size, template: "data", ephemeral: false, onDestroy: "delete" }) as const;
 
 describe("a preview", () => {
@@ -50,13 +56,6 @@ describe("a preview", () => {
     expect(rollout.describeChange?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
       "2 nodes restart, one after the other, in about 12 s, longer with much data; a replica takes over before the primary stops",
     ]);
-    const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-    const sentinel = {
-      statefulSet: "orders-sentinel",
-      port: 26_379,
-      settings: timing,
-      secret: { name: "orders-password", key: "sentinel-password" },
-    };
     expect(
       rollout.describeChange?.(inputs, { target: { ...target(1, {}, "replication"), sentinel }, revision: "2" }),
     ).toEqual([
@@ -132,13 +131,6 @@ describe("a preview", () => {
     expect(await problems({ password: "two lines,\nof which one" })).toEqual(["password: has control characters"]);
     const replication = target(1, {}, "replication");
     expect(await problems({ target: replication, password: "with a space in it" })).toEqual([]);
-    const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-    const sentinel = {
-      statefulSet: "orders-sentinel",
-      port: 26_379,
-      settings: timing,
-      secret: { name: "orders-password", key: "sentinel-password" },
-    };
     const watched = { target: { ...replication, sentinel }, password: "with a space in it" };
     expect(await problems(watched)).toEqual([
       "password: has characters that Sentinels cannot store; expected letters, digits, `.`, `_` and `-`",

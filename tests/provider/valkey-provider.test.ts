@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import * as pulumi from "@pulumi/pulumi";
+import { podReference } from "../../components/kubernetes/deployment/reference";
 import { VERSION } from "../../lib/system/package";
 import type { AnyHandler } from "../../provider/kinds";
 import { loadHandler } from "../../provider/kinds";
@@ -13,6 +14,7 @@ import { FailedButSeen } from "../../provider/protocol/resource-handler";
 import { RESOURCE_NAMES, resourceType } from "../../provider/kinds";
 import { ValkeyProvider } from "../../provider/valkey-provider";
 import { waitOptions } from "../../provider/protocol/waiting";
+import type { Mode } from "../../valkey/node";
 import { kubeconfigOf } from "../support/kubernetes/fake-api-server";
 import { ProviderProcess } from "../support/pulumi/provider-process";
 
@@ -55,6 +57,16 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   "/apis/storage.k8s.io/v1/storageclasses": { items: [{ metadata: { name: "slow" } }] },
 };
 
+/** A deployment of one server. @param url of its API server */
+const targetOf = (name: string, mode: Mode, url: string): Record<string, unknown> => ({
+  ...podReference(
+    name,
+    { mode, shape: { primaries: 1, replicasPerPrimary: 0 } },
+    { namespace: "valkey", zones: [], settings: {} },
+  ),
+  kubeconfig: kubeconfigOf(url),
+});
+
 describe("the process of the provider", { timeout: 60_000 }, () => {
   let provider: ProviderProcess;
   let api: Server;
@@ -80,16 +92,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
   });
 
   it("keeps in the state what an update that failed has tried", async () => {
-    const target = {
-      ...{
-        platform: "kubernetes",
-        name: "orders",
-        mode: "replication",
-        shape: { primaries: 1, replicasPerPrimary: 0 },
-      },
-      ...{ zones: [], directives: {}, kubeconfig: kubeconfigOf("http://127.0.0.1:1"), namespace: "valkey" },
-      ...{ statefulSet: "orders", container: "valkey", port: 6379, service: "" },
-    };
+    const target = targetOf("orders", "replication", "http://127.0.0.1:1");
     const olds = { target, password: "p", timeoutSeconds: 1 };
     const news = { ...olds, target: { ...target, directives: { hz: "50" } } };
     const failed = await provider
@@ -104,20 +107,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
 
   it("says within half a minute which volume it waits for, and ends when the update is cancelled", async () => {
     const { port } = api.address() as AddressInfo;
-    const target = {
-      platform: "kubernetes",
-      name: "cluster",
-      mode: "cluster",
-      shape: { primaries: 1, replicasPerPrimary: 0 },
-      zones: [],
-      directives: {},
-      kubeconfig: kubeconfigOf(`http://127.0.0.1:${port}`),
-      namespace: "valkey",
-      statefulSet: "cluster",
-      container: "valkey",
-      port: 6379,
-      service: "",
-    } as const;
+    const target = targetOf("cluster", "cluster", `http://127.0.0.1:${port}`);
     const storage = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" };
     const inputs = { target, password: "p", revision: "1", storage, timeoutSeconds: 600 };
     const outcome = provider.create(resourceType("Rollout"), inputs).then(

@@ -15,10 +15,11 @@ import { describePlan } from "../../stacks/plan/describe";
 import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
 import { readStackFile, stackNames } from "../../stacks/config/sections/stack-file";
+import type { Ended } from "../support/captured";
 import { captured } from "../support/captured";
+import { MACHINE } from "../support/stack-config";
 
 const never = new AbortController().signal;
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const planOf = (
   name: string,
   raw: Readonly<Record<string, unknown>> = readStackFile(STACKS_DIRECTORY, name),
@@ -222,6 +223,12 @@ describe("npm start -- plan", () => {
       maxBuffer: 2 ** 26,
     });
 
+  /** Prints the plan of a stack with other values, or of all stacks. */
+  const planned = (stack?: string, ...values: readonly string[]): Promise<Ended> => {
+    const words = [...(stack === undefined ? [] : [stack]), ...values.flatMap((value) => ["--set", value])];
+    return captured({}, () => commandLine(["plan", ...words], never));
+  };
+
   it("prints the plan, and all of it as JSON through a pipe", () => {
     const parsed = JSON.parse(plan("billion", "--json")) as StackPlan;
     expect(parsed.deployments[0]?.shards).toHaveLength(1000);
@@ -229,7 +236,7 @@ describe("npm start -- plan", () => {
   });
 
   it("tells every stack in a line, where none is named", async () => {
-    const { status, output } = await captured({}, () => commandLine(["plan"], never));
+    const { status, output } = await planned();
     expect(status).toBe(0);
     const lines = output.split("\n");
     for (const name of names)
@@ -244,20 +251,7 @@ describe("npm start -- plan", () => {
 
   it("says which pods get no CPUs of their own where the pool has them to give", async () => {
     const output = async (...values: readonly string[]): Promise<string> =>
-      (
-        await captured({}, () =>
-          commandLine(
-            [
-              "plan",
-              "billion",
-              "--set",
-              "deployments.billion.primaries=3",
-              ...values.flatMap((value) => ["--set", value]),
-            ],
-            never,
-          ),
-        )
-      ).output;
+      (await planned("billion", "deployments.billion.primaries=3", ...values)).output;
     expect(await output()).not.toContain("share CPUs with other pods");
     expect(
       await output("platform.resources.requests.memory=56Gi", "deployments.billion.settings.io-threads=5"),
@@ -265,23 +259,11 @@ describe("npm start -- plan", () => {
   });
 
   it("takes other values for once, and says what it cannot understand of them", async () => {
-    const { output } = await captured({}, () =>
-      commandLine(
-        ["plan", "billion", "--set", "deployments.billion.primaries=30", "--set", "platform.zones=[a, b]"],
-        never,
-      ),
-    );
+    const { output } = await planned("billion", "deployments.billion.primaries=30", "platform.zones=[a, b]");
     expect(output).toMatch(
       /^billion: cluster of 30 primaries with 1 replica each, 60 pods in 2 zones: us-west-2a 30, us-west-2b 30$/m,
     );
-    expect(
-      await captured({}, () =>
-        commandLine(
-          ["plan", "billion", "--set", "platform.region=moon", "--set", "platform.storage.className=st1"],
-          never,
-        ),
-      ),
-    ).toEqual({
+    expect(await planned("billion", "platform.region=moon", "platform.storage.className=st1")).toEqual({
       status: 2,
       output: expect.stringMatching(
         /valkey:platform\.region is "moon": .*\n.*valkey:platform\.storage\.className is "st1": expected/,

@@ -39,7 +39,7 @@ export interface PodGroup {
   readonly instanceType?: string | undefined;
 }
 
-interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
+export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
   readonly shape: Shape;
 }
 

@@ -97,19 +97,10 @@ describe("the knee", () => {
   });
 
   it("is absent from a straight line, and with too few points", () => {
-    expect(
-      kneeOf([
-        { rate: 1, ms: 1 },
-        { rate: 2, ms: 9 },
-      ]),
-    ).toBeUndefined();
-    expect(
-      kneeOf([
-        { rate: 1, ms: 1 },
-        { rate: 2, ms: 1 },
-        { rate: 3, ms: 1 },
-      ]),
-    ).toBeUndefined();
+    const kneeOfPoints = (...ms: readonly number[]): unknown =>
+      kneeOf(ms.map((each, index) => ({ rate: index + 1, ms: each })));
+    expect(kneeOfPoints(1, 9)).toBeUndefined();
+    expect(kneeOfPoints(1, 1, 1)).toBeUndefined();
   });
 });
 

@@ -5,7 +5,15 @@ import { Histogram } from "../../../lib/histogram";
 import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/formats/study-summary";
 import { formatComparison } from "../../../benchmarks/compare/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { recordAt, measurementRecord, results, openLoopCounts } from "../../support/benchmarks/records";
+import {
+  CAPACITY_LOAD,
+  capacityPoint,
+  capacityRecord,
+  measurementRecord,
+  openLoopCounts,
+  recordAt,
+  results,
+} from "../../support/benchmarks/records";
 
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
 
@@ -175,48 +183,15 @@ describe("comparing two runs", () => {
   });
 });
 
-const LOAD: CapacityLoad = {
-  requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
-  arrivals: "fixed",
-  dataSize: 64,
-  keySpace: 10_000,
-  clients: 50,
-  pipeline: 1,
-  workers: 1,
-  runners: 1,
-};
-
 describe("comparing capacities", () => {
-  const point = (rate: number, held: number): CapacityRecord["points"][number] => ({
-    rate,
-    probes: 2,
-    held,
-    achieved: rate,
-    ms: 1,
-    p50Ms: 1,
-    p99Ms: 1,
-    lagP99Ms: 0,
-    histogram: "",
-  });
-  const capacity = (
-    held: number,
-    failed: number | undefined,
-    changes: Partial<CapacityRecord> = {},
-  ): CapacityRecord => ({
-    deployment: "cluster",
-    mode: "cluster",
-    workload: "steady",
-    round: null,
-    load: LOAD,
-    objective: { quantile: 0.99, ms: 2 },
-    capacity: held,
-    isOpenEnded: failed === undefined,
-    points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])],
-    knee: null,
-    bottleneck: null,
-    warnings: [],
-    ...changes,
-  });
+  const capacity = (held: number, failed: number | undefined, changes: Partial<CapacityRecord> = {}): CapacityRecord =>
+    capacityRecord({
+      load: CAPACITY_LOAD,
+      capacity: held,
+      isOpenEnded: failed === undefined,
+      points: [capacityPoint(held, 2), ...(failed === undefined ? [] : [capacityPoint(failed, 0)])],
+      ...changes,
+    });
   const compared = (before: CapacityRecord, after: CapacityRecord, referenceLoad = 1e6): RunComparison =>
     compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, referenceLoad));
   const judged = (...args: Parameters<typeof compared>): string | undefined =>
@@ -257,7 +232,7 @@ describe("comparing capacities", () => {
   it("bounds a capacity by the lowest rate that missed the objective", () => {
     const wavering = capacity(10_000, undefined, {
       isOpenEnded: false,
-      points: [point(10_000, 2), point(11_000, 2), point(12_000, 1)],
+      points: [capacityPoint(10_000, 2), capacityPoint(11_000, 2), capacityPoint(12_000, 1)],
     });
     expect(compared(wavering, wavering).capacities[0]?.bounds).toMatchObject({ low: 10 / 12, high: 1.2 });
   });
@@ -275,14 +250,15 @@ describe("comparing capacities", () => {
   });
 
   it.each<[string, Partial<CapacityLoad>]>([
-    ["reads", { requestMix: { ...LOAD.requestMix, reads: 0.5 } }],
-    ["keys drawn", { requestMix: { ...LOAD.requestMix, keys: "zipfian theta=0.99" } }],
+    ["reads", { requestMix: { ...CAPACITY_LOAD.requestMix, reads: 0.5 } }],
+    ["keys drawn", { requestMix: { ...CAPACITY_LOAD.requestMix, keys: "zipfian theta=0.99" } }],
     ["arrivals", { arrivals: "poisson" }],
     ["value size", { dataSize: 4096 }],
     ["keys", { keySpace: 5 }],
   ])("has no ratio for another load of the same name: other %s", (what, changes) => {
     expect(
-      compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...LOAD, ...changes } })).capacities[0],
+      compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...CAPACITY_LOAD, ...changes } }))
+        .capacities[0],
     ).toMatchObject({ judgement: "other-work", bounds: undefined, workDifferences: [{ what }] });
   });
 
@@ -293,7 +269,7 @@ describe("comparing capacities", () => {
         run(1000, {}, { capacities: [capacity(20_000, 21_000, after)], environment }),
       ).capacities[0]?.notes;
     expect(notes({})).toEqual([]);
-    expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual([
+    expect(notes({ load: { ...CAPACITY_LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual([
       "the load generator differs: clients: 50 → 200",
       "the load generator differs: pipeline: 1 → 16",
       "the load generator differs: load generators: 1 → 4",

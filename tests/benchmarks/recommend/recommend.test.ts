@@ -5,10 +5,9 @@ import { sustainedRate, mixedCapacity } from "../../../benchmarks/recommend/capa
 import { formatRecommendation } from "../../../benchmarks/recommend/format";
 import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommendation";
 import { recommend } from "../../../benchmarks/recommend/recommend";
-import type { CapacityLoad, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { recordAt, results } from "../../support/benchmarks/records";
+import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
+import { CAPACITY_LOAD, capacityRecord, recordAt, results } from "../../support/benchmarks/records";
 
-type Capacity = NonNullable<Results["capacities"]>[number];
 const GIB = 1024 ** 3;
 const OFFERS: readonly PricedMachine[] = [
   { type: "small", architecture: "amd64", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
@@ -43,16 +42,22 @@ const first = (
   recommend({ ...NEED, ...need }, [from], OFFERS).options[0];
 
 const LOAD: CapacityLoad = {
-  requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
-  ...{ arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 },
+  ...CAPACITY_LOAD,
+  requestMix: { ...CAPACITY_LOAD.requestMix, values: "fixed bytes=256" },
+  dataSize: 256,
+  pipeline: 16,
 };
 /** A capacity at p99 ≤ 1 ms that was measured on one primary. */
-const capacityOf = (changes: Partial<Capacity>): Capacity => ({
-  ...{ deployment: "replication", mode: "replication", workload: "mixed", round: null, load: LOAD },
-  ...{ objective: { quantile: 0.99, ms: 1 }, capacity: 20_000, isOpenEnded: false, points: [], knee: null },
-  ...{ bottleneck: null, warnings: [] },
-  ...changes,
-});
+const capacityOf = (changes: Partial<CapacityRecord>): CapacityRecord =>
+  capacityRecord({
+    deployment: "replication",
+    mode: "replication",
+    workload: "mixed",
+    load: LOAD,
+    objective: { quantile: 0.99, ms: 1 },
+    capacity: 20_000,
+    ...changes,
+  });
 
 describe("a recommendation", () => {
   it("takes replication while one primary serves it and holds it, and a cluster of three or more beyond", () => {
@@ -145,7 +150,7 @@ describe("a recommendation", () => {
     const warnings = [{ code: "reference-load-moved" as const, text: "moved" }];
     const spoilt = { ...random, capacity: 95_000, warnings };
     const need = { ...NEED, p99Ms: 1 };
-    const said = (...capacities: Capacity[]): string => {
+    const said = (...capacities: CapacityRecord[]): string => {
       const { arithmetic, assumptions } = recommend(need, [{ ...MEASURED, capacities }], OFFERS);
       return [...arithmetic, ...assumptions].join("\n");
     };
@@ -163,10 +168,7 @@ describe("a recommendation", () => {
     expect(
       recommend(NEED, [MEASURED, small, { ...once, records: once.records.slice(0, 2) }], OFFERS).options[0],
     ).toMatchObject({ primaries: 1, ioThreads: 1 });
-    const mixCalledSet = run(
-      { set: 900_000 },
-      { requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } },
-    );
+    const mixCalledSet = run({ set: 900_000 }, { requestMix: LOAD.requestMix });
     expect(recommend(NEED, [mixCalledSet, run({ get: 200_000 })], OFFERS).missing.join()).toContain(
       "no measurement of SET",
     );

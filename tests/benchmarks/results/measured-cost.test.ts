@@ -22,13 +22,8 @@ const r7g = pricesOf("us-west-2")?.machines["r7g.large"]?.usdPerHour ?? 0;
 
 describe("measuredCosts", () => {
   it("adds up the machines of a deployment's servers", () => {
-    expect(
-      measuredCosts(
-        [on("cluster", "a", "b", "c")],
-        ["a", "b", "c"].map((name) => machine(name, "r7g.large")),
-        pricesOf,
-      ),
-    ).toEqual([
+    const machines = ["a", "b", "c"].map((name) => machine(name, "r7g.large"));
+    expect(measuredCosts([on("cluster", "a", "b", "c")], machines, pricesOf)).toEqual([
       {
         deployment: "cluster",
         usdPerHour: expect.closeTo(3 * r7g) as number,

@@ -1,30 +1,24 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { BadInput, Failure } from "../../../lib/errors";
 import { ARTIFACT_NAMES, Artifacts, timestampOf } from "../../../benchmarks/run/artifacts";
 import { ResultsCollector } from "../../../benchmarks/run/collector";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/valkey/facts";
-import { recordAt, results } from "../../support/benchmarks/records";
+import { capacityRecord, recordAt, results } from "../../support/benchmarks/records";
+import { useDirectory } from "../../support/directory";
 
-let root: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "artifacts-"));
-});
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
-const open = (output?: string): Artifacts => Artifacts.open(root, "20261121-090000", output, () => "<html>");
+const open = (output?: string): Artifacts => Artifacts.open(directory.path, "20261121-090000", output, () => "<html>");
 
 describe("the directory of results", () => {
   it("has the time as its name, with a number for a run of the same second", () => {
     expect(timestampOf(new Date("2026-11-21T09:00:07.123Z"))).toBe("20261121-090007");
-    expect(open().directory).toBe(join(root, "results", "20261121-090000"));
-    expect(open().directory).toBe(join(root, "results", "20261121-090000-2"));
+    expect(open().directory).toBe(join(directory.path, "results", "20261121-090000"));
+    expect(open().directory).toBe(join(directory.path, "results", "20261121-090000-2"));
   });
 
   it("holds complete files only", () => {
@@ -37,7 +31,7 @@ describe("the directory of results", () => {
   it("is removed when it stays empty", () => {
     const artifacts = open();
     artifacts.discardIfEmpty();
-    expect(readdirSync(join(root, "results"))).toEqual([]);
+    expect(readdirSync(join(directory.path, "results"))).toEqual([]);
   });
 
   it.each<[string, (path: string) => void, RegExp]>([
@@ -57,7 +51,7 @@ describe("the directory of results", () => {
       /is not a directory; name a different directory with --output/,
     ],
   ])("is refused when it %s", (_what, make, message) => {
-    const path = join(root, "there");
+    const path = join(directory.path, "there");
     make(path);
     expect(() => open(path)).toThrow(message);
     expect(() => open(path)).toThrow(BadInput);
@@ -99,20 +93,7 @@ describe("the collector", () => {
     for (const [index, rps] of [100, 100, 50, 100].entries())
       collector.listener.referenceLoad({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
     for (const round of [1, 2, 3]) collector.listener.record(recordAt("cluster", round, 5));
-    const capacity = {
-      deployment: "cluster",
-      mode: "cluster" as const,
-      workload: "steady",
-      load: null,
-      objective: { quantile: 0.99, ms: 2 },
-      capacity: 5,
-      isOpenEnded: true,
-      points: [],
-      knee: null,
-      bottleneck: null,
-      warnings: [],
-    };
-    for (const round of [1, 3, null]) collector.addCapacity({ ...capacity, round });
+    for (const round of [1, 3, null]) collector.addCapacity(capacityRecord({ round }));
     expect(collector.finish(null).capacities.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([
       [],
       ["reference-load-moved"],

@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../support/directory";
 import { Histogram } from "../../../lib/histogram";
 import { parseDuration } from "../../../lib/units";
 import { maxReplicaLag, soakFindings } from "../../../benchmarks/soak/findings";
@@ -62,16 +62,6 @@ const header: SoakHeader = {
   bytes: 10,
   seed: 7,
   diskBytes: 1e6,
-};
-
-const directories: string[] = [];
-afterEach(() => {
-  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
-});
-const directory = (): string => {
-  const made = mkdtempSync(join(tmpdir(), "soak-"));
-  directories.push(made);
-  return made;
 };
 
 describe("findings of a soak", () => {
@@ -138,7 +128,7 @@ describe("findings of a soak", () => {
 
 describe("the checkpoint log of a soak", () => {
   it("is resumed wherever it was cut off", () => {
-    const made = directory();
+    const made = temporaryDirectory();
     const log = soakCheckpointLogs.create(made, header);
     for (let index = 0; index < 3; index++) log.add(window(index, [sample("c-0")]));
     log.close();
@@ -155,7 +145,7 @@ describe("the checkpoint log of a soak", () => {
   });
 
   it("is refused while the process that writes it is alive, and resumed when that process has ended", () => {
-    const made = directory();
+    const made = temporaryDirectory();
     soakCheckpointLogs.create(made, header);
     expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process is writing the checkpoint log of this soak/);
     writeFileSync(join(made, "soak.lock.1"), JSON.stringify({ pid: 1, started: "never" }));

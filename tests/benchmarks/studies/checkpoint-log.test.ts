@@ -1,12 +1,12 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import type { StudyLogHeader, StudyCheckpointLog } from "../../../benchmarks/studies/checkpoint-log";
 import { STUDY_CHECKPOINT_FILE, studyCheckpointLogs } from "../../../benchmarks/studies/checkpoint-log";
 import { fingerprint } from "../../../benchmarks/studies/study";
 import { referenceLoadEntry, treatmentEntry, study } from "../../support/benchmarks/study";
+import { useDirectory } from "../../support/directory";
 
 const HEADER: StudyLogHeader = {
   kind: "study",
@@ -18,18 +18,12 @@ const HEADER: StudyLogHeader = {
 };
 const STUDY = study({ "io-threads": [1, 2] });
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "log-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
-});
+const directory = useDirectory();
 
-const file = (): string => join(directory, STUDY_CHECKPOINT_FILE);
+const file = (): string => join(directory.path, STUDY_CHECKPOINT_FILE);
 
 function written(): StudyCheckpointLog {
-  const log = studyCheckpointLogs.create(directory, HEADER);
+  const log = studyCheckpointLogs.create(directory.path, HEADER);
   log.add(referenceLoadEntry(1, 1));
   for (const treatment of STUDY.treatments) log.add(treatmentEntry(treatment, 1, 1000));
   return log;
@@ -41,7 +35,7 @@ describe("a checkpoint log", () => {
     const lines = readFileSync(file(), "utf8").trimEnd().split("\n");
     expect(lines).toHaveLength(4);
     log.close();
-    const resumed = studyCheckpointLogs.resume(directory);
+    const resumed = studyCheckpointLogs.resume(directory.path);
     expect(resumed.header).toEqual(HEADER);
     expect(resumed.entries).toEqual(log.entries);
     resumed.add(referenceLoadEntry(2, 1));
@@ -55,7 +49,7 @@ describe("a checkpoint log", () => {
     const line = Buffer.from(`${JSON.stringify(referenceLoadEntry(2, 1, 12_345))}\n`);
     for (const length of [1, 2, 17, line.length - 1]) {
       writeFileSync(file(), Buffer.concat([whole, line.subarray(0, length)]));
-      const resumed = studyCheckpointLogs.resume(directory);
+      const resumed = studyCheckpointLogs.resume(directory.path);
       expect(resumed.entries).toHaveLength(3);
       resumed.add(referenceLoadEntry(2, 2));
       resumed.close();
@@ -68,38 +62,41 @@ describe("a checkpoint log", () => {
   it("is not resumed with a broken line", () => {
     written().close();
     appendFileSync(file(), '{"kind":"treatment"}\n');
-    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/line 5 /);
+    expect(() => studyCheckpointLogs.resume(directory.path)).toThrow(/line 5 /);
     // The lock is released.
     writeFileSync(file(), `${JSON.stringify(HEADER)}\n`);
-    studyCheckpointLogs.resume(directory).close();
+    studyCheckpointLogs.resume(directory.path).close();
   });
 
   it("is locked by one process at a time", () => {
     const log = written();
-    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process is writing/);
+    expect(() => studyCheckpointLogs.resume(directory.path)).toThrow(/another process is writing/);
     log.close();
-    writeFileSync(join(directory, "checkpoints.lock.1"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
-    studyCheckpointLogs.resume(directory).close();
+    writeFileSync(
+      join(directory.path, "checkpoints.lock.1"),
+      JSON.stringify({ pid: 999_999_999, started: "long ago" }),
+    );
+    studyCheckpointLogs.resume(directory.path).close();
   });
 
   it("must exist to be resumed, and must not exist to be created", () => {
-    expect(() => studyCheckpointLogs.resume(directory)).toThrow(BadInput);
+    expect(() => studyCheckpointLogs.resume(directory.path)).toThrow(BadInput);
     written().close();
-    expect(() => studyCheckpointLogs.create(directory, HEADER)).toThrow(/holds a study already/);
+    expect(() => studyCheckpointLogs.create(directory.path, HEADER)).toThrow(/holds a study already/);
   });
 
   it("is found by its header: the latest that matches", () => {
     const begin = (place: string, changes: Partial<StudyLogHeader>): void => {
-      studyCheckpointLogs.create(join(directory, place), { ...HEADER, ...changes }).close();
+      studyCheckpointLogs.create(join(directory.path, place), { ...HEADER, ...changes }).close();
     };
     begin("b", { timestamp: "20261121-100000" });
     begin("a", { timestamp: "20261121-110000" });
     begin("c", { timestamp: "20261121-120000", name: "other" });
-    mkdirSync(join(directory, "d"));
-    writeFileSync(join(directory, "d", STUDY_CHECKPOINT_FILE), "{}\n");
-    expect(studyCheckpointLogs.latest(directory, ({ name }) => name === "test")).toBe(join(directory, "a"));
-    expect(studyCheckpointLogs.latest(directory, ({ name }) => name === "none")).toBeUndefined();
-    expect(studyCheckpointLogs.latest(join(directory, "nowhere"), () => true)).toBeUndefined();
+    mkdirSync(join(directory.path, "d"));
+    writeFileSync(join(directory.path, "d", STUDY_CHECKPOINT_FILE), "{}\n");
+    expect(studyCheckpointLogs.latest(directory.path, ({ name }) => name === "test")).toBe(join(directory.path, "a"));
+    expect(studyCheckpointLogs.latest(directory.path, ({ name }) => name === "none")).toBeUndefined();
+    expect(studyCheckpointLogs.latest(join(directory.path, "nowhere"), () => true)).toBeUndefined();
   });
 });
 

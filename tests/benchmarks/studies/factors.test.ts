@@ -3,20 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { BaseDeployment, Variation } from "../../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../../benchmarks/studies/factors";
 import { availableCpus, parseCpuList, planPinning } from "../../../benchmarks/studies/pinning";
-import type { Workload } from "../../../benchmarks/workloads/workload";
+import { WORKLOAD } from "../../support/benchmarks/study";
 
-const WORKLOAD: Workload = {
-  name: undefined,
-  tests: ["set"],
-  clients: 48,
-  pipeline: 16,
-  dataSize: 256,
-  threads: 1,
-  keySpace: 16_384,
-  length: { seconds: 2 },
-  warmup: 1,
-  rate: undefined,
-};
 const replication: BaseDeployment = {
   name: "replication",
   mode: "replication",

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resolveTests, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
 import { dataBytes, adjustKeySpace, adjustedLoad, unevenSettings } from "../../../benchmarks/workloads/workload";
+import { workload } from "../../support/benchmarks/tool-runs";
 
 /** valkey-benchmark's own rule (createClient): connection i belongs to thread i mod T and to this primary. */
 function connectionsPerPrimary(clients: number, threads: number, primaries: number): number[] {
@@ -63,19 +64,7 @@ describe("the key space", () => {
   });
 
   it("takes memory for more than the values", () => {
-    const workload = {
-      name: undefined,
-      tests: [],
-      clients: 1,
-      pipeline: 1,
-      dataSize: 64,
-      threads: 1,
-      keySpace: 1_000_000,
-      length: { seconds: 1 },
-      warmup: 0,
-      rate: undefined,
-    };
-    const perEntry = dataBytes(workload, 1, 1) / 1_000_000;
+    const perEntry = dataBytes(workload({ tests: [], dataSize: 64, keySpace: 1_000_000 }), 1, 1) / 1_000_000;
     // Measured with SETEX at 64 B: 138 to 156 bytes. An estimate must not be lower, nor much higher.
     expect(perEntry).toBeGreaterThan(156);
     expect(perEntry).toBeLessThan(250);

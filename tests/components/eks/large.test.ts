@@ -2,25 +2,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { planEks } from "../../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
-import { clientPodGroup } from "../../../platforms/eks/pools/pod-groups";
-import { declare, EKS_ZONES, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
+import { declare, loadGroup, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 import { requestProblems } from "../../support/aws/shapes";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
 
 const largeArgs = {
   ...VALKEY_ON_EKS_PLAN,
   pools: { clients: POOL_DEFAULTS.clients },
-  groups: [
-    clientPodGroup({
-      name: "load",
-      pool: "clients",
-      count: 2750,
-      zones: EKS_ZONES,
-      cpuMilli: 2000,
-      memoryMiB: 1024,
-      separate: true,
-    }),
-  ],
+  groups: [loadGroup(2750, { cpuMilli: 2000 })],
 };
 const large = planEks(largeArgs);
 let program: ProgramRun;

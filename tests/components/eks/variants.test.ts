@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Problem } from "../../../lib/errors";
 import { BadInput, Failure, problemText } from "../../../lib/errors";
-import type { AccountFacts } from "../../../components/eks/account-checks";
+import type { AccountFacts, accountProblems } from "../../../components/eks/account-checks";
 import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
@@ -16,6 +17,7 @@ import {
 } from "../../support/pulumi/eks";
 import type { MockCalls, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { testProblems } from "../../support/problems";
 
 /** The stack of "Valkey on EKS" with changes. */
 async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
@@ -24,20 +26,17 @@ async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> 
 }
 
 describe("a stack whose API server is open to the world", () => {
-  const open = { cidrs: ["198.51.100.0/24", "0.0.0.0/0"], openToTheWorld: false };
-
   it("says so by a tag, for the guardrails", async () => {
-    const cluster = (await platform({ publicAccess: { ...open, openToTheWorld: true } })).one(
-      "eks:index:Cluster",
-    ).inputs;
-    expect(cluster).toMatchObject({
-      publicAccessCidrs: open.cidrs,
+    const cidrs = ["198.51.100.0/24", "0.0.0.0/0"];
+    const program = await platform({ publicAccess: { cidrs, openToTheWorld: true } });
+    expect(program.one("eks:index:Cluster").inputs).toMatchObject({
+      publicAccessCidrs: cidrs,
       clusterTags: { "valkey-measured/open-to-the-world": "true" },
     });
   }, 60_000);
 });
 
-describe("a stack in an existing network, with a key that is given, pools of more bandwidth and a limit", () => {
+describe("a stack in an existing network, with a key that is given", () => {
   const keyArn = `arn:aws:kms:us-west-2:${ACCOUNT_ID}:key/1`;
   const subnets = ["subnet-a", "subnet-b", "subnet-c"];
   let program: ProgramRun;
@@ -45,8 +44,6 @@ describe("a stack in an existing network, with a key that is given, pools of mor
     program = await platform({
       keyArn,
       existingNetwork: { vpcId: "vpc-1", privateSubnetIds: subnets },
-      pools: { servers: { vcpuLimit: 99 }, networkOptimized: {} },
-      groups: VALKEY_ON_EKS_PLAN.groups.filter(({ pool }) => pool === "servers"),
     });
   }, 60_000);
 
@@ -70,20 +67,18 @@ describe("a stack in an existing network, with a key that is given, pools of mor
     expect(program.one("eks:index:Cluster").inputs["encryptionConfigKeyArn"]).toBe(keyArn);
     expect(program.ofType("aws:kms/key:Key")).toEqual([]);
   });
-
-  it("has the pools that are configured, each with a taint of its own, and the limit", () => {
-    expect(program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ name }) => name)).toEqual([
-      "valkey-servers",
-      "valkey-network-optimized",
-    ]);
-    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-network-optimized").inputs).toMatchObject({
-      spec: { template: { spec: { taints: [{ key: "valkey-measured/pool", value: "network-optimized" }] } } },
-    });
-    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-servers").inputs).toMatchObject({
-      spec: { limits: { cpu: "99" } },
-    });
-  });
 });
+
+/** What an account has that holds the plan. */
+const FACTS: AccountFacts = {
+  zones: [...EKS_ZONES, "us-west-2d"],
+  offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])),
+  quotas: new Map([["L-1216C47A", 100]]),
+  spotRole: undefined,
+  keyProblem: undefined,
+  network: undefined,
+  leftoverLogGroup: false,
+};
 
 describe("a stack on x86", () => {
   it("has images, pools and problems of that architecture", async () => {
@@ -107,17 +102,8 @@ describe("a stack on x86", () => {
       expect(JSON.stringify(inputs["spec"])).toContain(
         '{"key":"kubernetes.io/arch","operator":"In","values":["amd64"]}',
       );
-    const facts: AccountFacts = {
-      zones: EKS_ZONES,
-      offers: new Map(),
-      quotas: new Map(),
-      spotRole: undefined,
-      keyProblem: undefined,
-      network: undefined,
-      leftoverLogGroup: false,
-    };
-    const { accountProblems } = await import("../../../components/eks/account-checks.js");
-    expect(accountProblems(plan, facts)).toMatchObject([
+    const { accountProblems: problemsOf } = await import("../../../components/eks/account-checks.js");
+    expect(problemsOf(plan, { ...FACTS, offers: new Map() })).toMatchObject([
       {
         message:
           "us-west-2 offers none of the planned machines (m7i.large, r7i.large, c7a.large); " +
@@ -128,69 +114,27 @@ describe("a stack on x86", () => {
 });
 
 describe("what an account has", () => {
+  let problemsOf: typeof accountProblems;
+  beforeAll(async () => {
+    problemsOf = (await import("../../../components/eks/account-checks.js")).accountProblems;
+  }, 60_000);
   const plan = planEks(VALKEY_ON_EKS_PLAN);
-  const good: AccountFacts = {
-    zones: [...EKS_ZONES, "us-west-2d"],
-    offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])),
-    quotas: new Map([["L-1216C47A", 100]]),
-    spotRole: undefined,
-    keyProblem: undefined,
-    network: undefined,
-    leftoverLogGroup: false,
-  };
-  const problems = async (changes: Partial<AccountFacts>): Promise<string[]> => {
-    const { accountProblems } = await import("../../../components/eks/account-checks.js");
-    return accountProblems(plan, { ...good, ...changes }).map(problemText);
-  };
+  const find = (changes: Partial<AccountFacts>): readonly Problem[] => problemsOf(plan, { ...FACTS, ...changes });
 
-  it("holds the plan", async () => {
-    expect(await problems({})).toEqual([]);
+  it("holds the plan", () => {
+    expect(find({})).toEqual([]);
   });
 
-  it.each<[string, Partial<AccountFacts>, string]>([
-    [
-      "too few zones",
-      { zones: EKS_ZONES.slice(0, 2) },
-      "region: us-west-2 has 2 zones for this account, but at least 3 are needed",
-    ],
-    [
-      "not a zone that is asked for",
-      { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] },
-      "zones: us-west-2c: this account has no such zone in us-west-2; zones of the account: us-west-2a, us-west-2b, us-west-2d",
-    ],
-    [
-      "no Graviton",
-      { offers: new Map() },
-      "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton; choose another region, or types that it offers",
-    ],
-    [
-      "no role for spot machines",
-      { spotRole: false },
-      "pools.clients.capacity: spot needs the role AWSServiceRoleForEC2Spot, which the account does not have; create it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
-    ],
-    [
-      "one type nowhere",
-      { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) },
-      "region: us-west-2 does not offer r7g.large; choose another region, or types that it offers",
-    ],
-    [
-      "a type in other zones only",
-      { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) },
-      "zones: r7g.large is not offered in us-west-2b, us-west-2c, but it is offered in us-west-2a",
-    ],
-    [
-      "a quota too small",
-      { quotas: new Map([["L-1216C47A", 5]]) },
-      "the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5, but the plan needs 28; ask AWS for a higher quota, or plan for less",
-    ],
-    [
-      "a key that is not there",
-      { keyProblem: "arn:x cannot be used: not found" },
-      "cluster.keyArn: arn:x cannot be used: not found",
-    ],
-  ])("with %s is said", async (_what, facts, message) => {
-    expect(await problems(facts)).toContain(message);
-  });
+  testProblems("./account-problems.txt", find, [
+    ["too-few-zones region", { zones: EKS_ZONES.slice(0, 2) }],
+    ["no-such-zone zones", { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] }],
+    ["type-not-in-region region", { offers: new Map() }],
+    ["type-not-in-region region", { offers: new Map([...FACTS.offers].filter(([type]) => type !== "r7g.large")) }],
+    ["type-not-in-zone zones", { offers: new Map([...FACTS.offers, ["r7g.large", ["us-west-2a"]]]) }],
+    ["no-spot-role pools.clients.capacity", { spotRole: false }],
+    ["quota", { quotas: new Map([["L-1216C47A", 5]]) }],
+    ["unusable-key cluster.keyArn", { keyProblem: "arn:x cannot be used: not found" }],
+  ]);
 });
 
 /** As the engine says that a function failed. */
@@ -208,22 +152,24 @@ describe("asking an account", () => {
     "aws:kms/getKey:getKey": refuse("NotFoundException: no such key"),
   };
 
-  it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
+  const thrownBy = async (keyArn: string | undefined, calls: MockCalls): Promise<unknown> => {
     const { checkAccount } = await import("../../../components/eks/account-checks.js");
     let thrown: unknown;
     await runProgram(
       async () => {
-        await checkAccount(
-          planEks(VALKEY_ON_EKS_PLAN),
-          { clusterName: "valkey", keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined },
-          "valkey:platform",
-        ).catch((error: unknown) => {
+        const used = { clusterName: "valkey", keyArn, network: undefined };
+        await checkAccount(planEks(VALKEY_ON_EKS_PLAN), used, "valkey:platform").catch((error: unknown) => {
           thrown = error;
         });
       },
       awsOutputs,
-      answers,
+      calls,
     );
+    return thrown;
+  };
+
+  it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
+    const thrown = await thrownBy("arn:aws:kms:us-west-2:1:key/gone", answers);
     expect(thrown).toBeInstanceOf(BadInput);
     const problems = (thrown as BadInput).problems.map(problemText);
     expect(problems).toHaveLength(2);
@@ -234,18 +180,8 @@ describe("asking an account", () => {
   });
 
   it("that does not answer is said in words, with what is needed", async () => {
-    const { checkAccount } = await import("../../../components/eks/account-checks.js");
-    let thrown: unknown;
-    await runProgram(
-      async () => {
-        const used = { clusterName: "valkey", keyArn: undefined, network: undefined };
-        await checkAccount(planEks(VALKEY_ON_EKS_PLAN), used, "valkey:platform").catch((error: unknown) => {
-          thrown = error;
-        });
-      },
-      awsOutputs,
-      { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") },
-    );
+    const zones = { "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") };
+    const thrown = await thrownBy(undefined, { ...answers, ...zones });
     expect(thrown).toBeInstanceOf(Failure);
     expect((thrown as Failure).message).toMatch(
       /^reading the account from AWS us-west-2 failed: .*no EC2 IMDS role found.*\nSet credentials/s,

@@ -1,9 +1,9 @@
 /** Programs of controllers, archives, restores and drills: each starts in its pod, and reads the settings that it gets. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../support/directory";
 import { readArchiverSettings } from "../../../archiver/pod-settings";
 import { restoredBucket } from "../../../components/kubernetes/restoring/restore-problems";
 import { readControllerSettings } from "../../../controller/pod-settings";
@@ -95,22 +95,18 @@ describe("the programs of a deployment's pods", () => {
     (program) => {
       const { inputs } = run.one(CONFIG_MAP, `orders-${program}-program`);
       expect(inputs["immutable"]).toBe(true);
-      const directory = mkdtempSync(join(tmpdir(), `${program}-`));
-      try {
-        const files = Object.entries(inputs["binaryData"] as Readonly<Record<string, string>>);
-        for (const [file, content] of files) writeFileSync(join(directory, file), Buffer.from(content, "base64"));
-        // The API server accepts 1 MiB.
-        expect(files.map(([, content]) => Buffer.from(content, "base64").length < 2 ** 20)).toEqual([true]);
-        const settings = join(directory, "settings.json");
-        writeFileSync(settings, "edited by hand");
-        const { command = [] } = containerOf(program);
-        const words = command.slice(1, -1).map((each) => each.replaceAll(/\/\w+\/program/g, directory));
-        const { stdout, status } = spawnSync(process.execPath, [...words, settings], { encoding: "utf8" });
-        expect(stdout).toContain("the ConfigMap was edited by hand");
-        expect(status).toBe(1);
-      } finally {
-        rmSync(directory, { recursive: true });
-      }
+      const directory = temporaryDirectory();
+      const files = Object.entries(inputs["binaryData"] as Readonly<Record<string, string>>);
+      for (const [file, content] of files) writeFileSync(join(directory, file), Buffer.from(content, "base64"));
+      // The API server accepts 1 MiB.
+      expect(files.map(([, content]) => Buffer.from(content, "base64").length < 2 ** 20)).toEqual([true]);
+      const settings = join(directory, "settings.json");
+      writeFileSync(settings, "edited by hand");
+      const { command = [] } = containerOf(program);
+      const words = command.slice(1, -1).map((each) => each.replaceAll(/\/\w+\/program/g, directory));
+      const { stdout, status } = spawnSync(process.execPath, [...words, settings], { encoding: "utf8" });
+      expect(stdout).toContain("the ConfigMap was edited by hand");
+      expect(status).toBe(1);
     },
   );
 

@@ -14,14 +14,12 @@ import type { Command } from "../../support/command";
 import { hasInstantSince } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { useSandbox, usePlace } from "../../support/valkey/hooks";
-import { eventually, never, nodeOptions, withNode, callNode } from "../../support/valkey/real";
+import { callNode, eventually, never, passwordOf, serverOptions, withNode } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
 const place = usePlace();
 
 const SETTINGS = { "enable-debug-command": "local" };
-const servers = (deployment: Deployment): string[] => ["--mode", deployment.mode, ...nodeOptions(deployment)];
-const password = ({ access }: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: access.password });
 const ofPrimaries = <T>(deployment: Deployment, use: (connection: Connection) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: deployment.shape.primaries ?? 1 }, (_, index) => withNode(deployment, index, use)));
 
@@ -64,7 +62,7 @@ describe("replication", () => {
   it("undoes a FLUSHALL to the second before, and continues an archive that was stopped", async () => {
     const folder = place.output("sets");
     await withNode(shop, 0, (primary) => writeDataSet(primary, 21, 150));
-    const archive = await place.start(["archive", ...servers(shop), "--into", folder], password(shop));
+    const archive = await place.start(["archive", ...serverOptions(shop), "--into", folder], passwordOf(shop));
     await archive.printed(/shard-0: base with \d+ keys/);
     // The replica is followed, so the primary has only one replica.
     expect(archive.output).toContain(`following 127.0.0.1:${shop.nodes[1]?.endpoint.port}`);
@@ -84,7 +82,7 @@ describe("replication", () => {
     // Below 1 s on a machine that has time for it.
     expect(Number(/Highest RPO ([\d.]+) s/.exec(printed)?.[1])).toBeLessThan(5);
 
-    const resumed = await place.start(["archive", ...servers(shop), "--into", folder], password(shop));
+    const resumed = await place.start(["archive", ...serverOptions(shop), "--into", folder], passwordOf(shop));
     await resumed.printed(/the stream goes on where the archive ended/);
     await callNode(shop, 0, "SET", "after", "the flush");
     await settle(folder);
@@ -147,7 +145,7 @@ describe("replication", () => {
 
   it("refuses folders that are not its own, and says everything that is wrong at once", async () => {
     const bad = async (...args: readonly string[]): Promise<string> => {
-      const { status, output } = await place.call(args, password(shop));
+      const { status, output } = await place.call(args, passwordOf(shop));
       expect(status, output).toBe(2);
       return output;
     };
@@ -158,18 +156,20 @@ describe("replication", () => {
     const full = place.output("full");
     mkdirSync(full);
     writeFileSync(join(full, "letter"), "text");
-    expect(await bad("archive", ...servers(shop), "--into", full)).toContain("has other files and no archive");
+    expect(await bad("archive", ...serverOptions(shop), "--into", full)).toContain("has other files and no archive");
     const other = place.output("other");
     mkdirSync(other);
     writeFileSync(
       join(other, "archive.json"),
       JSON.stringify({ version: 1, deployment: "replication", mode: "replication", nodes: ["10.0.0.1:6379"] }),
     );
-    expect(await bad("archive", ...servers(shop), "--into", other)).toContain("sets of a different deployment");
+    expect(await bad("archive", ...serverOptions(shop), "--into", other)).toContain("sets of a different deployment");
     expect(readdirSync(other)).toEqual(["archive.json"]);
     const fresh = place.output("fresh");
     const blocked = join(full, "letter", "spool");
-    expect(await bad("archive", ...servers(shop), "--into", fresh, "--spool", blocked)).toContain("--spool: ENOTDIR");
+    expect(await bad("archive", ...serverOptions(shop), "--into", fresh, "--spool", blocked)).toContain(
+      "--spool: ENOTDIR",
+    );
     // The lease is released.
     expect(readdirSync(fresh)).toEqual([]);
   });
@@ -182,7 +182,7 @@ describe("cluster", () => {
     const write = (seed: number): Promise<unknown> =>
       ofPrimaries(cluster, (primary) => writeDataSet(primary, seed, 100, { isCluster: true }));
     await write(31);
-    const archive = await place.start(["archive", ...servers(cluster), "--into", folder], password(cluster));
+    const archive = await place.start(["archive", ...serverOptions(cluster), "--into", folder], passwordOf(cluster));
     for (const shard of [0, 1, 2]) await archive.printed(new RegExp(`shard-${shard}: base with \\d+ keys`));
     await write(32);
     await settle(folder);

@@ -2,13 +2,20 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { startRecorded } from "../../../platforms/host/processes";
 import { findFreePorts } from "../../../platforms/host/ports";
 import { resultsIn, TIMED } from "../../support/command";
 import { useSandbox, usePlace } from "../../support/valkey/hooks";
-import { eventually, withNode, nodeOptions, callNode } from "../../support/valkey/real";
+import {
+  eventually,
+  withNode,
+  nodeOptions,
+  callNode,
+  serverOptions,
+  eventuallyAccepts,
+  passwordOf,
+} from "../../support/valkey/real";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
 const sandbox = useSandbox();
@@ -22,15 +29,14 @@ beforeAll(async () => {
   ]);
 });
 
-const password = (deployment: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: deployment.access.password });
 const BENCH =
   "--tests set,get --requests 12000 --warmup 0 --repeats 1 --clients 12 --threads 1 --keyspace-len 16384".split(" ");
 
 describe("verify", () => {
   it('passes a cluster that is as it should be, in the format of "Valkey on EKS"', async () => {
     const { status, output } = await place.run(
-      ["verify", "--mode", "cluster", "--primaries", "3", "--replicas", "1", ...nodeOptions(cluster)],
-      password(cluster),
+      ["verify", ...serverOptions(cluster), "--primaries", "3", "--replicas", "1"],
+      passwordOf(cluster),
     );
     expect(output).toMatch(
       /PRIMARY +127\.0\.0\.1:\d+ +a +slots 0-5460 \(5461\)\n +replica +127\.0\.0\.1:\d+ +[bc] +other zone ✓/,
@@ -47,7 +53,7 @@ describe("verify", () => {
     );
     const { status, output } = await place.call(
       ["verify", "--mode", "replication", "--nodes", file, "--json"],
-      password(replication),
+      passwordOf(replication),
     );
     expect(status, output).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ pass: true, deployment: "replication" });
@@ -64,7 +70,7 @@ describe("verify", () => {
   ])("fails with status 1 when %s", async (_what, change, rows) => {
     const { status, output } = await place.call(
       ["verify", "--mode", "cluster", ...change(nodeOptions(cluster))],
-      password(cluster),
+      passwordOf(cluster),
     );
     expect(status).toBe(1);
     for (const row of rows) expect(output).toContain(`[${row}]`);
@@ -75,10 +81,7 @@ describe("verify", () => {
     ["no password where one is wanted", { VALKEY_PASSWORD: "" }, /the server requires a password: set VALKEY_PASSWORD/],
     ["a wrong password", { VALKEY_PASSWORD: "hunter2" }, /the server refuses the password/],
   ])("fails on %s, in words to act on", async (_what, environment, message) => {
-    const { status, output } = await place.call(
-      ["verify", "--mode", "replication", ...nodeOptions(replication)],
-      environment,
-    );
+    const { status, output } = await place.call(["verify", ...serverOptions(replication)], environment);
     expect(status).toBe(1);
     expect(output).toMatch(message);
     expect(output).not.toContain("hunter2");
@@ -94,28 +97,12 @@ describe("verify", () => {
       ["--port", String(port), "--bind", "127.0.0.1", "--save", ""],
       { stdio: "ignore" },
     );
-    await eventually("it answers", async () =>
-      connect("open", { host: "127.0.0.1", port }, {}).then(
-        (connection) => {
-          connection.disconnect();
-          return true;
-        },
-        () => false,
-      ),
-    );
-    const { status, output } = await place.call(
-      ["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`],
-      { VALKEY_PASSWORD: "x" },
-    );
+    await eventuallyAccepts("open", { host: "127.0.0.1", port });
+    const alone = ["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`];
+    const { status, output } = await place.call(alone, { VALKEY_PASSWORD: "x" });
     expect(status).toBe(1);
     expect(output).toMatch(/the server has no password, but one was given/);
-    expect(
-      (
-        await place.call(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], {
-          VALKEY_PASSWORD: "",
-        })
-      ).status,
-    ).toBe(0);
+    expect((await place.call(alone, { VALKEY_PASSWORD: "" })).status).toBe(0);
     expect((await place.call(["verify", "--mode", "replication", "--node", `127.0.0.1:${nobody}=a`])).output).toMatch(
       /cannot be reached: .*ECONNREFUSED/,
     );
@@ -158,8 +145,8 @@ describe("measure", () => {
     );
     const before = [await keys(), await users()];
     const { status, output } = await place.run(
-      ["measure", "--mode", "cluster", ...nodeOptions(cluster), ...BENCH, "--output", place.output()],
-      password(cluster),
+      ["measure", ...serverOptions(cluster), ...BENCH, "--output", place.output()],
+      passwordOf(cluster),
     );
     expect(status, output).toBe(0);
     expect(output).toMatch(/GET +[\d,]+\/s/);
@@ -172,49 +159,29 @@ describe("measure", () => {
   });
 
   it("does not touch keys of its names that are there already, unless told to", async () => {
-    const args = ["measure", "--mode", "replication", ...nodeOptions(replication), ...BENCH];
+    const args = ["measure", ...serverOptions(replication), ...BENCH];
     await callNode(replication, 0, "SET", "key:000000000007", "theirs");
-    const { status, output } = await place.call([...args, "--output", place.output("a")], password(replication));
+    const { status, output } = await place.call([...args, "--output", place.output("a")], passwordOf(replication));
     expect(status, output).toBe(2);
     expect(output).toMatch(/1 keys with names that valkey-benchmark uses .* exist already/);
     expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
     expect(
-      (await place.call([...args, "--overwrite", "--output", place.output("b")], password(replication))).status,
+      (await place.call([...args, "--overwrite", "--output", place.output("b")], passwordOf(replication))).status,
     ).toBe(0);
     expect(await withNode(replication, 0, (connection) => connection.dbsize())).toBe(0);
   });
 
   it("measures nothing after FAIL, and nothing with a load that cannot be shared evenly", async () => {
     const failed = await place.call(
-      [
-        "measure",
-        "--mode",
-        "cluster",
-        "--primaries",
-        "4",
-        ...nodeOptions(cluster),
-        ...BENCH,
-        "--output",
-        place.output("a"),
-      ],
-      password(cluster),
+      ["measure", ...serverOptions(cluster), "--primaries", "4", ...BENCH, "--output", place.output("a")],
+      passwordOf(cluster),
     );
     expect(failed.status).toBe(1);
     expect(failed.output).toMatch(/found: +3 primaries\n[\s\S]*Verification failed; nothing was measured/);
     expect(existsSync(join(place.output("a"), "results.json"))).toBe(true);
     const uneven = await place.call(
-      [
-        "measure",
-        "--mode",
-        "cluster",
-        ...nodeOptions(cluster),
-        ...BENCH,
-        "--clients",
-        "50",
-        "--output",
-        place.output("b"),
-      ],
-      password(cluster),
+      ["measure", ...serverOptions(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")],
+      passwordOf(cluster),
     );
     expect(uneven.status, uneven.output).toBe(2);
     expect(uneven.output).toMatch(/--clients: 50 clients cannot be shared evenly by 3 primaries.*48 or 51/);
@@ -224,14 +191,12 @@ describe("measure", () => {
     const command = await place.start(
       [
         "measure",
-        "--mode",
-        "replication",
-        ...nodeOptions(replication),
+        ...serverOptions(replication),
         ...TIMED,
         ..."--clients 12 --duration 5 --output".split(" "),
         place.output(),
       ],
-      password(replication),
+      passwordOf(replication),
     );
     await command.printed(/❯ Measure/);
     await eventually(

@@ -1,20 +1,16 @@
 /** The command that runs the tests counts what it should: on tests of its own, which fail in every way there is. */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { useDirectory } from "../../support/directory";
 import { ROOT } from "../../../lib/system/package";
 
-let directory: string;
+const directory = useDirectory();
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "tests-of-tests-"));
-  mkdirSync(join(directory, "tests"));
-  symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(join(directory.path, "tests"));
+  symlinkSync(join(ROOT, "node_modules"), join(directory.path, "node_modules"));
 });
 
 interface Run {
@@ -42,13 +38,13 @@ async function run(
 ): Promise<Run> {
   for (const [name, body] of Object.entries(files))
     writeFileSync(
-      join(directory, "tests", `${name}.test.ts`),
+      join(directory.path, "tests", `${name}.test.ts`),
       `import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, afterAll, describe, expect, it } from "vitest";\n${body}\n`,
     );
   writeFileSync(
-    join(directory, "vitest.config.mjs"),
+    join(directory.path, "vitest.config.mjs"),
     `const project = (name, exclude, include) => ({ test: { name, include, exclude } });
 const others = ["tests/pure*.test.ts", "tests/kubernetes*.test.ts"];
 export default { test: { projects: [
@@ -59,7 +55,7 @@ export default { test: { projects: [
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^VITEST|^VALKEY_TEST|^NODE_OPTIONS$/.test(name)),
   );
-  const child = spawn(process.execPath, ["--import", "tsx", join(ROOT, "tests", "run.ts"), "--root", directory], {
+  const child = spawn(process.execPath, ["--import", "tsx", join(ROOT, "tests", "run.ts"), "--root", directory.path], {
     cwd: ROOT,
     env: { ...env, NO_COLOR: "1", ...variables },
     stdio: ["ignore", "pipe", "ignore"],
@@ -165,8 +161,8 @@ it.skip("is left out", () => {});`,
     const interrupted = await run({ one, waits }, /✗ tests\/one/);
     expect(interrupted.lines.at(-1)).toMatch(/^0 passed, [1-9] failed/);
     expect(interrupted.status).toBe(1);
-    rmSync(join(directory, "tests"), { recursive: true });
-    mkdirSync(join(directory, "tests"));
+    rmSync(join(directory.path, "tests"), { recursive: true });
+    mkdirSync(join(directory.path, "tests"));
     const nothing = await run({});
     expect(nothing.lines.at(-1)).toBe("0 passed, 1 failed");
     expect(nothing.status).toBe(1);
@@ -196,7 +192,7 @@ afterAll(() => new Promise(() => {}), 600_000);`,
     ],
     ["skips them if it does not start", "", "1 passed, 0 failed, 1 skipped"],
   ])("%s", async (_, variables, count) => {
-    const file = join(directory, "kubernetes");
+    const file = join(directory.path, "kubernetes");
     const { lines } = await run(
       {
         starts: `it("starts it", () => { writeFileSync("${file}.new", "${variables}"); renameSync("${file}.new", "${file}"); });`,

@@ -17,7 +17,7 @@ import { archiveOnce, snapshotOf } from "../../support/valkey/archived-deploymen
 import { Place } from "../../support/command";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { useSandbox } from "../../support/valkey/hooks";
-import { never, withNode, callNode } from "../../support/valkey/real";
+import { never, withNode, callNode, passwordOf } from "../../support/valkey/real";
 
 // A test has several restores, on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
@@ -42,11 +42,10 @@ beforeAll(async () => {
   saved = await snapshotOf(shop, 0, place.directory);
   cluster = await sandbox.formedCluster("cluster", 3, 0);
 });
-async function call({ mode, nodes, access }: Deployment, ...args: readonly string[]): ReturnType<Place["call"]> {
+async function call(deployment: Deployment, ...args: readonly string[]): ReturnType<Place["call"]> {
+  const { mode, nodes } = deployment;
   const servers = nodes.flatMap(({ endpoint }) => ["--node", `127.0.0.1:${endpoint.port}`]);
-  return place.call(["restore", folder, "--replay-into", "--mode", mode, ...servers, ...args], {
-    VALKEY_PASSWORD: access.password,
-  });
+  return place.call(["restore", folder, "--replay-into", "--mode", mode, ...servers, ...args], passwordOf(deployment));
 }
 
 it("copies the keys of a pattern of database 0 into a cluster, each equal, and keeps those that exist", async () => {
@@ -197,17 +196,8 @@ it("refuses what does not fit before anything is copied, every problem at once",
   expect(await bad(2, "--into", "local", "--shards", "3", "--keys", "", "--ttl", "soon")).toMatch(
     /--into does not apply.*\n.*--shards does not apply.*\n.*--keys is "".*\n.*--ttl is "soon": expected absolute or remaining/,
   );
-  const none = await place.call([
-    "restore",
-    folder,
-    "--into",
-    "local",
-    "--overwrite",
-    "--mode",
-    "both",
-    "--shards",
-    "20000",
-  ]);
+  const wrong = ["--overwrite", "--mode", "both", "--shards", "20000"];
+  const none = await place.call(["restore", folder, "--into", "local", ...wrong]);
   expect(none.status).toBe(2);
   expect(none.output).toMatch(
     /--overwrite applies only with --replay-into.*\n.*--mode is "both".*\n.*--shards is "20000": expected .* from 1 to 16384/,

@@ -101,14 +101,8 @@ describe("npm start", () => {
         reason: "the run has not ended",
         records: [{ test: "get" }],
       });
-      const { status, output } = await place.run([
-        "run",
-        ...SHORT,
-        "--mode",
-        "replication",
-        "--output",
-        place.output("second"),
-      ]);
+      const again = ["run", ...SHORT, "--mode", "replication", "--output", place.output("second")];
+      const { status, output } = await place.run(again);
       expect(status, output).toBe(0);
       expect(output).toMatch(/stopped \d+ processes of a killed run/);
       expect(left.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);

@@ -8,7 +8,7 @@ import type { Command } from "../../support/command";
 import { Place } from "../../support/command";
 import { pulumiWithState, verifiedDeployment } from "../../support/pulumi/exported-state";
 import { usePlace, useSandbox } from "../../support/valkey/hooks";
-import { callNode, failing, nodeOptions, replicationOf, withNode } from "../../support/valkey/real";
+import { callNode, failing, replicationOf, withNode, serverOptions, passwordOf } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
 /** Place of the commands that end at once. All others have places of their own, because they wait at the same time. */
@@ -67,9 +67,7 @@ describe.concurrent("watch --heal", { timeout: 300_000 }, () => {
     );
     if (orders === undefined || left === undefined) throw new Error("there are no deployments");
     const start = (deployment: Deployment, ...options: readonly string[]): Promise<Command> =>
-      own.start(["watch", "--mode", "replication", "--every", "1", ...options, ...nodeOptions(deployment)], {
-        VALKEY_PASSWORD: deployment.access.password,
-      });
+      own.start(["watch", ...serverOptions(deployment), "--every", "1", ...options], passwordOf(deployment));
     const portOf = ({ nodes }: Deployment, index: number): number => nodes[index]?.endpoint.port ?? 0;
     const follow = (deployment: Deployment, index: number): Promise<unknown> =>
       callNode(deployment, 2, "REPLICAOF", "127.0.0.1", portOf(deployment, index));

@@ -7,7 +7,7 @@ import { findFreePorts } from "../../../platforms/host/ports";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Command } from "../../support/command";
 import { useSandbox, usePlace } from "../../support/valkey/hooks";
-import { eventually, nodeOptions } from "../../support/valkey/real";
+import { eventually, serverOptions, passwordOf } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
 let orders: Deployment;
@@ -16,9 +16,8 @@ beforeAll(async () => {
   orders = await sandbox.formedReplication("orders", 1);
 });
 
-const servers = (): string[] => [...["--mode", "replication"], ...nodeOptions(orders)];
 const start = (...options: readonly string[]): Promise<Command> =>
-  place.start(["watch", ...servers(), "--every", "1", ...options], { VALKEY_PASSWORD: orders.access.password });
+  place.start(["watch", ...serverOptions(orders), "--every", "1", ...options], passwordOf(orders));
 const freePort = async (): Promise<number> => (await findFreePorts(1))[0] ?? 0;
 
 describe("watch", () => {
@@ -75,7 +74,7 @@ describe("watch", () => {
     for (const option of ["--every: expected at least 1 s", "--metrics: expected [HOST:]PORT", "--mode: ", "--node: "])
       expect(wrong.output).toContain(option);
     const taken = String(orders.nodes[0]?.endpoint.port);
-    const used = await place.call(["watch", ...servers(), "--metrics", taken]);
+    const used = await place.call(["watch", ...serverOptions(orders), "--metrics", taken]);
     expect([used.status, used.output]).toEqual([
       2,
       expect.stringContaining(`--metrics: cannot listen on 127.0.0.1:${taken}: `),

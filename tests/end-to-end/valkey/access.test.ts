@@ -17,7 +17,7 @@ import { passwordHash, rulesOf } from "../../../valkey/access/users";
 import type { Deployment } from "../../../valkey/deployment";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { useSandbox } from "../../support/valkey/hooks";
-import { eventually, withNode, callNode } from "../../support/valkey/real";
+import { withNode, callNode, eventuallyAccepts } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const NEXT = { password: "another password, as long", users: {} };
@@ -135,15 +135,7 @@ describe("who may log in to running servers", () => {
     const endpoint = { host: "127.0.0.1", port };
     const start = async (password: string): Promise<RecordedProcess> => {
       const started = startRecorded(run, "sentinel", programs.server, [file, "--sentinel"], { stdio: "ignore" });
-      await eventually("it answers", () =>
-        connect("sentinel", endpoint, { password }).then(
-          (connection) => {
-            connection.disconnect();
-            return true;
-          },
-          () => false,
-        ),
-      );
+      await eventuallyAccepts("sentinel", endpoint, { password });
       return started;
     };
     const watched = (password: string): Deployment => {

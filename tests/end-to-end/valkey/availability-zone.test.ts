@@ -3,31 +3,28 @@ import { readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GlideClusterClient } from "@valkey/valkey-glide";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { handler } from "../../../provider/handlers/checks/deployment-verification";
 import { tellZones } from "../../../valkey/availability-zone";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { parseInfo } from "../../../valkey/topology/replies";
-import { verify } from "../../../valkey/verification/verify";
+import { useSandboxes } from "../../support/valkey/hooks";
 import {
   eventually,
   never,
   olderPrograms,
   realPrograms,
-  Sandbox,
   withNode,
   ZONES,
   callNode,
+  failing,
 } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
 const READS = 1000;
-const open: Sandbox[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
+const { open } = useSandboxes();
 // A client of valkey-glide leaves the socket of its process behind.
 afterAll(() => {
   const left = readdirSync(tmpdir()).filter((name) => name.startsWith(`glide-socket-${process.pid}-`));
@@ -35,10 +32,7 @@ afterAll(() => {
 });
 
 async function formed(programs: Programs): Promise<Deployment> {
-  const sandbox = await Sandbox.open(programs);
-  open.push(sandbox);
-  const deployment = await sandbox.formedReplication("zoned", SHAPE.replicasPerPrimary);
-  return deployment;
+  return (await open(programs)).formedReplication("zoned", SHAPE.replicasPerPrimary);
 }
 
 const toldBy = (deployment: Deployment): Promise<(string | undefined)[]> =>
@@ -47,8 +41,6 @@ const toldBy = (deployment: Deployment): Promise<(string | undefined)[]> =>
       withNode(deployment, index, async (node) => parseInfo(await node.info("server")).get("availability_zone")),
     ),
   );
-const failing = async (deployment: Deployment): Promise<string[]> =>
-  (await verify(deployment)).verdict.assertions.flatMap(({ id, found, pass }) => (pass ? [] : [`${id}: ${found}`]));
 
 describe("the zone that servers tell clients", () => {
   it.for<[string, () => Promise<Programs | undefined>]>([
@@ -83,8 +75,7 @@ describe("the zone that servers tell clients", () => {
   });
 
   it("has a client with AZ affinity read in its own zone", async () => {
-    const sandbox = await Sandbox.open();
-    open.push(sandbox);
+    const sandbox = await open();
     const shape = { primaries: 3, replicasPerPrimary: 2 };
     const deployment = await sandbox.formedCluster("near", shape.primaries, shape.replicasPerPrimary, {
       "cluster-node-timeout": 1000,

@@ -1,16 +1,14 @@
 /** The list of directives beside those of real servers. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { directivesOf } from "../../../scripts/directives";
 import knownDirectives from "../../../valkey/settings/known-directives.json";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { minorVersion } from "../../../valkey/settings/version";
-import { olderPrograms, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
+import { useSandboxes } from "../../support/valkey/hooks";
+import { olderPrograms, realPrograms, withNode } from "../../support/valkey/real";
 
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
-const open: Sandbox[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
+const { open } = useSandboxes();
 
 describe("known directives", () => {
   it.for<[string, () => Promise<Programs | undefined>]>([
@@ -19,8 +17,7 @@ describe("known directives", () => {
   ])("are those of %s", async ([what, find], { skip }) => {
     const programs = (await find()) ?? skip(`${what} cannot be had here`);
     const version = minorVersion(programs.version) ?? skip(`${what} has no version that is known`);
-    const sandbox = await Sandbox.open(programs);
-    open.push(sandbox);
+    const sandbox = await open(programs);
     const deployment = await sandbox.replication("one", 0, { "tcp-backlog": 77 });
     const names = await withNode(deployment, 0, directivesOf);
     const known = Object.keys(KNOWN).filter((name) => KNOWN[name]?.includes(version));

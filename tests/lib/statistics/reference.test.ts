@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { welchInterval } from "../../../lib/statistics/independent";
 import { pairedInterval, signedRank, signedRankInterval, studentInterval } from "../../../lib/statistics/paired";
+import type { Point } from "../../../lib/statistics/power-law";
 import { fitLine, fitPowerLaw } from "../../../lib/statistics/power-law";
 import { twoSidedTail, twoSidedT } from "../../../lib/statistics/student";
 import { NORRIS } from "../../support/benchmarks/norris";
@@ -101,6 +102,9 @@ describe("intervals of samples that are not paired", () => {
 });
 
 describe("lines and power laws", () => {
+  const pointsOf = (...points: readonly (readonly [x: number, y: number])[]): Point[] =>
+    points.map(([x, y]) => ({ x, y }));
+
   it("are NIST's for the reference data set Norris", () => {
     const line = fitLine(NORRIS);
     expect(line?.slope).toBeCloseTo(1.00211681802045, 11);
@@ -118,16 +122,7 @@ describe("lines and power laws", () => {
   it('contain the exponents that "Single-node multi-shard" states for its unsaturated rows', () => {
     // One CPU per shard, client not saturated: 1, 4 and 8 shards; the document states 0.87 and 0.92, each from the
     // first point alone.
-    const law = fitPowerLaw(
-      [
-        [
-          { x: 1, y: 1984 },
-          { x: 4, y: 6647 },
-          { x: 8, y: 13141 },
-        ],
-      ],
-      0.95,
-    );
+    const law = fitPowerLaw([pointsOf([1, 1984], [4, 6647], [8, 13_141])], 0.95);
     expect(law?.exponent.estimate).toBeGreaterThan(0.87);
     expect(law?.exponent.estimate).toBeLessThan(0.92);
     expect(law?.exponent.low).toBeLessThan(0.87);
@@ -135,17 +130,7 @@ describe("lines and power laws", () => {
   });
 
   it("need two different x", () => {
-    expect(
-      fitPowerLaw(
-        [
-          [
-            { x: 2, y: 1 },
-            { x: 2, y: 3 },
-          ],
-        ],
-        0.95,
-      ),
-    ).toBeUndefined();
+    expect(fitPowerLaw([pointsOf([2, 1], [2, 3])], 0.95)).toBeUndefined();
     expect(fitLine([])).toBeUndefined();
   });
 });

@@ -1,29 +1,23 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { makeDirectory } from "../../../lib/system/make-directory";
+import { useDirectory } from "../../support/directory";
 
-let root: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "make-"));
-});
-afterEach(() => {
-  rmSync(root, { recursive: true });
-});
+const directory = useDirectory();
 
 describe("makeDirectory", () => {
   it("makes a directory with its parents, and leaves one that exists", () => {
-    const path = join(root, "a/b/c");
+    const path = join(directory.path, "a/b/c");
     makeDirectory(path);
     makeDirectory(path);
     expect(statSync(path).isDirectory()).toBe(true);
   });
 
   it("throws below a file", () => {
-    writeFileSync(join(root, "file"), "");
+    writeFileSync(join(directory.path, "file"), "");
     expect(() => {
-      makeDirectory(join(root, "file/a/b"));
+      makeDirectory(join(directory.path, "file/a/b"));
     }).toThrow(/ENOTDIR/);
   });
 

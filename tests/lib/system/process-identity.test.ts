@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../support/directory";
 import {
   identifyProcess,
   isProcessAlive,
@@ -28,8 +28,7 @@ describe("a process's identity", () => {
   });
 
   it("is written by the process itself before it becomes the command, with unchanged arguments", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "identity-"));
-    const record = join(directory, "record");
+    const record = join(temporaryDirectory(), "record");
     const child = spawn("/bin/sh", [RECORD_AND_EXEC, record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"], {
       stdio: ["ignore", "pipe", "ignore"],
     });
@@ -41,7 +40,6 @@ describe("a process's identity", () => {
     expect(said).toBe("a b");
     expect(parseProcessRecord(readFileSync(record, "utf8"))).toEqual(identifyProcess(child.pid ?? 0));
     child.kill("SIGKILL");
-    rmSync(directory, { recursive: true });
   });
 
   it("is undefined for an incomplete record", () => {

@@ -1,24 +1,20 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { acquireProcessLock } from "../../../lib/system/process-lock";
 import { ROOT } from "../../../lib/system/package";
+import { useDirectory } from "../../support/directory";
 
 /** A process that ended long ago. */
 const DEAD = JSON.stringify({ pid: 999_999_999, started: "long ago" });
 
-let directory: string;
+const directory = useDirectory();
 let path: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "lock-"));
-  path = join(directory, "study.lock");
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
+  path = join(directory.path, "study.lock");
 });
 
 describe("a process lock", () => {
@@ -29,7 +25,7 @@ describe("a process lock", () => {
     const again = acquireProcessLock(path);
     expect(again).toBeDefined();
     again?.();
-    expect(readdirSync(directory)).toEqual([]);
+    expect(readdirSync(directory.path)).toEqual([]);
   });
 
   it.each([
@@ -44,23 +40,23 @@ describe("a process lock", () => {
       expect(release).toBeDefined();
       release?.();
     }
-    expect(readdirSync(directory)).toEqual([]);
+    expect(readdirSync(directory.path)).toEqual([]);
   });
 
   it("fails where files cannot be written", () => {
-    expect(() => acquireProcessLock(join(directory, "missing", "study.lock"))).toThrow(/ENOENT/);
+    expect(() => acquireProcessLock(join(directory.path, "missing", "study.lock"))).toThrow(/ENOENT/);
   });
 
   it("goes to exactly one of many processes that take over a stale lock at the same moment", async () => {
     const contenders = 6;
     const rounds = 60;
     for (let round = 0; round < rounds; round++) {
-      mkdirSync(join(directory, String(round)));
-      writeFileSync(join(directory, String(round), "study.lock.1"), DEAD);
+      mkdirSync(join(directory.path, String(round)));
+      writeFileSync(join(directory.path, String(round), "study.lock.1"), DEAD);
     }
     const script = await contender();
     const children = Array.from({ length: contenders }, () =>
-      fork(script, [directory, String(rounds)], { execArgv: [] }),
+      fork(script, [directory.path, String(rounds)], { execArgv: [] }),
     );
     try {
       await Promise.all(children.map((child) => once(child, "message")));
@@ -80,7 +76,7 @@ describe("a process lock", () => {
  * won.
  */
 async function contender(): Promise<string> {
-  const outfile = join(directory, "contender.js");
+  const outfile = join(directory.path, "contender.js");
   const contents = `
     import { join } from "node:path";
     import { acquireProcessLock } from "./lib/system/process-lock";

@@ -1,20 +1,14 @@
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { replaceFile } from "../../../lib/system/replace-file";
+import { useDirectory } from "../../support/directory";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "replace-file-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
-});
+const directory = useDirectory();
 
 describe("a file that is replaced", () => {
   it("is still read as it was by a process that has opened it before", () => {
-    const file = join(directory, "program.cjs");
+    const file = join(directory.path, "program.cjs");
     writeFileSync(file, "the former text");
     const opened = openSync(file, "r");
     replaceFile(file, "the new text");
@@ -24,6 +18,6 @@ describe("a file that is replaced", () => {
       closeSync(opened);
     }
     expect(readFileSync(file, "utf8")).toBe("the new text");
-    expect(readdirSync(directory)).toEqual(["program.cjs"]);
+    expect(readdirSync(directory.path)).toEqual(["program.cjs"]);
   });
 });

@@ -10,12 +10,12 @@ import { UNTUNED } from "../../../platforms/eks/pools/tuning";
 import { zoneCapacity, prefixesNeeded } from "../../../platforms/eks/network-plan";
 import type { EksPlan, EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
-import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pools/pod-groups";
+import type { PodGroup } from "../../../platforms/eks/pools/pod-groups";
 import type { PoolArgs } from "../../../platforms/eks/pools/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
 import { pricesOf } from "../../../platforms/eks/offers/prices";
 import { testProblems } from "../../support/problems";
-import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
+import { EKS_ZONES, loadGroup, serverGroup, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 
 const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {}): PoolArgs => ({
   instanceTypes,
@@ -36,24 +36,13 @@ function billion(shards: number, zones: readonly string[], changes: Partial<EksP
     zones,
     pools: { servers: pool(["r7g.2xlarge"]), clients: pool(["c7g.16xlarge"]) },
     groups: [
-      serverPodGroup({
-        name: "billion",
-        pool: "servers",
+      serverGroup("billion", {
         shape: { primaries: shards, replicasPerPrimary: 1 },
         zones,
         cpuMilli: 7000,
         memoryMiB: 52 * 1024,
-        separate: true,
       }),
-      clientPodGroup({
-        name: "load",
-        pool: "clients",
-        count: Math.ceil((shards * 3) / 4),
-        zones,
-        cpuMilli: 60_000,
-        memoryMiB: 64 * 1024,
-        separate: true,
-      }),
+      loadGroup(Math.ceil((shards * 3) / 4), { zones, cpuMilli: 60_000, memoryMiB: 64 * 1024 }),
     ],
     ...changes,
   };
@@ -66,11 +55,8 @@ const servers = (types: readonly string[], changes: Partial<PoolArgs> = {}): Par
   pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(types, changes) },
 });
 /** Load generators whose images come from Docker Hub. */
-const hubLoad = (count: number): EksPlanArgs["groups"][number] =>
-  clientPodGroup({
-    ...{ name: "load", pool: "clients", count, zones: EKS_ZONES, cpuMilli: 2000, memoryMiB: 1024, separate: true },
-    images: ["docker.io/valkey/valkey:9.1.2"],
-  });
+const hubLoad = (count: number): PodGroup =>
+  loadGroup(count, { cpuMilli: 2000, images: ["docker.io/valkey/valkey:9.1.2"] });
 const total = (plan: EksPlan, what: "servers" | "clients"): number =>
   plan.machines.filter((group) => group.pool === what).reduce((sum, { count }) => sum + count, 0);
 
@@ -102,22 +88,15 @@ describe("planEks", () => {
   });
 
   it("puts a group that stays together on one machine, beside others as far as there is room, and one that stays apart on several", () => {
-    const shards = (
-      name: string,
-      count: number,
-      changes: Partial<EksPlanArgs["groups"][number]>,
-    ): EksPlanArgs["groups"][number] =>
-      serverPodGroup({
-        name,
-        pool: "servers",
+    const shards = (name: string, count: number, changes: Partial<PodGroup>): PodGroup =>
+      serverGroup(name, {
         shape: { primaries: count, replicasPerPrimary: 0 },
         zones: zonesOf(1),
-        cpuMilli: 1000,
         memoryMiB: 1024,
         separate: false,
         ...changes,
       });
-    const counted = (...groups: EksPlanArgs["groups"][number][]): number =>
+    const counted = (...groups: PodGroup[]): number =>
       total(
         planEks({
           ...VALKEY_ON_EKS_PLAN,
@@ -143,15 +122,11 @@ describe("planEks", () => {
   });
 
   it("gives each group the type that it names", () => {
-    const group = (name: string, instanceType: string): EksPlanArgs["groups"][number] =>
-      serverPodGroup({
-        name,
-        pool: "servers",
+    const group = (name: string, instanceType: string): PodGroup =>
+      serverGroup(name, {
         shape: { primaries: 1, replicasPerPrimary: 0 },
         zones: zonesOf(1),
-        cpuMilli: 1000,
         memoryMiB: 1024,
-        separate: true,
         instanceType,
       });
     const plan = planEks({

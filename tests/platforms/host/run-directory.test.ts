@@ -1,21 +1,17 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { useDirectory } from "../../support/directory";
 import { identifyProcess, isProcessAlive } from "../../../lib/system/process-identity";
 import { startRecorded } from "../../../platforms/host/processes";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../../platforms/host/run-directory";
 
-let runs: string;
+const runs = useDirectory();
 const children: ChildProcess[] = [];
-beforeEach(() => {
-  runs = mkdtempSync(join(tmpdir(), "runs-"));
-});
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
-  rmSync(runs, { recursive: true, force: true });
 });
 
 async function sleeper(run: RunDirectory, command = ["sleep", "60"]): Promise<number> {
@@ -37,24 +33,24 @@ function orphan(run: RunDirectory): void {
 
 describe("a run directory", () => {
   it("is readable by the user only and lists its processes", async () => {
-    const run = RunDirectory.create(runs, "local");
+    const run = RunDirectory.create(runs.path, "local");
     const pid = await sleeper(run);
     expect(statSync(join(run.path, "processes")).mode & 0o077).toBe(0);
     expect(runningProcesses(run.path).map((identity) => identity.pid)).toEqual([pid]);
-    expect(RunDirectory.list(runs).map(({ info }) => info)).toMatchObject([
+    expect(RunDirectory.list(runs.path).map(({ info }) => info)).toMatchObject([
       { id: run.id, stack: "local", kept: false, runner: { pid: process.pid } },
     ]);
   });
 
   it("fails with one sentence when it cannot be created", () => {
-    writeFileSync(join(runs, "file"), "");
-    expect(() => RunDirectory.create(join(runs, "file"), "local")).toThrow(/run directory .* cannot be created/);
+    writeFileSync(join(runs.path, "file"), "");
+    expect(() => RunDirectory.create(join(runs.path, "file"), "local")).toThrow(/run directory .* cannot be created/);
   });
 });
 
 describe("stopping a run", () => {
   it("ends its processes, by SIGKILL where SIGTERM does not, and no other process", async () => {
-    const run = RunDirectory.create(runs, "local");
+    const run = RunDirectory.create(runs.path, "local");
     const stubborn = await sleeper(run, ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]);
     const other = spawn("sleep", ["60"], { stdio: "ignore" });
     children.push(other);
@@ -72,7 +68,7 @@ describe("stopping a run", () => {
   });
 
   it("lets no process start any more, and ends processes that are about to start", async () => {
-    const run = RunDirectory.create(runs, "local");
+    const run = RunDirectory.create(runs.path, "local");
     const slow = await sleeper(run, ["sh", "-c", "trap 'sleep 0.4; exit' TERM; while :; do sleep 0.05; done"]);
     // One that has opened its record, and writes to it later.
     const late = spawn(
@@ -93,7 +89,7 @@ describe("stopping a run", () => {
   });
 
   it("leaves a run that can be continued when it is killed half-way", async () => {
-    const run = RunDirectory.create(runs, "local");
+    const run = RunDirectory.create(runs.path, "local");
     const pid = await sleeper(run);
     renameSync(join(run.path, "processes"), join(run.path, "processes.closed"));
     const again = RunDirectory.open(run.path);
@@ -103,8 +99,8 @@ describe("stopping a run", () => {
   });
 
   it("leaves no frozen child of its processes", async () => {
-    const run = RunDirectory.create(runs, "local");
-    const file = join(runs, "forked");
+    const run = RunDirectory.create(runs.path, "local");
+    const file = join(runs.path, "forked");
     const pid = await sleeper(run, ["sh", "-c", `sleep 0.5 & echo $! > ${file}; wait`]);
     while (!existsSync(file) || readFileSync(file, "utf8") === "")
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -121,33 +117,33 @@ describe("stopping a run", () => {
 
 describe("processes that killed runs left behind", () => {
   it("are stopped; running and kept runs are not affected", async () => {
-    const abandoned = RunDirectory.create(runs, "local");
-    const atWork = RunDirectory.create(runs, "local");
-    const kept = RunDirectory.create(runs, "local");
+    const abandoned = RunDirectory.create(runs.path, "local");
+    const atWork = RunDirectory.create(runs.path, "local");
+    const kept = RunDirectory.create(runs.path, "local");
     kept.keep();
     const pids = await Promise.all([abandoned, atWork, kept].map((run) => sleeper(run)));
     orphan(abandoned);
     orphan(kept);
-    expect(await stopAbandonedRuns(runs)).toBe(1);
+    expect(await stopAbandonedRuns(runs.path)).toBe(1);
     expect(pids.map((pid) => identifyProcess(pid) !== undefined)).toEqual([false, true, true]);
     expect([abandoned, atWork, kept].map(({ path }) => existsSync(path))).toEqual([false, true, true]);
   });
 
   it("may be stopped by two runs at once", async () => {
-    const abandoned = RunDirectory.create(runs, "local");
+    const abandoned = RunDirectory.create(runs.path, "local");
     const pid = await sleeper(abandoned);
     orphan(abandoned);
-    await Promise.all([stopAbandonedRuns(runs), stopAbandonedRuns(runs)]);
+    await Promise.all([stopAbandonedRuns(runs.path), stopAbandonedRuns(runs.path)]);
     expect(identifyProcess(pid)).toBeUndefined();
     expect(existsSync(abandoned.path)).toBe(false);
   });
 
   it("do not exist without a run directory; damaged ones are ignored", async () => {
-    mkdirSync(join(runs, "damaged", "processes"), { recursive: true });
-    writeFileSync(join(runs, "damaged", "run.json"), "{");
-    expect(await stopAbandonedRuns(runs)).toBe(0);
-    expect(await stopAbandonedRuns(join(runs, "none"))).toBe(0);
-    expect(existsSync(join(runs, "damaged"))).toBe(true);
+    mkdirSync(join(runs.path, "damaged", "processes"), { recursive: true });
+    writeFileSync(join(runs.path, "damaged", "run.json"), "{");
+    expect(await stopAbandonedRuns(runs.path)).toBe(0);
+    expect(await stopAbandonedRuns(join(runs.path, "none"))).toBe(0);
+    expect(existsSync(join(runs.path, "damaged"))).toBe(true);
   });
 
   it("identifies this process", () => {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseBenchmark, parseConfig } from "../../../stacks/config/parse";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { OptionOverrides } from "../../../stacks/config/sections/option-overrides";
 import { benchmarkOverrides } from "../../../cli/running/options";
-import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { requestedCapacitySearch, capacityOptions } from "../../../cli/commands/capacity";
 import {
   configuredCapacitySearch,
@@ -13,27 +13,17 @@ import {
 } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import { nameOf, thrownProblems } from "../../support/problems";
-import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { parseStackFile, readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
-
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-const good = {
-  platform: { type: "host", zones: ["a", "b", "c"] },
-  deployments: {
-    replication: { mode: "replication", replicas: 2 },
-    cluster: { mode: "cluster", primaries: 3, settings: { maxmemory: "256mb" } },
-  },
-  benchmark: { tests: ["set"], clients: 48, threads: 3, keySpace: 98_304, dataSize: 64 },
-};
+import { parseStackFile } from "../../../stacks/config/sections/stack-file";
+import { MACHINE, SMALL_STACK } from "../../support/stack-config";
 
 type Raw = Record<string, unknown>;
 
-const problems = (raw: Raw): readonly string[] =>
-  thrownProblems(() => parseConfig("stack x", raw, MACHINE)).map(nameOf);
+const parsed = (raw: Raw, overrides?: OptionOverrides): StackConfig => parseConfig("stack x", raw, MACHINE, overrides);
+const problems = (raw: Raw): readonly string[] => thrownProblems(() => parsed(raw)).map(nameOf);
 
 describe("a stack's configuration", () => {
   it("is typed, with defaults, sizes in bytes and tests resolved", () => {
-    const config = parseConfig("stack x", good, MACHINE);
+    const config = parsed(SMALL_STACK);
     expect(config.deployments["cluster"]).toEqual({
       mode: "cluster",
       primaries: 3,
@@ -53,7 +43,7 @@ describe("a stack's configuration", () => {
   });
 
   it("gives the command line's workload the data of the file, whose servers have room for so much", () => {
-    const given = (values: Raw): unknown => parseConfig("stack x", good, MACHINE, benchmarkOverrides(values)).workloads;
+    const given = (values: Raw): unknown => parsed(SMALL_STACK, benchmarkOverrides(values)).workloads;
     expect(given({ loadGenerator: "memtier" })).toMatchObject({ memtier: { keySpace: 98_304, dataSize: 64 } });
     expect(given({ loadGenerator: "open-loop", rate: 5, keyspaceLen: 16_384 })).toMatchObject({
       "open-loop": { keySpace: 16_384, values: { sizes: "fixed", bytes: 64 } },
@@ -62,14 +52,14 @@ describe("a stack's configuration", () => {
 
   it("has workloads by name, of any load generator, measured instead of the tests where no test is named", () => {
     const mixed = {
-      ...good,
+      ...SMALL_STACK,
       benchmark: { duration: 3 },
       workloads: {
         plain: { clients: 51, keySpace: 98_304 },
         steady: { loadGenerator: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 },
       },
     };
-    const config = parseConfig("stack x", mixed, MACHINE);
+    const config = parsed(mixed);
     expect(config.benchmark.tests).toEqual([]);
     expect(config.measures).toBe(true);
     expect(configuredMixedWorkloads(config)).toMatchObject([
@@ -84,55 +74,45 @@ describe("a stack's configuration", () => {
         length: { seconds: 3 },
       },
     ]);
-    expect(parseConfig("stack x", { ...mixed, benchmark: { tests: "get" } }, MACHINE).benchmark.tests).toEqual(["get"]);
+    expect(parsed({ ...mixed, benchmark: { tests: "get" } }).benchmark.tests).toEqual(["get"]);
   });
 
   it("searches for the capacity of what is offered by the open loop, unless the command line offers something else", () => {
     const raw = {
-      ...good,
+      ...SMALL_STACK,
       workloads: { w: { loadGenerator: "open-loop", rate: 1, keySpace: 98_304 } },
       capacity: { objective: "p99.9=500us", maxRate: 5000 },
     };
-    expect(configuredCapacitySearch(parseConfig("stack x", raw, MACHINE))).toMatchObject({
+    expect(configuredCapacitySearch(parsed(raw))).toMatchObject({
       workload: { name: "w", loadGenerator: "open-loop" },
       objective: { ms: 0.5 },
       search: { initialRate: 1000, maxRate: 5000, precision: 0.1, confirmations: 3 },
     });
-    expect(
-      configuredCapacitySearch(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ loadGenerator: "memtier" }))),
-    ).toBeUndefined();
-    expect(configuredCapacitySearch(parseConfig("stack x", good, MACHINE))).toBeUndefined();
+    expect(configuredCapacitySearch(parsed(raw, benchmarkOverrides({ loadGenerator: "memtier" })))).toBeUndefined();
+    expect(configuredCapacitySearch(parsed(SMALL_STACK))).toBeUndefined();
     expect(
       configuredCapacitySearch(
-        parseConfig(
-          "stack x",
+        parsed(
           { ...raw, capacity: { ...raw.capacity, workload: "w" } },
-          MACHINE,
           benchmarkOverrides({ loadGenerator: "open-loop", rate: 7 }),
         ),
       ),
     ).toMatchObject({ workload: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { maxRate: 5000 } });
     const of = (values: Raw, from: Raw = raw): unknown =>
-      requestedCapacitySearch(parseConfig("stack x", from, MACHINE), capacityOptions(values));
+      requestedCapacitySearch(parsed(from), capacityOptions(values));
     expect(of({ precision: "0.5" })).toMatchObject({
       objective: { ms: 0.5 },
       search: { maxRate: 5000, precision: 0.5 },
     });
-    expect(of({ objective: "p50=3ms" }, good)).toMatchObject({
+    expect(of({ objective: "p50=3ms" }, SMALL_STACK)).toMatchObject({
       workload: { name: "reads and writes", values: { bytes: 64 } },
       objective: { quantile: 0.5, ms: 3 },
       search: { maxRate: 10_000_000 },
     });
-    expect(() => of({}, good)).toThrow(/--objective is missing, and the stack has no valkey:capacity/);
+    expect(() => of({}, SMALL_STACK)).toThrow(/--objective is missing, and the stack has no valkey:capacity/);
     expect(() => of({ objective: "p99", initialRate: "0" })).toThrow(
       /--objective: "p99" is not an objective[^]*--initial-rate is 0: expected a whole number from 1/,
     );
-  });
-
-  it("has no problems in any stack file there is, on a machine it is meant for", () => {
-    expect(stackNames(STACKS_DIRECTORY)).toContain("local");
-    for (const name of stackNames(STACKS_DIRECTORY))
-      expect(problems(readStackFile(STACKS_DIRECTORY, name)), name).toEqual([]);
   });
 
   it("reports everything at once: mistakes of form in one part do not hide contradictions in another", () => {
@@ -159,7 +139,7 @@ describe("a stack's configuration", () => {
   it("does not miss a workload that is there and not understood", () => {
     expect(
       problems({
-        ...good,
+        ...SMALL_STACK,
         workloads: { steady: { loadGenerator: "open-loop", rate: 1, duration: 1 } },
         capacity: { objective: "p99=2ms", workload: "steady" },
       }),
@@ -186,10 +166,8 @@ describe("options", () => {
   });
 
   it("replace the file's values, and a duration a count", () => {
-    const config = parseConfig(
-      "stack x",
-      { ...good, benchmark: { ...good.benchmark, duration: 5 } },
-      MACHINE,
+    const config = parsed(
+      { ...SMALL_STACK, benchmark: { ...SMALL_STACK.benchmark, duration: 5 } },
       overrides({ clients: 96, requests: 1000 }),
     );
     expect(config.benchmark).toMatchObject({ clients: 96, requests: 1000 });
@@ -199,10 +177,8 @@ describe("options", () => {
   it("make a mixed workload of their own, which takes the place of tests and workloads", () => {
     const mixed = (values: Raw): OptionOverrides =>
       benchmarkOverrides({ loadGenerator: "open-loop", duration: 2, ...values });
-    const config = parseConfig(
-      "stack x",
-      good,
-      MACHINE,
+    const config = parsed(
+      SMALL_STACK,
       mixed({ rate: 500, datasize: 64, keys: { distribution: "zipfian" }, keyspaceLen: 16_384 }),
     );
     expect(config.benchmark.tests).toEqual([]);
@@ -236,10 +212,5 @@ describe("a stack file", () => {
     expect(
       parseStackFile("f", "encryptionsalt: v1\nconfig:\n  valkey:platform: {type: host}\n  aws:region: us-west-2\n"),
     ).toEqual({ platform: { type: "host" } });
-  });
-
-  it("gives typed configurations", () => {
-    const config: StackConfig = parseConfig("stack local", readStackFile(STACKS_DIRECTORY, "local"), MACHINE);
-    expect(Object.keys(config.deployments)).toEqual(["replication", "cluster"]);
   });
 });

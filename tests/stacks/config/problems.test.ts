@@ -7,31 +7,23 @@ import { applyOverrides } from "../../../stacks/config/sections/overrides";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { parseStackFile, readStackFile } from "../../../stacks/config/sections/stack-file";
 import { testProblems, thrownProblems } from "../../support/problems";
+import { MACHINE, SMALL_STACK } from "../../support/stack-config";
 
 type Raw = Record<string, unknown>;
 
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-const good = {
-  platform: { type: "host", zones: ["a", "b", "c"] },
-  deployments: {
-    replication: { mode: "replication", replicas: 2 },
-    cluster: { mode: "cluster", primaries: 3, settings: { maxmemory: "256mb" } },
-  },
-  benchmark: { tests: ["set"], clients: 48, threads: 3, keySpace: 98_304, dataSize: 64 },
-};
 const problems = (input: Raw | (() => unknown)): readonly Problem[] =>
   thrownProblems(typeof input === "function" ? input : () => parseConfig("stack x", input, MACHINE));
 
 const deployment = (changes: Raw): Raw => ({
-  ...good,
-  deployments: { cluster: { ...good.deployments.cluster, ...changes } },
+  ...SMALL_STACK,
+  deployments: { cluster: { ...SMALL_STACK.deployments.cluster, ...changes } },
 });
 const settings = (changes: Raw): Raw => deployment({ settings: changes });
-const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, ...changes } });
+const benchmark = (changes: Raw): Raw => ({ ...SMALL_STACK, benchmark: { ...SMALL_STACK.benchmark, ...changes } });
 const study = (changes: Raw): Raw => ({ ...benchmark({ threads: 1 }), study: changes });
-const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } });
+const workload = (changes: Raw): Raw => ({ ...SMALL_STACK, workloads: { w: changes } });
 const capacity = (changes: Raw): Raw => ({
-  ...good,
+  ...SMALL_STACK,
   workloads: { w: { loadGenerator: "open-loop", rate: 1, keySpace: 98_304 }, plain: { clients: 51, keySpace: 98_304 } },
   capacity: changes,
 });
@@ -41,7 +33,12 @@ const kubernetes: Raw = { type: "kubernetes", zones: ["a", "b", "c"] };
 const cluster = (changes: Raw = {}): Raw => ({ mode: "cluster", primaries: 3, ...changes });
 const single = (changes: Raw = {}): Raw => ({ mode: "replication", replicas: 0, ...changes });
 const on = (platform: Raw, d: Raw): Raw => ({ platform, deployments: { d } });
-const watched = (changes: Raw, platform: Raw = good.platform): Raw => ({
+const onEks = (changes: Raw): Raw => on(eks(changes), cluster());
+const eksCluster = (changes: Raw = {}): Raw => on(eks(), cluster(changes));
+const podCluster = (changes: Raw): Raw => on(kubernetes, cluster(changes));
+const podSingle = (changes: Raw): Raw => on(kubernetes, single(changes));
+const hostCluster = (changes: Raw): Raw => on({ type: "host", zones: ["a", "b", "c"] }, cluster(changes));
+const watched = (changes: Raw, platform: Raw = SMALL_STACK.platform): Raw => ({
   platform,
   deployments: { r: { mode: "replication", replicas: 2, ...changes } },
 });
@@ -54,7 +51,7 @@ const sharing = (first: string, second: string): Raw => ({
   platform: eks({ backups: {} }),
   deployments: { a: cluster({ backup: { prefix: first } }), b: cluster({ backup: { prefix: second } }) },
 });
-const option = (values: Raw) => (): unknown => parseConfig("stack x", good, MACHINE, benchmarkOverrides(values));
+const option = (values: Raw) => (): unknown => parseConfig("stack x", SMALL_STACK, MACHINE, benchmarkOverrides(values));
 const mixed = (values: Raw) => option({ loadGenerator: "open-loop", duration: 2, keyspaceLen: 16_384, ...values });
 const FILE = { platform: { type: "eks", zones: ["a", "b", "c"] } };
 const set = (assignment: string) => (): unknown => applyOverrides(FILE, [assignment]);
@@ -74,20 +71,26 @@ describe("bad input", () => {
         platform: { type: "kubernetes", zones: ["a", "b", "c"] },
       },
     ],
-    ["unknown-key benchmarks", { ...good, benchmarks: {} }],
+    ["unknown-key benchmarks", { ...SMALL_STACK, benchmarks: {} }],
     ["unknown-key benchmark.client", benchmark({ client: 3 })],
     ["unknown-key deployments.cluster.primarys", deployment({ primarys: 3 })],
     ["unknown-directive deployments.cluster.settings.io-thread", settings({ "io-thread": 1 })],
-    ["unknown-key deployments.r.primaries", { ...good, deployments: { r: { mode: "replication", primaries: 3 } } }],
+    [
+      "unknown-key deployments.r.primaries",
+      { ...SMALL_STACK, deployments: { r: { mode: "replication", primaries: 3 } } },
+    ],
     ["wrong-value benchmark.clients", benchmark({ clients: "many" })],
     ["wrong-value benchmark.clients", benchmark({ clients: 4.5 })],
     ["wrong-value benchmark.clients", benchmark({ clients: 0 })],
     ["wrong-value deployments.cluster.mode", deployment({ mode: "sharded" })],
-    ["missing deployments.x.mode", { ...good, deployments: { x: {} } }],
-    ["wrong-value platform.type", { ...good, platform: { type: "moon" } }],
-    ["missing platform", { deployments: good.deployments }],
-    ["no-deployments deployments", { ...good, deployments: {} }],
-    ["wrong-name deployments.My Cluster", { ...good, deployments: { "My Cluster": good.deployments.cluster } }],
+    ["missing deployments.x.mode", { ...SMALL_STACK, deployments: { x: {} } }],
+    ["wrong-value platform.type", { ...SMALL_STACK, platform: { type: "moon" } }],
+    ["missing platform", { deployments: SMALL_STACK.deployments }],
+    ["no-deployments deployments", { ...SMALL_STACK, deployments: {} }],
+    [
+      "wrong-name deployments.My Cluster",
+      { ...SMALL_STACK, deployments: { "My Cluster": SMALL_STACK.deployments.cluster } },
+    ],
     ["wrong-value benchmark.tests", benchmark({ tests: ["set", "sett"] })],
     ["wrong-value deployments.cluster.settings.maxmemory-policy", settings({ "maxmemory-policy": "lru" })],
     ["wrong-value deployments.cluster.settings.maxmemory", settings({ maxmemory: "lots" })],
@@ -103,9 +106,12 @@ describe("bad input", () => {
       "data-exceeds-machine benchmark.keySpace × valkey:benchmark.dataSize",
       { ...benchmark({ dataSize: 1_000_000 }), deployments: { r: { mode: "replication", replicas: 2 } } },
     ],
-    ["more-zones-than-nodes platform.zones", { ...good, deployments: { r: { mode: "replication", replicas: 1 } } }],
-    ["one-zone platform.zones", { ...good, platform: { type: "host", zones: ["a"] } }],
-    ["zone-twice platform.zones", { ...good, platform: { type: "host", zones: ["a", "b", "a"] } }],
+    [
+      "more-zones-than-nodes platform.zones",
+      { ...SMALL_STACK, deployments: { r: { mode: "replication", replicas: 1 } } },
+    ],
+    ["one-zone platform.zones", { ...SMALL_STACK, platform: { type: "host", zones: ["a"] } }],
+    ["zone-twice platform.zones", { ...SMALL_STACK, platform: { type: "host", zones: ["a", "b", "a"] } }],
     ["no-writes deployments.cluster.settings.min-replicas-to-write", settings({ "min-replicas-to-write": 2 })],
     ["unknown-directive deployments.cluster.settings.tcp-backlg", settings({ "tcp-backlg": 511 })],
     ["wrong-value deployments.cluster.settings.hz 10\nport", settings({ "hz 10\nport": 1 })],
@@ -114,7 +120,7 @@ describe("bad input", () => {
     ["missing workloads.w.rate", workload({ loadGenerator: "open-loop" })],
     ["missing capacity.objective", capacity({})],
     ["not-an-objective capacity.objective", capacity({ objective: "p99" })],
-    ["no-open-loop capacity", { ...good, capacity: { objective: "p99=2ms" } }],
+    ["no-open-loop capacity", { ...SMALL_STACK, capacity: { objective: "p99=2ms" } }],
     ["not-open-loop capacity.workload", capacity({ objective: "p99=2ms", workload: "plain" })],
     ["unknown-key workloads.w.arrivals", workload({ arrivals: "fixed" })],
     ["wrong-value workloads.w.reads", workload({ reads: 90 })],
@@ -144,15 +150,15 @@ describe("bad input", () => {
     ["wrong-value study.vary.primaries.1", study({ vary: { primaries: [1, 2] } })],
     ["wrong-value study.vary.pipeline", study({ vary: { pipeline: [1, 1] } })],
     ["wrong-value study.vary.engine.0", study({ vary: { engine: ["dragonfly"] } })],
-    ["one-treatment study", { ...study({}), deployments: { cluster: good.deployments.cluster } }],
+    ["one-treatment study", { ...study({}), deployments: { cluster: SMALL_STACK.deployments.cluster } }],
     ["uneven-load benchmark.clients", study({ vary: { primaries: [3, 5] } })],
     ["growth-of-several-nodes study.growth", study({ vary: { pipeline: [1, 2] }, growth: { keys: 1_000_000 } })],
     ["wrong-value benchmark.requests", benchmark({ duration: 5, requests: 5 })],
     ["engine-needs-pods deployments.d.engine", on({ type: "host" }, cluster({ engine: "redis" }))],
-    ["engine-without-cluster deployments.d.engine", on(kubernetes, cluster({ engine: "dragonfly" }))],
+    ["engine-without-cluster deployments.d.engine", podCluster({ engine: "dragonfly" })],
     [
       "setting-of-valkey deployments.d.settings.io-threads",
-      on(kubernetes, single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } })),
+      podSingle({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } }),
     ],
     ["engine-without-tls platform.tls", on({ ...kubernetes, tls: { secretName: "t" } }, cluster({ engine: "redis" }))],
     ["no-charts deployments.d.chart", on({ type: "host" }, single({ replicas: 2, chart: {} }))],
@@ -160,54 +166,49 @@ describe("bad input", () => {
       "excluded-by-chart deployments.d.chart",
       on({ ...kubernetes, tls: { secretName: "t" } }, single({ replicas: 2, chart: {} })),
     ],
-    ["excluded-by-chart deployments.d.chart", on(kubernetes, single({ replicas: 2, sentinel: true, chart: {} }))],
-    ["chart-without-replicas deployments.d.replicas", on(kubernetes, single({ pods: { zones: ["a"] }, chart: {} }))],
+    ["excluded-by-chart deployments.d.chart", podSingle({ replicas: 2, sentinel: true, chart: {} })],
+    ["chart-without-replicas deployments.d.replicas", podSingle({ pods: { zones: ["a"] }, chart: {} })],
     [
       "value-of-deployment deployments.d.chart.values.replica.replicas",
-      on(kubernetes, single({ replicas: 2, chart: { values: { replica: { replicas: 3 } } } })),
+      podSingle({ replicas: 2, chart: { values: { replica: { replicas: 3 } } } }),
     ],
     ["wrong-value platform.tls", on({ ...kubernetes, tls: {} }, cluster())],
     [
-      "no-secrets deployments.d.passwordSecret",
-      on({ type: "host", zones: ["a", "b", "c"] }, cluster({ passwordSecret: { name: "login", key: "password" } })),
+      "wrong-value platform.resources.requests.memory",
+      on(
+        { ...kubernetes, resources: { requests: { cpu: "1", memory: "1 GB" }, limits: { cpu: "1", memory: "1Gi" } } },
+        cluster(),
+      ),
     ],
+    ["no-secrets deployments.d.passwordSecret", hostCluster({ passwordSecret: { name: "login", key: "password" } })],
     [
       "two-passwords deployments.d.passwordSecret",
-      on(kubernetes, cluster({ passwordVersion: 1, passwordSecret: { name: "login", key: "password" } })),
+      podCluster({ passwordVersion: 1, passwordSecret: { name: "login", key: "password" } }),
     ],
-    ["no-pods deployments.d.controller", on({ type: "host", zones: ["a", "b", "c"] }, cluster({ controller: {} }))],
-    ["excluded-by-chart deployments.d.controller", on(kubernetes, single({ replicas: 2, chart: {}, controller: {} }))],
-    ["needs-valkey deployments.d.controller", on(kubernetes, single({ replicas: 2, engine: "redis", controller: {} }))],
-    ["wrong-value deployments.d.controller.everySeconds", on(kubernetes, cluster({ controller: { everySeconds: 1 } }))],
+    ["no-pods deployments.d.controller", hostCluster({ controller: {} })],
+    ["excluded-by-chart deployments.d.controller", podSingle({ replicas: 2, chart: {}, controller: {} })],
+    ["needs-valkey deployments.d.controller", podSingle({ replicas: 2, engine: "redis", controller: {} })],
+    ["wrong-value deployments.d.controller.everySeconds", podCluster({ controller: { everySeconds: 1 } })],
     [
       "needs-repair deployments.d.controller.replaceLostMachinesAfterSeconds",
-      on(kubernetes, cluster({ controller: { repair: false, replaceLostMachinesAfterSeconds: 300 } })),
+      podCluster({ controller: { repair: false, replaceLostMachinesAfterSeconds: 300 } }),
     ],
     [
       "needs-replicas deployments.d.controller.replaceLostMachinesAfterSeconds",
-      on(
-        kubernetes,
-        cluster({ replicasPerPrimary: 0, controller: { repair: true, replaceLostMachinesAfterSeconds: 300 } }),
-      ),
+      podCluster({ replicasPerPrimary: 0, controller: { repair: true, replaceLostMachinesAfterSeconds: 300 } }),
     ],
     [
       "needs-repair deployments.d.controller.repairSettings",
-      on(kubernetes, cluster({ controller: { repair: false, repairSettings: true } })),
+      podCluster({ controller: { repair: false, repairSettings: true } }),
     ],
-    [
-      "no-pods deployments.d.backup",
-      on({ type: "host", zones: ["a", "b", "c"] }, cluster({ backup: { bucket: "backups", region: "eu-central-1" } })),
-    ],
+    ["no-pods deployments.d.backup", hostCluster({ backup: { bucket: "backups", region: "eu-central-1" } })],
     [
       "excluded-by-chart deployments.d.backup",
-      on(kubernetes, single({ replicas: 2, chart: {}, backup: { bucket: "backups", region: "eu-central-1" } })),
+      podSingle({ replicas: 2, chart: {}, backup: { bucket: "backups", region: "eu-central-1" } }),
     ],
-    [
-      "wrong-text deployments.d.backup.bucket",
-      on(kubernetes, cluster({ backup: { bucket: "My_Bucket", region: "eu-central-1" } })),
-    ],
-    ["no-bucket deployments.d.backup.bucket", on(kubernetes, cluster({ backup: {} }))],
-    ["no-bucket-on-eks deployments.d.backup.bucket", on(eks(), cluster({ backup: {} }))],
+    ["wrong-text deployments.d.backup.bucket", podCluster({ backup: { bucket: "My_Bucket", region: "eu-central-1" } })],
+    ["no-bucket deployments.d.backup.bucket", podCluster({ backup: {} })],
+    ["no-bucket-on-eks deployments.d.backup.bucket", eksCluster({ backup: {} })],
     [
       "needs-bucket deployments.d.backup.credentials",
       on(eks({ backups: {} }), cluster({ backup: { credentials: { secretName: "keys" } } })),
@@ -218,146 +219,101 @@ describe("bad input", () => {
     ],
     [
       "kept-too-short deployments.d.backup.keepSeconds",
-      on(kubernetes, cluster({ backup: { bucket: "backups", region: "eu-central-1", keepSeconds: 3600 } })),
+      podCluster({ backup: { bucket: "backups", region: "eu-central-1", keepSeconds: 3600 } }),
     ],
-    [
-      "not-a-bucket deployments.d.restoreFrom.from",
-      on(kubernetes, cluster({ restoreFrom: { from: "/backups/shop" } })),
-    ],
-    [
-      "no-region deployments.d.restoreFrom.region",
-      on(kubernetes, cluster({ restoreFrom: { from: "s3://backups/shop" } })),
-    ],
+    ["not-a-bucket deployments.d.restoreFrom.from", podCluster({ restoreFrom: { from: "/backups/shop" } })],
+    ["no-region deployments.d.restoreFrom.region", podCluster({ restoreFrom: { from: "s3://backups/shop" } })],
     [
       "other-platform deployments.d.restoreFrom.memory",
-      on({ type: "host", zones: ["a", "b", "c"] }, cluster({ restoreFrom: { from: "/backups/shop", memory: "2Gi" } })),
+      hostCluster({ restoreFrom: { from: "/backups/shop", memory: "2Gi" } }),
     ],
-    [
-      "not-a-place deployments.d.restoreFrom",
-      on({ type: "host", zones: ["a", "b", "c"] }, cluster({ restoreFrom: { from: "backups/shop" } })),
-    ],
+    ["not-a-place deployments.d.restoreFrom", hostCluster({ restoreFrom: { from: "backups/shop" } })],
     ["no-pods deployments.d.pods", on({ type: "host" }, cluster({ pods: {} }))],
-    ["no-pools deployments.d.pods.pool", on(kubernetes, cluster({ pods: { pool: "servers" } }))],
-    ["no-pools deployments.d.pods.instanceType", on(kubernetes, cluster({ pods: { instanceType: "r7g.large" } }))],
+    ["no-pools deployments.d.pods.pool", podCluster({ pods: { pool: "servers" } })],
+    ["no-pools deployments.d.pods.instanceType", podCluster({ pods: { instanceType: "r7g.large" } })],
     [
       "replicas-on-one-machine deployments.d.pods.oneMachine",
-      on(eks(), cluster({ pods: { oneMachine: true, zones: ["a", "b"] } })),
+      eksCluster({ pods: { oneMachine: true, zones: ["a", "b"] } }),
     ],
     [
       "one-machine-in-zones deployments.d.pods.oneMachine",
-      on(eks(), cluster({ replicasPerPrimary: 0, pods: { oneMachine: true } })),
+      eksCluster({ replicasPerPrimary: 0, pods: { oneMachine: true } }),
     ],
     ["unknown-key platform.chart", on({ ...kubernetes, chart: { from: "path", path: "charts/valkey" } }, cluster())],
-    ["no-such-zone deployments.d.pods.zones", on(eks(), cluster({ pods: { zones: ["a", "e"] } }))],
-    [
-      "wrong-value deployments.d.pods.storage.className",
-      on(eks(), cluster({ pods: { storage: { className: "io2" } } })),
-    ],
-    ["type-not-in-pool deployments.d.pods.instanceType", on(eks(), cluster({ pods: { instanceType: "r7g.2xlarge" } }))],
-    ["no-such-pool platform.pools.networkOptimized", on(eks(), cluster({ pods: { pool: "networkOptimized" } }))],
+    ["no-such-zone deployments.d.pods.zones", eksCluster({ pods: { zones: ["a", "e"] } })],
+    ["wrong-value deployments.d.pods.storage.className", eksCluster({ pods: { storage: { className: "io2" } } })],
+    ["type-not-in-pool deployments.d.pods.instanceType", eksCluster({ pods: { instanceType: "r7g.2xlarge" } })],
+    ["no-such-pool platform.pools.networkOptimized", eksCluster({ pods: { pool: "networkOptimized" } })],
     [
       "unknown-type platform.pools.servers.instanceTypes.0",
-      on(eks({ pools: { servers: { instanceTypes: ["r7g.huge"] } } }), cluster()),
+      onEks({ pools: { servers: { instanceTypes: ["r7g.huge"] } } }),
     ],
-    ["network-too-small platform.network.cidr", on(eks({ network: { cidr: "10.0.0.0/24" } }), cluster())],
+    ["network-too-small platform.network.cidr", onEks({ network: { cidr: "10.0.0.0/24" } })],
     [
       "memory-exceeds-pod deployments.d.settings.maxmemory",
-      on(
-        eks(),
-        cluster({
-          settings: { maxmemory: "10gb" },
-          pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
-        }),
-      ),
+      eksCluster({
+        settings: { maxmemory: "10gb" },
+        pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
+      }),
     ],
     ["uneven-zones platform.zones", on({ ...kubernetes, zones: ["a", "b"] }, cluster({ replicasPerPrimary: 3 }))],
-    [
-      "uneven-zones deployments.d.pods.zones",
-      on(eks(), cluster({ replicasPerPrimary: 3, pods: { zones: ["a", "b"] } })),
-    ],
+    ["uneven-zones deployments.d.pods.zones", eksCluster({ replicasPerPrimary: 3, pods: { zones: ["a", "b"] } })],
     [
       "more-threads-than-cores deployments.d.settings.io-threads",
-      on(
-        eks(),
-        cluster({
-          settings: { "io-threads": 2 },
-          pods: { resources: { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
-        }),
-      ),
+      eksCluster({
+        settings: { "io-threads": 2 },
+        pods: { resources: { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
+      }),
     ],
-    [
-      "more-threads-than-cores deployments.d.settings.io-threads",
-      on(eks(), cluster({ settings: { "io-threads": 2 } })),
-    ],
-    ["unknown-key platform.cluter", on(eks({ cluter: {} }), cluster())],
-    ["wrong-value platform.region", on(eks({ region: "oregon" }), cluster())],
-    ["wrong-value platform.region", on(eks({ region: "cn-north-1" }), cluster())],
-    ["wrong-value platform.network.nat", on(eks({ network: { nat: "none" } }), cluster())],
-    ["unknown-key platform.network.cidrr", on(eks({ network: { cidrr: "10.0.0.0/16" } }), cluster())],
-    ["wrong-value platform.network.cidr", on(eks({ network: { cidr: "10.0.0.0/40" } }), cluster())],
+    ["more-threads-than-cores deployments.d.settings.io-threads", eksCluster({ settings: { "io-threads": 2 } })],
+    ["unknown-key platform.cluter", onEks({ cluter: {} })],
+    ["wrong-value platform.region", onEks({ region: "oregon" })],
+    ["wrong-value platform.region", onEks({ region: "cn-north-1" })],
+    ["wrong-value platform.network.nat", onEks({ network: { nat: "none" } })],
+    ["unknown-key platform.network.cidrr", onEks({ network: { cidrr: "10.0.0.0/16" } })],
+    ["wrong-value platform.network.cidr", onEks({ network: { cidr: "10.0.0.0/40" } })],
     [
       "missing platform.network.privateSubnetIds",
-      on(eks({ network: { kind: "existing", vpcId: "vpc-0123456789abcdef0" } }), cluster()),
+      onEks({ network: { kind: "existing", vpcId: "vpc-0123456789abcdef0" } }),
     ],
     [
       "wrong-value platform.network.vpcId",
-      on(
-        eks({ network: { kind: "existing", vpcId: "main", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } }),
-        cluster(),
-      ),
+      onEks({ network: { kind: "existing", vpcId: "main", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } }),
     ],
-    ["wrong-value platform.zones", on(eks({ zones: ["a"] }), cluster())],
-    ["zone-twice platform.zones", on(eks({ zones: ["a", "a"] }), cluster())],
+    ["wrong-value platform.zones", onEks({ zones: ["a"] })],
+    ["zone-twice platform.zones", onEks({ zones: ["a", "a"] })],
+    ["open-access platform.cluster.publicAccessCidrs", onEks({ cluster: { publicAccessCidrs: ["0.0.0.0/0"] } })],
     [
       "open-access platform.cluster.publicAccessCidrs",
-      on(eks({ cluster: { publicAccessCidrs: ["0.0.0.0/0"] } }), cluster()),
+      onEks({ cluster: { publicAccessCidrs: ["0.0.0.0/1", "128.0.0.0/1"] } }),
     ],
-    [
-      "open-access platform.cluster.publicAccessCidrs",
-      on(eks({ cluster: { publicAccessCidrs: ["0.0.0.0/1", "128.0.0.0/1"] } }), cluster()),
-    ],
-    [
-      "wrong-value platform.cluster.publicAccessCidrs.0",
-      on(eks({ cluster: { publicAccessCidrs: ["home"] } }), cluster()),
-    ],
-    ["wrong-value platform.cluster.keyArn", on(eks({ cluster: { keyArn: "alias/x" } }), cluster())],
-    [
-      "wrong-value platform.pools.servers.instanceTypes.0",
-      on(eks({ pools: { servers: { instanceTypes: ["large"] } } }), cluster()),
-    ],
-    [
-      "wrong-value platform.pools.servers.instanceTypes",
-      on(eks({ pools: { servers: { instanceTypes: [] } } }), cluster()),
-    ],
-    ["wrong-value platform.pools.servers.capacity", on(eks({ pools: { servers: { capacity: "spot" } } }), cluster())],
+    ["wrong-value platform.cluster.publicAccessCidrs.0", onEks({ cluster: { publicAccessCidrs: ["home"] } })],
+    ["wrong-value platform.cluster.keyArn", onEks({ cluster: { keyArn: "alias/x" } })],
+    ["wrong-value platform.pools.servers.instanceTypes.0", onEks({ pools: { servers: { instanceTypes: ["large"] } } })],
+    ["wrong-value platform.pools.servers.instanceTypes", onEks({ pools: { servers: { instanceTypes: [] } } })],
+    ["wrong-value platform.pools.servers.capacity", onEks({ pools: { servers: { capacity: "spot" } } })],
     [
       "wrong-value platform.pools.networkOptimized.capacity",
-      on(eks({ pools: { networkOptimized: { capacity: "spot" } } }), cluster()),
+      onEks({ pools: { networkOptimized: { capacity: "spot" } } }),
     ],
-    [
-      "wrong-value platform.pools.clients.capacity",
-      on(eks({ pools: { clients: { capacity: "reserved" } } }), cluster()),
-    ],
-    ["unknown-key platform.pools.server", on(eks({ pools: { server: {} } }), cluster())],
-    ["wrong-value platform.system.machines", on(eks({ system: { machines: 1 } }), cluster())],
-    ["wrong-value platform.clusterName", on(eks({ clusterName: "x".repeat(39) }), cluster())],
+    ["wrong-value platform.pools.clients.capacity", onEks({ pools: { clients: { capacity: "reserved" } } })],
+    ["unknown-key platform.pools.server", onEks({ pools: { server: {} } })],
+    ["wrong-value platform.system.machines", onEks({ system: { machines: 1 } })],
+    ["wrong-value platform.clusterName", onEks({ clusterName: "x".repeat(39) })],
     [
       "too-few-subnets platform.network.privateSubnetIds",
-      on(
-        eks({
-          network: {
-            kind: "existing",
-            vpcId: "vpc-01234567",
-            privateSubnetIds: ["subnet-01234567", "subnet-11234567"],
-          },
-        }),
-        cluster(),
-      ),
+      onEks({
+        network: {
+          kind: "existing",
+          vpcId: "vpc-01234567",
+          privateSubnetIds: ["subnet-01234567", "subnet-11234567"],
+        },
+      }),
     ],
-    ["wrong-value platform.network.cidr", on(eks({ network: { cidr: "10.0.0.0/8" } }), cluster())],
-    ["wrong-value platform.storage.className", on(eks({ storage: { className: "io2" } }), cluster())],
-    ["no-such-zone platform.clients.zone", on(eks({ clients: { zone: "f" } }), cluster())],
-    ["wrong-value platform.cluster.logRetentionInDays", on(eks({ cluster: { logRetentionInDays: 8 } }), cluster())],
+    ["wrong-value platform.network.cidr", onEks({ network: { cidr: "10.0.0.0/8" } })],
+    ["wrong-value platform.storage.className", onEks({ storage: { className: "io2" } })],
+    ["no-such-zone platform.clients.zone", onEks({ clients: { zone: "f" } })],
+    ["wrong-value platform.cluster.logRetentionInDays", onEks({ cluster: { logRetentionInDays: 8 } })],
     [
       "too-few-zones deployments.r.sentinel",
       watched({ sentinel: {}, replicas: 1 }, { type: "host", zones: ["a", "b"] }),
@@ -390,9 +346,9 @@ describe("bad input", () => {
     ["overlapping-prefix deployments.b.backup.prefix", sharing("x", "x")],
     ["overlapping-prefix deployments.b.backup.prefix", sharing("x", "x/y")],
     ["overlapping-prefix deployments.b.backup.prefix", sharing("x/y", "x")],
-    ["uneven-load benchmark.clients", { ...on(eks(), cluster()), benchmark: { clients: 50, threads: 4 } }],
-    ["uneven-load benchmark.threads", { ...on(eks(), cluster()), benchmark: { clients: 50, threads: 4 } }],
-    ["no-such-zone failures.x.zone", { ...on(eks(), cluster()), failures: { x: { fault: "cut-zone", zone: "b" } } }],
+    ["uneven-load benchmark.clients", { ...eksCluster(), benchmark: { clients: 50, threads: 4 } }],
+    ["uneven-load benchmark.threads", { ...eksCluster(), benchmark: { clients: 50, threads: 4 } }],
+    ["no-such-zone failures.x.zone", { ...eksCluster(), failures: { x: { fault: "cut-zone", zone: "b" } } }],
     ["uneven-load --clients", option({ clients: 50 })],
     ["wrong-value --datasize", option({ datasize: "big" })],
     ["wrong-value --reads", mixed({ rate: 500, reads: 3, clients: 50 })],

@@ -1,6 +1,4 @@
 import { problemText } from "../../../lib/errors";
-import { execFileSync } from "node:child_process";
-import { resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planEks } from "../../../platforms/eks/plan";
@@ -92,16 +90,5 @@ describe("the platform eks", () => {
       ),
       { numRuns: 300 },
     );
-  });
-
-  it("loads no SDK", () => {
-    const script =
-      'require("./stacks/config/schema/eks"); require("./platforms/eks/plan"); require("./platforms/eks/describe"); process.stdout.write(JSON.stringify(Object.keys(require.cache).filter((file) => file.includes("@pulumi"))));';
-    expect(
-      execFileSync(process.execPath, ["--import", "tsx", "-e", script], {
-        cwd: resolve(__dirname, "../../.."),
-        encoding: "utf8",
-      }),
-    ).toBe("[]");
   });
 });

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
-import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
-import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { podTarget, runnerPlan } from "../../../stacks/plan/pod-settings";
-
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+import { configOf } from "../../support/stack-config";
 
 describe("what a pool promises", () => {
   it("is in the reference of every deployment on EKS and in the plan of its load generators, and nowhere else", () => {
@@ -14,7 +10,7 @@ describe("what a pool promises", () => {
       ["billion", true],
       ["kind", false],
     ] as const) {
-      const { platform, deployments } = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), MACHINE);
+      const { platform, deployments } = configOf(stack);
       if (platform.type === "host") throw new Error(`${stack} has no pods`);
       for (const [name, deployment] of Object.entries(deployments)) {
         const { tuning } = podTarget(name, deployment, platform);

@@ -4,16 +4,10 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, MockCalls } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
-import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
-import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { readStackFile } from "../../../stacks/config/sections/stack-file";
+import { configOf } from "../../support/stack-config";
 
 const GROUP = "/aws/eks/valkey-dev/cluster";
-const config: StackConfig = parseConfig("stack dev", readStackFile(STACKS_DIRECTORY, "dev"), {
-  cores: 2,
-  memoryBytes: 16 * 2 ** 30,
-});
+const config = configOf("dev");
 
 /** The log group that the stack `dev` declares in an account with these clusters and log groups. */
 async function logGroupWith(

@@ -6,25 +6,22 @@ import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-class
 import type { Resources } from "../../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import { RULES } from "../../../policies/all-rules";
-import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { configuredShape } from "../../../stacks/plan/benchmark-plans";
 import { podSettings } from "../../../stacks/plan/pod-settings";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
-import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
+import { stackNames } from "../../../stacks/config/sections/stack-file";
 import { CHART, chartSets } from "../../support/kubernetes/chart-set";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { configOf } from "../../support/stack-config";
 
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
 
-const configOf = (name: string): StackConfig =>
-  parseConfig(`stack ${name}`, readStackFile(STACKS_DIRECTORY, name), MACHINE);
 const isEks = (config: StackConfig): config is EksStack => config.platform.type === "eks";
 const stacks = stackNames(STACKS_DIRECTORY).flatMap((name): [string, EksStack][] => {
   const config = configOf(name);

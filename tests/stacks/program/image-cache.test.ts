@@ -2,7 +2,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { BadInput, problemText } from "../../../lib/errors";
-import { applyOverrides } from "../../../stacks/config/sections/overrides";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
@@ -12,21 +11,18 @@ import { ACCOUNT_ID, accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import { verifiedTopology } from "../../support/benchmarks/records";
 import type { MockCalls, MockOutputs, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { configOf, MACHINE } from "../../support/stack-config";
 
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 /** The stack `topologies` with everything that has an image of its own. */
 const config = (...assignments: readonly string[]): StackConfig =>
-  parseConfig(
-    "stack topologies",
-    applyOverrides(readStackFile(STACKS_DIRECTORY, "topologies"), [
-      "platform.clusterName=dev",
-      "platform.metrics={}",
-      "deployments.replication={mode: replication, replicas: 3, sentinel: {}}",
-      "deployments.redis={engine: redis, mode: cluster, primaries: 3, replicasPerPrimary: 0}",
-      "workloads.paced={loadGenerator: open-loop, rate: 1000}",
-      ...assignments,
-    ]),
-    MACHINE,
+  configOf(
+    "topologies",
+    "platform.clusterName=dev",
+    "platform.metrics={}",
+    "deployments.replication={mode: replication, replicas: 3, sentinel: {}}",
+    "deployments.redis={engine: redis, mode: cluster, primaries: 3, replicasPerPrimary: 0}",
+    "workloads.paced={loadGenerator: open-loop, rate: 1000}",
+    ...assignments,
   );
 const topology = verifiedTopology("cluster", 3);
 const outputs: MockOutputs = (type, name, inputs) => {
@@ -125,8 +121,7 @@ describe("a stack with a cache of Docker Hub's images", () => {
 });
 
 describe("the stack billion", () => {
-  const billion = (...assignments: readonly string[]): StackConfig =>
-    parseConfig("stack billion", applyOverrides(readStackFile(STACKS_DIRECTORY, "billion"), assignments), MACHINE);
+  const billion = (...assignments: readonly string[]): StackConfig => configOf("billion", ...assignments);
 
   it("has a cache, and is refused without one or with a secret that ECR cannot read", () => {
     expect(billion().platform).toMatchObject({

@@ -1,20 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../../stacks/config/parse";
 import { outputsSchema, stackOutputs } from "../../../stacks/program/outputs";
 import type { StackOutputs } from "../../../stacks/program/outputs";
-import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
-import { applyOverrides } from "../../../stacks/config/sections/overrides";
-import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { withoutDistributions } from "../../../benchmarks/results/comparison";
-import { results, verifiedTopology } from "../../support/benchmarks/records";
+import { capacityPoint, capacityRecord, results, verifiedTopology } from "../../support/benchmarks/records";
+import { configOf } from "../../support/stack-config";
 
 const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutputs["planned"] => {
-  const config = parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), {
-    cores: 2,
-    memoryBytes: 16 * 2 ** 30,
-  });
-  const outputs = stackOutputs(planStack(stack, config), [], [], {}, null);
+  const outputs = stackOutputs(planStack(stack, configOf(stack, ...assignments)), [], [], {}, null);
   // A state knows no undefined, and what it keeps is to be read again.
   expect(outputsSchema.parse(JSON.parse(JSON.stringify(outputs)))).toEqual(outputs);
   return outputs.planned;
@@ -30,32 +23,9 @@ describe("what was verified, in the outputs", () => {
 
 describe("what was measured, in the outputs", () => {
   it("has a capacity's points and not its distributions, which would fill every update", () => {
-    const point = {
-      rate: 5,
-      probes: 1,
-      held: 1,
-      achieved: 5,
-      ms: 1,
-      p50Ms: 1,
-      p99Ms: 1,
-      lagP99Ms: 0,
-      histogram: "H4sIAAA",
-    };
-    const capacity = {
-      deployment: "local",
-      mode: "cluster" as const,
-      workload: "steady",
-      round: null,
-      load: null,
-      objective: { quantile: 0.99, ms: 2 },
-      capacity: 5,
-      isOpenEnded: true,
-      points: [point],
-      knee: null,
-      bottleneck: null,
-      warnings: [],
-    };
-    const outputs = withoutDistributions({ ...results([]), capacities: [capacity] });
+    const point = { ...capacityPoint(5, 1), histogram: "H4sIAAA" };
+    const capacity = capacityRecord({ points: [point] });
+    const outputs = withoutDistributions(results([], { capacities: [capacity] }));
     expect(outputs.capacities).toEqual([{ ...capacity, points: [{ ...point, histogram: "" }] }]);
   });
 });

@@ -1,17 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { describePlan } from "../../../stacks/plan/describe";
 import { runnerPlan } from "../../../stacks/plan/pod-settings";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
-import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
 import { evaluateProgram } from "../../support/pulumi/pulumi-mocks";
+import { configOf } from "../../support/stack-config";
 
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-const config: StackConfig = parseConfig("stack kind", readStackFile(STACKS_DIRECTORY, "kind"), MACHINE);
+const config = configOf("kind");
 
 describe("the stack kind under mocks", () => {
   it("creates no namespace with `createNamespace: false`, and takes over no objects of others", async () => {
@@ -73,36 +69,5 @@ describe("the stack kind under mocks", () => {
         "18 measurements of set, get, incr in 3 rounds, 2 s each, by 23 Jobs of 1 runner each; 48 clients on 1 thread, pipeline 16, values of 256 B, 98,304 keys",
       ]),
     );
-  });
-
-  it.each<[string, (raw: Record<string, Record<string, unknown>>) => void, RegExp]>([
-    [
-      "io-threads on all of a pod's cores",
-      (raw) => {
-        (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { "io-threads": 2 };
-      },
-      /io-threads: 2 threads on 2 cores/,
-    ],
-    [
-      "more memory than a pod may have",
-      (raw) => {
-        (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { maxmemory: "1gb" };
-      },
-      /maxmemory: 1\.0 GiB; expected at most \d+ MiB of the memory limit of 512 MiB/,
-    ],
-    [
-      "a quantity that is none",
-      (raw) => {
-        (raw["platform"] as { resources: unknown }).resources = {
-          requests: { cpu: "1", memory: "1 GB" },
-          limits: { cpu: "1", memory: "1Gi" },
-        };
-      },
-      /resources\.requests\.memory.*expected a quantity/,
-    ],
-  ])("refuses %s", (_what, change, message) => {
-    const raw = readStackFile(STACKS_DIRECTORY, "kind") as Record<string, Record<string, unknown>>;
-    change(raw);
-    expect(() => parseConfig("stack kind", raw, MACHINE)).toThrow(message);
   });
 });

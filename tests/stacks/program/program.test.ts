@@ -13,9 +13,9 @@ import { runProgram, outputValue } from "../../support/pulumi/pulumi-mocks";
 import { onlyResource } from "../../support/pulumi/declared-resources";
 import type { Mode } from "../../../valkey/node";
 import { recordAt, results, verifiedTopology } from "../../support/benchmarks/records";
+import { MACHINE } from "../../support/stack-config";
 
 const CUSTOM = "valkey:index:";
-const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
 const VERIFIED_AT = "2026-07-20T10:00:00.000Z";
 

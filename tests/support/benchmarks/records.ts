@@ -1,5 +1,11 @@
 /** Records and results for tests. */
-import type { MeasurementRecord, OpenLoopCounts, Results } from "../../../benchmarks/results/schema";
+import type {
+  CapacityLoad,
+  CapacityRecord,
+  MeasurementRecord,
+  OpenLoopCounts,
+  Results,
+} from "../../../benchmarks/results/schema";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 
 /** A record without warnings; `changes` replaces parts of it. */
@@ -159,6 +165,38 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
     ...changes,
   };
 }
+
+/** The load that a capacity is the capacity of: 90 % reads of values of 64 bytes. */
+export const CAPACITY_LOAD: CapacityLoad = {
+  requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
+  ...{ arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1, runners: 1 },
+};
+
+/** A capacity at p99 ≤ 2 ms of the cluster, found by a search without a record of its load and of its probes. */
+export const capacityRecord = (changes: Partial<CapacityRecord> = {}): CapacityRecord => ({
+  ...{ deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null },
+  ...{ objective: { quantile: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: false, points: [], knee: null },
+  ...{ bottleneck: null, warnings: [] },
+  ...changes,
+});
+
+/** What two probes of a rate found, of which so many held. */
+export const capacityPoint = (rate: number, held: number): CapacityRecord["points"][number] => ({
+  ...{ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" },
+});
+
+/** A study of two treatments that compared their throughput. */
+export const studyRecord = (verdict: "greater" | "less"): NonNullable<Results["study"]> => ({
+  ...{ name: "x", kind: "comparison", seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6 },
+  ...{ ended: "precise", treatments: [], order: [], referenceLoadMoved: false },
+  comparisons: [
+    {
+      ...{ test: "set", title: "SET", metric: "throughput", base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6 },
+      ...{ rounds: 6, verdict, interleaved: true },
+    },
+  ],
+  ...{ interleaved: [], fits: [], growth: [], findings: [], claims: [] },
+});
 
 /** Counts of an open loop whose requests were all acknowledged at once. */
 export function openLoopCounts(offered: number, changes: Partial<OpenLoopCounts> = {}): OpenLoopCounts {

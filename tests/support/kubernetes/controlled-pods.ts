@@ -1,25 +1,25 @@
 /** A deployment of pods with its controller, whose looks and metrics can be read. */
-import type { V1Pod } from "@kubernetes/client-node";
 import * as pulumi from "@pulumi/pulumi";
 import { createController } from "../../../components/kubernetes/controller/controller";
 import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
-import type { Look } from "../../../controller/look";
 import { statusInError } from "../../../platforms/kubernetes/api/api-errors";
 import { plainServers } from "./server-args";
+import { ControllerPod } from "./controller-pod";
 import type { DeployedPods } from "./deployed-pods";
-import { podLabels } from "./deployed-pods";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { renderObjects } from "./kubernetes-objects";
 import { isReady } from "./throw-away";
 
 const EVERYWHERE = new Set(["ClusterRole", "ClusterRoleBinding"]);
 
-export class ControlledPods {
+export class ControlledPods extends ControllerPod {
   private constructor(
     readonly pods: DeployedPods,
     private readonly objects: readonly KubernetesObject[],
-  ) {}
+  ) {
+    super({ here: pods.here, name: pods.target.name });
+  }
 
   static async open(pods: DeployedPods, args: ControllerArgs, tls?: Tls): Promise<ControlledPods> {
     const { target, here } = pods;
@@ -42,14 +42,10 @@ export class ControlledPods {
     return controlled;
   }
 
-  get #labels(): Record<string, string> {
-    return { ...podLabels(this.pods.target.name), "app.kubernetes.io/name": "valkey-controller" };
-  }
-
   /** Waits until the only pod of the controller is ready and has the arguments that were applied last. */
   async #untilCurrent(): Promise<void> {
     const { here, target } = this.pods;
-    const name = objectNames(target.name).controller;
+    const name = this.lease;
     await here.until(120, async () => {
       const { metadata, status } = await here.apps.readNamespacedDeployment({ namespace: target.namespace, name });
       const isCurrent = status?.observedGeneration === metadata?.generation && status?.updatedReplicas === 1;
@@ -57,52 +53,6 @@ export class ControlledPods {
         ? undefined
         : "the controller is not ready";
     });
-  }
-
-  /** The controller's pods. One that is going away may be among them. */
-  controllerPods(): Promise<V1Pod[]> {
-    return this.pods.here.pods(this.#labels);
-  }
-
-  /** The last look, as the controller's pod publishes it. */
-  async look(): Promise<Look | undefined> {
-    const [look] = JSON.parse(await this.ask("/looks")) as Look[];
-    return look;
-  }
-
-  async ask(path: string): Promise<string> {
-    return this.run(`node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`);
-  }
-
-  /** Runs a script in the controller's container. A busy machine may answer the container's probes late. */
-  async run(script: string): Promise<string> {
-    const { here } = this.pods;
-    let name = "";
-    await here.until(60, async () => {
-      const [pod] = (await here.pods(this.#labels)).filter(isReady);
-      name = pod?.metadata?.name ?? "";
-      return pod === undefined ? "the controller is not ready" : undefined;
-    });
-    return here.run(name, "controller", script);
-  }
-
-  /** Waits until a look has begun after this call and has this verdict. */
-  async untilLook(seconds: number, isWanted: (look: Look) => boolean): Promise<void> {
-    const asked = Date.now();
-    await this.pods.here.until(seconds, async () => {
-      const look = await this.look();
-      return look !== undefined && Date.parse(look.at) > asked && isWanted(look)
-        ? undefined
-        : JSON.stringify(look ?? "no look");
-    });
-  }
-
-  async events(): Promise<string[]> {
-    const { here, target } = this.pods;
-    const { items } = await here.core.listNamespacedEvent({ namespace: target.namespace });
-    return items
-      .filter(({ source }) => source?.component === "valkey-controller")
-      .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
   }
 
   /** Whether a process holds the Lease of the deployment, as one that repairs it does. */
@@ -125,12 +75,12 @@ export class ControlledPods {
     const { namespace, name } = target;
     await here.apps.deleteNamespacedDeployment({ namespace, name: objectNames(name).controller });
     if (isKilled)
-      for (const { metadata } of await here.pods(this.#labels))
+      for (const { metadata } of await this.controllerPods())
         await here.core
           .deleteNamespacedPod({ namespace, name: metadata?.name ?? "", gracePeriodSeconds: 0 })
           .catch(() => undefined);
     await here.until(60, async () => {
-      const pods = await here.pods(this.#labels);
+      const pods = await this.controllerPods();
       return pods.length === 0 ? undefined : "the controller's pod is still there";
     });
   }
@@ -147,15 +97,15 @@ export class ControlledPods {
     const { namespace, name } = target;
     const { controller } = objectNames(name);
     const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: controller, namespace } };
-    const before = (await here.pods(this.#labels)).map(({ metadata }) => metadata?.uid);
+    const before = (await this.controllerPods()).map(({ metadata }) => metadata?.uid);
     // A controller that has repaired nothing has no Lease.
     await here.delete(lease).catch((error: unknown) => {
       if (statusInError(error)?.code !== 404) throw error;
     });
-    for (const { metadata } of await here.pods(this.#labels))
+    for (const { metadata } of await this.controllerPods())
       await here.core.deleteNamespacedPod({ namespace, name: metadata?.name ?? "" });
     await here.until(60, async () => {
-      const pods = await here.pods(this.#labels);
+      const pods = await this.controllerPods();
       const isNew = pods.every((pod) => !before.includes(pod.metadata?.uid) && isReady(pod));
       return isNew && pods.length === 1 ? undefined : "the new controller is not ready";
     });

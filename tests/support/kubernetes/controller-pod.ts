@@ -1,4 +1,5 @@
 /** The controller of a deployment: its looks, metrics and Events. */
+import type { V1Pod } from "@kubernetes/client-node";
 import { objectNames } from "../../../components/kubernetes/names";
 import type { Look } from "../../../controller/look";
 import type { LiveDeployment } from "./live-deployment";
@@ -8,17 +9,22 @@ import { isReady } from "./throw-away";
 export class ControllerPod {
   constructor(private readonly live: Pick<LiveDeployment, "here" | "name">) {}
 
+  /** The controller's pods. One that is going away may be among them. */
+  controllerPods(): Promise<V1Pod[]> {
+    const { here, name } = this.live;
+    return here.pods({ ...podLabels(name), "app.kubernetes.io/name": "valkey-controller" });
+  }
+
   async ask(path: string): Promise<string> {
     return this.run(`node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`);
   }
 
   /** Runs a script in the controller's container. A busy machine may answer the container's probes late. */
   async run(script: string): Promise<string> {
-    const { here, name } = this.live;
+    const { here } = this.live;
     let pod = "";
     await here.until(60, async () => {
-      const labels = { ...podLabels(name), "app.kubernetes.io/name": "valkey-controller" };
-      pod = (await here.pods(labels)).find(isReady)?.metadata?.name ?? "";
+      pod = (await this.controllerPods()).find(isReady)?.metadata?.name ?? "";
       return pod === "" ? "the controller is not ready" : undefined;
     });
     return here.run(pod, "controller", script);

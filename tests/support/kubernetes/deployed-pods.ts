@@ -20,6 +20,7 @@ import { openDeployment, openKubernetesClient, openPodDeployment } from "../../.
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/running-pods";
 import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
+import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -51,6 +52,20 @@ export const podLabels = (name: string): Readonly<Record<string, string>> => ({
   "app.kubernetes.io/name": "valkey",
   "app.kubernetes.io/instance": name,
 });
+
+/** Gets a function that finds the connection to a node by its name, and all connections. */
+export type NodesUse<T> = (at: (name: string | undefined) => Connection, all: readonly Connection[]) => Promise<T>;
+
+/** Connects to all nodes of a deployment. */
+export const withNamedNodes = <T>(deployment: Deployment, use: NodesUse<T>): Promise<T> =>
+  withConnections(deployment, (connections) => {
+    const at = (name: string | undefined): Connection => {
+      const found = [...connections].find(([node]) => node.name === name);
+      if (found === undefined) throw new Error(`there is no ${name ?? "such node"}`);
+      return found[1];
+    };
+    return use(at, [...connections.values()]);
+  });
 
 export class DeployedPods {
   readonly #injectors: PodFaultInjector[] = [];
@@ -130,18 +145,9 @@ export class DeployedPods {
     return compact((await this.verified()).verdict.shards.map(({ primary }) => primary));
   }
 
-  /** Connects to all nodes. @param use gets a function that finds the connection to a node by its name, and all connections */
-  async withNodes<T>(
-    use: (at: (name: string | undefined) => Connection, all: readonly Connection[]) => Promise<T>,
-  ): Promise<T> {
-    return withConnections(this.deployment, (connections) => {
-      const at = (name: string | undefined): Connection => {
-        const found = [...connections].find(([node]) => node.name === name);
-        if (found === undefined) throw new Error(`there is no ${name ?? "such node"}`);
-        return found[1];
-      };
-      return use(at, [...connections.values()]);
-    });
+  /** Connects to all nodes. */
+  withNodes<T>(use: NodesUse<T>): Promise<T> {
+    return withNamedNodes(this.deployment, use);
   }
 
   /** Deletes all keys, so that data does not grow from one round to the next. */

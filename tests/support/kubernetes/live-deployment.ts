@@ -7,15 +7,14 @@ import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { compact } from "../../../lib/compact";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
-import type { Connection } from "../../../valkey/connection";
-import { withConnections } from "../../../valkey/connections";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { Verification } from "../../../valkey/verification/verify";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
 import type { Update } from "../pulumi/small-engine";
-import { podLabels } from "./deployed-pods";
+import type { NodesUse } from "./deployed-pods";
+import { podLabels, withNamedNodes } from "./deployed-pods";
 import type { LiveStack, Sections } from "./live-stack";
 import { ObserverPod } from "./observer-pod";
 import type { ThrowAway } from "./throw-away";
@@ -198,19 +197,9 @@ export class LiveDeployment {
     return keysOf(await this.verified());
   }
 
-  /** Connects to all nodes. @param use gets a function that finds a connection by the name of its pod */
-  async withNodes<T>(
-    use: (at: (pod: string | undefined) => Connection, all: readonly Connection[]) => Promise<T>,
-  ): Promise<T> {
-    const deployment = await openDeployment(this.target, this.password);
-    return withConnections(deployment, (connections) => {
-      const at = (pod: string | undefined): Connection => {
-        const found = [...connections].find(([{ name }]) => name === pod);
-        if (found === undefined) throw new Error(`there is no ${pod ?? "such pod"}`);
-        return found[1];
-      };
-      return use(at, [...connections.values()]);
-    });
+  /** Connects to all nodes, by the names of their pods. */
+  async withNodes<T>(use: NodesUse<T>): Promise<T> {
+    return withNamedNodes(await openDeployment(this.target, this.password), use);
   }
 
   /** Writes further keys to each shard, and waits until all replicas have them. @returns keys of all primaries */

@@ -3,6 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
+import type { PodGroup, ServerGroupArgs } from "../../../platforms/eks/pools/pod-groups";
 import { serverPodGroup, clientPodGroup } from "../../../platforms/eks/pools/pod-groups";
 import type { MockCalls, MockOutputs, ProgramRun } from "./pulumi-mocks";
 import { runProgram } from "./pulumi-mocks";
@@ -10,6 +11,34 @@ import { runProgram } from "./pulumi-mocks";
 export const EKS_ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
 export const ACCOUNT_ID = "123456789012";
 export const EKS_CLUSTER_NAME = "valkey";
+
+/** Servers of a deployment, each on a machine of its own: by default as large as those of "Valkey on EKS". */
+export const serverGroup = (
+  name: string,
+  changes: Partial<ServerGroupArgs> & Pick<ServerGroupArgs, "shape">,
+): PodGroup =>
+  serverPodGroup({
+    name,
+    pool: "servers",
+    zones: EKS_ZONES,
+    cpuMilli: 1000,
+    memoryMiB: 12 * 1024,
+    separate: true,
+    ...changes,
+  });
+
+/** Load generators, each on a machine of its own. */
+export const loadGroup = (count: number, changes: Partial<PodGroup> = {}): PodGroup =>
+  clientPodGroup({
+    name: "load",
+    pool: "clients",
+    count,
+    zones: EKS_ZONES,
+    cpuMilli: 1000,
+    memoryMiB: 1024,
+    separate: true,
+    ...changes,
+  });
 
 /** "Valkey on EKS": a primary with three replicas beside three primaries with a replica each, and a load generator. */
 export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
@@ -19,35 +48,15 @@ export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
   system: { machines: 2 },
   pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
   groups: [
-    serverPodGroup({
-      name: "replication",
-      pool: "servers",
+    serverGroup("replication", {
       shape: { primaries: 1, replicasPerPrimary: 3 },
-      zones: EKS_ZONES,
-      cpuMilli: 1000,
-      memoryMiB: 12 * 1024,
       volume: { gib: 50, storageClass: "gp3" },
-      separate: true,
     }),
-    serverPodGroup({
-      name: "cluster",
-      pool: "servers",
+    serverGroup("cluster", {
       shape: { primaries: 3, replicasPerPrimary: 1 },
-      zones: EKS_ZONES,
-      cpuMilli: 1000,
-      memoryMiB: 12 * 1024,
       volume: { gib: 50, storageClass: "gp3-fast" },
-      separate: true,
     }),
-    clientPodGroup({
-      name: "load",
-      pool: "clients",
-      count: 1,
-      zones: EKS_ZONES,
-      cpuMilli: 1000,
-      memoryMiB: 1024,
-      separate: true,
-    }),
+    loadGroup(1),
   ],
   ownKey: true,
 };

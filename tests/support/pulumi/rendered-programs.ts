@@ -12,10 +12,6 @@ import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";
 import type { ValkeyReplicationArgs } from "../../../components/valkey-replication";
 import { ValkeyReplication } from "../../../components/valkey-replication";
-import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
-import { applyOverrides } from "../../../stacks/config/sections/overrides";
-import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { program as stackProgram } from "../../../stacks/program/program";
 import { verifiedTopology } from "../benchmarks/records";
 import { accountCalls, awsOutputs } from "./eks";
@@ -24,6 +20,7 @@ import { resourceKey, withAncestors } from "./declared-resources";
 import type { MockOutputs, ProgramRun } from "./pulumi-mocks";
 import { OWN_OUTPUTS, runProgram } from "./pulumi-mocks";
 import { plainResources, renderedYaml } from "./rendered-yaml";
+import { configOf } from "../stack-config";
 
 /** Texts that a program gets as secrets. They stand nowhere else, so that each place in which one appears is found. */
 export const SECRETS = [
@@ -143,9 +140,8 @@ function measurements(): Record<string, pulumi.Resource> {
 
 /** A stack file with further values, as on the command line. */
 function stack(name: string, ...assignments: readonly string[]): () => Promise<Record<string, unknown>> {
-  const machine = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-  const values = applyOverrides(readStackFile(STACKS_DIRECTORY, name), assignments);
-  return () => stackProgram(name, parseConfig(`stack ${name}`, values, machine));
+  const config = configOf(name, ...assignments);
+  return () => stackProgram(name, config);
 }
 
 /** The stack dev with everything else that a platform may have, and pools on a cluster that exists. */

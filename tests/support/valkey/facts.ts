@@ -4,6 +4,7 @@ import { ViewParser } from "../../../valkey/topology/cluster-view";
 import { rotateOverZones } from "../../../valkey/topology/placement";
 import { formatRanges } from "../../../valkey/topology/slots";
 import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
+import { judgeFacts } from "../../../valkey/verification/verify";
 import { observed } from "../../../valkey/observation";
 import type { FakeNode } from "./cluster-text";
 import { fakeView } from "./cluster-text";
@@ -51,6 +52,23 @@ export function clusterFacts(primaries: number, replicasPerPrimary: number): Dep
     })),
   };
 }
+
+/** All nodes of a healthy cluster, as every view shows them. */
+export function viewedNodes(facts: DeploymentFacts): FakeNode[] {
+  const { shards } = judgeFacts(facts);
+  return facts.nodes.map(({ node: { name } }): FakeNode => {
+    const shard = shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
+    return shard?.primary === name
+      ? { name, slots: formatRanges(shard.slots) }
+      : { name, primary: shard?.primary ?? "" };
+  });
+}
+
+/** Changes one of the nodes of a view. */
+export const patch =
+  (name: string, changes: Partial<FakeNode>) =>
+  (nodes: readonly FakeNode[]): FakeNode[] =>
+    nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
 /** INFO of a healthy node. @param changes values to replace */
 export function infoReply(role: "primary" | "replica", changes: Record<string, string> = {}): Map<string, string> {

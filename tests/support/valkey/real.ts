@@ -6,7 +6,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Connection } from "../../../valkey/connection";
+import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
+import type { Endpoint, NodeAccess } from "../../../valkey/node";
 import { Host } from "../../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../../platforms/host/deployment-plan";
 import type { Programs } from "../../../platforms/host/programs/programs";
@@ -121,6 +123,16 @@ export function nodeOptions({ nodes }: Deployment): string[] {
   return nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]);
 }
 
+/** Options by which a command finds the servers of a deployment. */
+export function serverOptions(deployment: Deployment): string[] {
+  return ["--mode", deployment.mode, ...nodeOptions(deployment)];
+}
+
+/** The environment in which a command has the password of the deployment. */
+export function passwordOf({ access }: Deployment): NodeJS.ProcessEnv {
+  return { VALKEY_PASSWORD: access.password };
+}
+
 /** The assertions that do not hold, and what was found. */
 export async function failing(deployment: Deployment): Promise<string[]> {
   return (await verify(deployment)).verdict.assertions.flatMap(({ pass, id, found }) =>
@@ -165,6 +177,19 @@ export function clusterViews(deployment: Deployment): Promise<string[]> {
 /** The section `replication` of a node's INFO. */
 export async function replicationOf(deployment: Deployment, index: number): Promise<ReadonlyMap<string, string>> {
   return parseInfo(await withNode(deployment, index, (connection) => connection.info("replication")));
+}
+
+/** Waits until a server accepts a connection. */
+export function eventuallyAccepts(name: string, endpoint: Endpoint, access: NodeAccess = {}): Promise<void> {
+  const accepts = (): Promise<boolean> =>
+    connect(name, endpoint, access).then(
+      (connection) => {
+        connection.disconnect();
+        return true;
+      },
+      () => false,
+    );
+  return eventually("it answers", accepts);
 }
 
 /** Waits until a condition holds. @throws Failure naming `what` when it did not in time */

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { findFreePorts } from "../../../platforms/host/ports";
 import { startRecorded } from "../../../platforms/host/processes";
-import { connect } from "../../../valkey/connection";
 import type { Sandbox } from "./real";
-import { eventually } from "./real";
+import { eventuallyAccepts } from "./real";
 
 const run = promisify(execFile);
 
@@ -47,14 +46,10 @@ export async function startTlsServer(
   };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   const { child } = startRecorded(host.run, "tls", host.programs.server, args, { stdio: "ignore" });
-  await eventually("it answers", async () =>
-    connect("tls", { host: "127.0.0.1", port }, { password: directives["requirepass"], tls: { insecure: true } }).then(
-      (connection) => {
-        connection.disconnect();
-        return true;
-      },
-      () => false,
-    ),
+  await eventuallyAccepts(
+    "tls",
+    { host: "127.0.0.1", port },
+    { password: directives["requirepass"], tls: { insecure: true } },
   );
   return { port, certificate, stop: () => child.kill() };
 }

@@ -1,24 +1,18 @@
 /** Contents of an archive after a write that failed. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { ArchiveWriter, resumePoint } from "../../../valkey/archive/archive-writer";
 import { listSets, readSet } from "../../../valkey/archive/sets";
 import { fillingStore } from "../../support/valkey/filling-store";
 import { commands, REPLID, writeBase } from "../../support/valkey/archived-items";
+import { useDirectory } from "../../support/directory";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "archive-writer-test-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 it("ends after its last whole increment when a write fails, and continues there", async () => {
   let isFull = false;
-  const store = fillingStore(directory, () => isFull);
+  const store = fillingStore(directory.path, () => isFull);
   const writer = new ArchiveWriter(store, { incrementMs: 0 });
   await writeBase(writer);
   await writer.write(commands(110, "0123456789"));
@@ -30,7 +24,7 @@ it("ends after its last whole increment when a write fails, and continues there"
   const set = await readSet(store, name);
   expect(set.increments.map(({ from, to }) => [from, to])).toEqual([[100, 110]]);
   expect(resumePoint(set)).toEqual({ position: { replid: REPLID, offset: 110 }, database: 3 });
-  expect(readdirSync(join(directory, name)).filter((each) => each.endsWith(".part"))).toEqual([]);
+  expect(readdirSync(join(directory.path, name)).filter((each) => each.endsWith(".part"))).toEqual([]);
   const resumed = new ArchiveWriter(store, {}, set);
   await resumed.write(commands(115, "abcde"));
   await resumed.close();
@@ -42,7 +36,7 @@ it("ends after its last whole increment when a write fails, and continues there"
 
 it("writes nothing after an increment whose manifest could not be written", async () => {
   let isFull = false;
-  const store = fillingStore(directory, () => isFull);
+  const store = fillingStore(directory.path, () => isFull);
   const writer = new ArchiveWriter(store, { incrementMs: 10 ** 6 });
   await writeBase(writer);
   await writer.write(commands(110, "0123456789"));
@@ -53,11 +47,11 @@ it("writes nothing after an increment whose manifest could not be written", asyn
   await writer.close();
   const [name = "none"] = await listSets(store);
   expect((await readSet(store, name)).increments).toEqual([]);
-  expect(readdirSync(join(directory, name)).filter((each) => each.endsWith(".part"))).toEqual([]);
+  expect(readdirSync(join(directory.path, name)).filter((each) => each.endsWith(".part"))).toEqual([]);
 });
 
 it("names sets in the order in which they were written, also after the clock was set back", async () => {
-  const store = fillingStore(directory, () => false);
+  const store = fillingStore(directory.path, () => false);
   const writer = new ArchiveWriter(store);
   for (const at of [5_000, 5_000, 1_000]) await writeBase(writer, at);
   await writer.close();
@@ -68,7 +62,7 @@ it("names sets in the order in which they were written, also after the clock was
 });
 
 it("records that no command arrives, also after the clock was set back", async () => {
-  const store = fillingStore(directory, () => false);
+  const store = fillingStore(directory.path, () => false);
   const safe: number[] = [];
   const quiet = async (at: number): Promise<void> =>
     writer.write({ event: { kind: "quiet", at }, bytes: Buffer.alloc(0) });

@@ -16,12 +16,13 @@ const instantsAt = (times: readonly number[]): [number, number][] => times.map((
 
 /** A set with an instant at each time, and an offset that is the time. */
 const set = (name: string, ...times: readonly number[]): CatalogSet =>
-  setOf(
-    name,
-    times.map((time) => [time, time]),
-  );
+  setOf(name, ...times.map((time): Instant => [time, time]));
 
-function setOf(name: string, instants: [number, number][], replid = REPLID): CatalogSet {
+type Instant = [time: number, offset: number];
+/** A set with these instants. */
+const setOf = (name: string, ...instants: Instant[]): CatalogSet => replicatedSet(name, REPLID, instants);
+
+function replicatedSet(name: string, replid: string, instants: Instant[]): CatalogSet {
   const common = { version: 1 as const, replid: REPLID, sha256: SHA256 };
   return {
     spans: spansOf(instants),
@@ -80,12 +81,8 @@ it("shows the whole milliseconds of a time, and restores the last fraction of a 
     at: 1100.7,
     offset: 1,
   });
-  expect(chooseRestore(one, 1000)).toContain(
-    "the nearest times that can be restored are 1970-01-01T00:00:01.001Z after",
-  );
-  expect(chooseRestore(one, 1101)).toContain(
-    "the nearest times that can be restored are 1970-01-01T00:00:01.100Z before",
-  );
+  expect(chooseRestore(one, 1000)).toContain("are 1970-01-01T00:00:01.001Z after");
+  expect(chooseRestore(one, 1101)).toContain("are 1970-01-01T00:00:01.100Z before");
   const single = chooseRestore(catalog(period("p", [set("a", 1000.5)])), undefined);
   expect(single).toMatchObject({ at: 1000.5 });
 });
@@ -140,21 +137,10 @@ const chosenIn = (periods: readonly CatalogPeriod[], at?: number): unknown => {
 };
 
 it("takes the newest data by position, whatever a clock said that was set back", () => {
-  const back = setOf("a", [
-    [10_000, 1],
-    [11_000, 2],
-    [3000, 3],
-    [4000, 4],
-  ]);
+  const back = setOf("a", [10_000, 1], [11_000, 2], [3000, 3], [4000, 4]);
   expect(chosenIn([period("p", [back])])).toEqual([["a", 4000, 4]]);
-  const before = setOf("a", [
-    [10_000, 1],
-    [11_000, 2],
-  ]);
-  const after = setOf("b", [
-    [3000, 2],
-    [4000, 4],
-  ]);
+  const before = setOf("a", [10_000, 1], [11_000, 2]);
+  const after = setOf("b", [3000, 2], [4000, 4]);
   expect(chosenIn([period("p", [before, after])])).toEqual([["b", 4000, 4]]);
   expect(chosenIn([period("p", [before]), period("q", [after])])).toEqual([["b", 4000, 4]]);
   // A server that began anew has lower offsets and a new replication ID.
@@ -162,54 +148,23 @@ it("takes the newest data by position, whatever a clock said that was set back",
     chosenIn([
       period("p", [
         before,
-        setOf(
-          "c",
-          [
-            [3000, 0],
-            [4000, 1],
-          ],
-          "c".repeat(40),
-        ),
+        replicatedSet("c", "c".repeat(40), [
+          [3000, 0],
+          [4000, 1],
+        ]),
       ]),
     ]),
   ).toEqual([["c", 4000, 1]]);
   // The new set of a schedule has not come as far as the old one.
-  const old = setOf("a", [
-    [10_000, 1],
-    [11_000, 5],
-  ]);
-  expect(
-    chosenIn([
-      period("p", [
-        old,
-        setOf("b", [
-          [10_500, 3],
-          [10_900, 4],
-        ]),
-      ]),
-    ]),
-  ).toEqual([["a", 11_000, 5]]);
-  const all = period(
-    "p",
-    [back],
-    [
-      setOf("z", [
-        [10_000, 1],
-        [11_000, 1],
-        [3100, 2],
-        [3900, 9],
-      ]),
-    ],
-  );
+  const old = setOf("a", [10_000, 1], [11_000, 5]);
+  expect(chosenIn([period("p", [old, setOf("b", [10_500, 3], [10_900, 4])])])).toEqual([["a", 11_000, 5]]);
+  const all = period("p", [back], [setOf("z", [10_000, 1], [11_000, 1], [3100, 2], [3900, 9])]);
   expect(chosenIn([all])).toEqual([
     ["a", 3900, 4],
     ["z", 3900, 9],
   ]);
   // A shard without data since the clock was set back.
-  const idle = setOf("z", [
-    [10_000, 1],
-    [110_000, 1],
-  ]);
+  const idle = setOf("z", [10_000, 1], [110_000, 1]);
   const found = catalog(period("p", [back], [idle]));
   expect(newerShards(found, chooseRestore(found, undefined) as never)).toEqual([
     "shard-1 has data until 1970-01-01T00:01:50.000Z",
@@ -219,41 +174,16 @@ it("takes the newest data by position, whatever a clock said that was set back",
 it("refuses a time that the archive has twice, with different data", () => {
   const twice =
     "is in the archive twice, with different data of shard-0, because a clock was set back; name a time before";
-  const back = setOf("a", [
-    [10_000, 1],
-    [14_000, 2],
-    [3000, 3],
-    [7000, 4],
-    [11_000, 5],
-  ]);
+  const back = setOf("a", [10_000, 1], [14_000, 2], [3000, 3], [7000, 4], [11_000, 5]);
   expect(chosenIn([period("p", [back])], 10_500)).toContain(twice);
   expect(chosenIn([period("p", [back])], 10_500)).toContain("before 1970-01-01T00:00:10.000Z or after");
   expect(chosenIn([period("p", [back])], 5000)).toEqual([["a", 5000, 5]]);
   expect(chosenIn([period("p", [back])], 12_000)).toEqual([["a", 12_000, 2]]);
-  const [before, after] = [
-    setOf("a", [
-      [10_000, 1],
-      [19_000, 1],
-    ]),
-    setOf("b", [
-      [3000, 2],
-      [17_000, 2],
-    ]),
-  ];
+  const [before, after] = [setOf("a", [10_000, 1], [19_000, 1]), setOf("b", [3000, 2], [17_000, 2])];
   expect(chosenIn([period("p", [before, after])], 11_000)).toContain(twice);
   expect(chosenIn([period("p", [before]), period("q", [after])], 11_000)).toContain(twice);
   // Both sets were written at once.
-  const [old, next] = [
-    setOf("a", [
-      [10_000, 1],
-      [14_000, 2],
-      [19_000, 5],
-    ]),
-    setOf("b", [
-      [11_000, 2],
-      [15_000, 4],
-    ]),
-  ];
+  const [old, next] = [setOf("a", [10_000, 1], [14_000, 2], [19_000, 5]), setOf("b", [11_000, 2], [15_000, 4])];
   expect(chosenIn([period("p", [old, next])], 14_500)).toEqual([["a", 14_500, 5]]);
 });
 

@@ -1,8 +1,6 @@
 /** Which sets an archive may delete. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, it } from "vitest";
+import { temporaryDirectory } from "../../support/directory";
 import type { Catalog, CatalogPeriod, CatalogSet } from "../../../valkey/archive/catalog";
 import { commonSpans, spansOf } from "../../../valkey/archive/catalog";
 import type { Proof } from "../../../valkey/archive/keeping/proofs";
@@ -70,22 +68,18 @@ it("counts from the time at which a set was first seen to have ended, and again 
 });
 
 it("takes the last proof whose sets exist, and none of a damaged record", async () => {
-  const store = new DirectoryStore(mkdtempSync(join(tmpdir(), "proofs-")));
-  try {
-    const proof = (provenAt: number, name: string): Proof => ({
-      provenAt,
-      period: "p",
-      keys: 1,
-      shards: [{ shard: "shard-0", set: name, instant: 0 }],
-    });
-    await recordProof(store, proof(1000, "set-0"));
-    await recordProof(store, proof(2000, "gone"));
-    await store.put("proofs/19700101T000003000Z.json", [Buffer.from("{")]);
-    expect(await readLastProof(store, new Set(["p/shard-0/set-0"]))).toMatchObject({ provenAt: 1000 });
-    expect(await readLastProof(store, new Set())).toBeUndefined();
-  } finally {
-    rmSync(store.path, { recursive: true });
-  }
+  const store = new DirectoryStore(temporaryDirectory());
+  const proof = (provenAt: number, name: string): Proof => ({
+    provenAt,
+    period: "p",
+    keys: 1,
+    shards: [{ shard: "shard-0", set: name, instant: 0 }],
+  });
+  await recordProof(store, proof(1000, "set-0"));
+  await recordProof(store, proof(2000, "gone"));
+  await store.put("proofs/19700101T000003000Z.json", [Buffer.from("{")]);
+  expect(await readLastProof(store, new Set(["p/shard-0/set-0"]))).toMatchObject({ provenAt: 1000 });
+  expect(await readLastProof(store, new Set())).toBeUndefined();
 });
 
 it("keeps the sets of the last proof, and the last whole set however old it is", () => {

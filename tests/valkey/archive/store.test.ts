@@ -1,28 +1,23 @@
 /** Files and folders of an archive on a disk. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { existsSync, readdirSync, readlinkSync, statSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { identifyProcess } from "../../../lib/system/process-identity";
 import type { Lease } from "../../../valkey/archive/lease";
 import { DirectoryStore, folderOf } from "../../../valkey/archive/store";
+import { useDirectory } from "../../support/directory";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "store-test-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 it("removes unfinished files of one folder only, and lets only its user read", async () => {
-  const store = new DirectoryStore(join(directory, "archive"));
+  const store = new DirectoryStore(join(directory.path, "archive"));
   await (await store.create("a/set/done")).commit();
   await (await store.create("a/set/open")).write(Buffer.from("x"));
   await (await store.create("b/open")).write(Buffer.from("x"));
-  const mode = (name: string): number => statSync(join(directory, "archive", name)).mode & 0o777;
+  const mode = (name: string): number => statSync(join(directory.path, "archive", name)).mode & 0o777;
   expect([mode(""), mode("a/set"), mode("a/set/done"), mode("b/open.part")]).toEqual([0o700, 0o700, 0o600, 0o600]);
   await folderOf(store, "a").removePending("");
   await store.removePending("missing");
@@ -40,11 +35,11 @@ function writeOther(renewals: number): void {
   writeLease({ id: "other", host: "container", space: "pid:[1]", process: { pid: 1, started: "boot/1" }, renewals });
 }
 const writeLease = (holder: object): void => {
-  writeFileSync(join(directory, ".lease.json"), JSON.stringify(holder));
+  writeFileSync(join(directory.path, ".lease.json"), JSON.stringify(holder));
 };
 
 it("gives the lease of a folder to one process at a time", async () => {
-  const store = new DirectoryStore(directory);
+  const store = new DirectoryStore(directory.path);
   const taken = (await Promise.all([take(store), take(store), take(store)])).filter((each) => each !== undefined);
   expect(taken).toHaveLength(1);
   expect(await take(store)).toBeUndefined();
@@ -52,11 +47,11 @@ it("gives the lease of a folder to one process at a time", async () => {
   const next = await take(store);
   expect(next).toBeDefined();
   await next?.release();
-  expect(readdirSync(directory)).toEqual([]);
+  expect(readdirSync(directory.path)).toEqual([]);
 });
 
 it("respects the lease of a process in a different container until the process no longer renews it", async () => {
-  const store = new DirectoryStore(directory);
+  const store = new DirectoryStore(directory.path);
   writeOther(0);
   let renewals = 0;
   const renewing = setInterval(() => {
@@ -71,7 +66,7 @@ it("respects the lease of a process in a different container until the process n
   // It has been frozen for so long that its lease has ended, and goes on.
   writeOther(++renewals);
   await new Promise((resolve) => lease?.lost.addEventListener("abort", resolve));
-  expect(String(lease?.lost.reason)).toContain(`${directory}: a different process has taken over the archive`);
+  expect(String(lease?.lost.reason)).toContain(`${directory.path}: a different process has taken over the archive`);
 });
 
 it("takes over at once from a process of this machine that was killed", async () => {
@@ -80,7 +75,7 @@ it("takes over at once from a process of this machine that was killed", async ()
   await once(holder, "spawn");
   const space = readlinkSync("/proc/self/ns/pid");
   writeLease({ id: "killed", host: hostname(), space, process: identifyProcess(holder.pid ?? 0), renewals: 0 });
-  const store = new DirectoryStore(directory);
+  const store = new DirectoryStore(directory.path);
   expect(await take(store)).toBeUndefined();
   holder.kill("SIGKILL");
   await killed;

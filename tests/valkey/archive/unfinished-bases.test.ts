@@ -1,23 +1,16 @@
 /** Bases that a killed process left without their manifest. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
 import { beginPeriod } from "../../../valkey/archive/periods";
 import { DirectoryStore } from "../../../valkey/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
+import { useDirectory } from "../../support/directory";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "unfinished-test-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 it("removes them from all periods when an archive begins, and leaves sets, damaged sets and other folders", async () => {
-  const store = new DirectoryStore(directory);
+  const store = new DirectoryStore(directory.path);
   const shards = [{ name: "shard-0", slots: undefined }];
   const period = await beginPeriod(store, { startedAt: 0, shards, databases: 16 });
   await beginPeriod(store, { startedAt: 1, shards, databases: 16 });
@@ -42,7 +35,7 @@ it("removes them from all periods when an archive begins, and leaves sets, damag
     },
   } as unknown as Deployment;
   const { signal } = new AbortController();
-  const spoolDirectory = join(directory, ".spool");
+  const spoolDirectory = join(directory.path, ".spool");
   const archiving = archiveDeployment({ store, deployment, spoolDirectory, signal, onEvent: () => undefined });
   await expect(archiving).rejects.toThrow("no server answers");
   for (const each of [period.name, second])

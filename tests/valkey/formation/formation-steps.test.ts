@@ -38,6 +38,12 @@ function states(nodes: readonly FakeNode[], alone = false, keys: Record<string, 
 }
 
 const stateOf = (nodes: readonly MemberState[]): FormationState => formationState(plan, shape, nodes);
+/** The missing steps. */
+const stepsOf = (nodes: readonly MemberState[]): Extract<FormationState, { kind: "incomplete" }>["steps"] => {
+  const state = stateOf(nodes);
+  if (state.kind !== "incomplete") throw new Error(state.kind);
+  return state.steps;
+};
 const fresh = states(
   placed.map(({ name }) => ({ name, epoch: 0 })),
   true,
@@ -45,12 +51,11 @@ const fresh = states(
 
 describe("formationState", () => {
   it("of new nodes has all steps of the plan, with replicas' epochs below the primaries'", () => {
-    const state = stateOf(fresh);
-    if (state.kind !== "incomplete") throw new Error(state.kind);
-    expect(countSlots(state.steps.addSlots.flatMap(({ ranges }) => ranges))).toBe(SLOT_COUNT);
-    expect(state.steps.replicate).toHaveLength(3);
-    expect(state.steps.meet).toBe(true);
-    const epoch = new Map(state.steps.setEpoch.map((each) => [each.node, each.epoch]));
+    const steps = stepsOf(fresh);
+    expect(countSlots(steps.addSlots.flatMap(({ ranges }) => ranges))).toBe(SLOT_COUNT);
+    expect(steps.replicate).toHaveLength(3);
+    expect(steps.meet).toBe(true);
+    const epoch = new Map(steps.setEpoch.map((each) => [each.node, each.epoch]));
     expect(new Set(epoch.values()).size).toBe(6);
     for (const { primary, replicas } of plan.shards)
       for (const replica of replicas) expect(epoch.get(replica)).toBeLessThan(epoch.get(primary) ?? 0);
@@ -68,10 +73,9 @@ describe("formationState", () => {
 
   it("of a cluster formed in part has only the missing steps", () => {
     const half = formed.map((node): FakeNode => (node.primary === undefined ? node : { name: node.name, epoch: 0 }));
-    const state = stateOf(states(half));
-    if (state.kind !== "incomplete") throw new Error(state.kind);
-    expect(state.steps).toMatchObject({ addSlots: [], setEpoch: [], meet: false });
-    expect(state.steps.replicate.map(({ node }) => node).sort()).toEqual(
+    const steps = stepsOf(states(half));
+    expect(steps).toMatchObject({ addSlots: [], setEpoch: [], meet: false });
+    expect(steps.replicate.map(({ node }) => node).sort()).toEqual(
       plan.shards.flatMap(({ replicas }) => replicas).sort(),
     );
   });
@@ -82,10 +86,9 @@ describe("formationState", () => {
       ...(node.slots === undefined ? {} : { slots: node.slots }),
       epoch: 0,
     }));
-    const state = stateOf(states(slotted, true));
-    if (state.kind !== "incomplete") throw new Error(state.kind);
-    expect(state.steps.addSlots).toEqual([]);
-    expect(state.steps.meet).toBe(true);
+    const steps = stepsOf(states(slotted, true));
+    expect(steps.addSlots).toEqual([]);
+    expect(steps.meet).toBe(true);
   });
 
   it("of as many primaries as wanted, other than planned, completes their shards", () => {
@@ -99,12 +102,11 @@ describe("formationState", () => {
               shardOf(node.name) === undefined ? "" : formatRanges([shardOf(node.name)?.slots ?? { from: 0, to: 0 }]),
           }),
     }));
-    const state = stateOf(states(others));
-    if (state.kind !== "incomplete") throw new Error(state.kind);
-    const primaries = new Set(state.steps.replicate.map(({ primary }) => primary));
+    const steps = stepsOf(states(others));
+    const primaries = new Set(steps.replicate.map(({ primary }) => primary));
     expect(primaries).toEqual(new Set(plan.shards.flatMap(({ replicas }) => replicas)));
     const zone = (name: string): string | undefined => placed.find((node) => node.name === name)?.zone;
-    for (const { node, primary } of state.steps.replicate) expect(zone(node)).not.toBe(zone(primary));
+    for (const { node, primary } of steps.replicate) expect(zone(node)).not.toBe(zone(primary));
   });
 
   it.each<[string, MemberState[], RegExp]>([

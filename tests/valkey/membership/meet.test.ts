@@ -27,30 +27,14 @@ describe("nodes that meet", () => {
 
   it("are known by their view, where it differs from the most common one", () => {
     const members = ["a", "b", "c", "d"].map(member);
-    expect(
-      membersWithDifferentView(
-        members,
-        ["x", "x", "y", "x"].map((fingerprint) => view(fingerprint)),
-      ).map(({ id }) => id),
-    ).toEqual(["c"]);
-    expect(
-      membersWithDifferentView(
-        members,
-        members.map(() => view("x")),
-      ),
-    ).toEqual([]);
-    expect(
-      describeDisagreement(
-        members,
-        members.map(() => view("x")),
-      ),
-    ).toBeUndefined();
-    expect(
-      describeDisagreement(
-        members,
-        ["x", "x", "y", "z"].map((fingerprint) => view(fingerprint)),
-      ),
-    ).toBe("the nodes have 3 different views of the cluster");
+    const views = (...fingerprints: readonly string[]): ClusterView[] => fingerprints.map((each) => view(each));
+    const same = views("x", "x", "x", "x");
+    expect(membersWithDifferentView(members, views("x", "x", "y", "x")).map(({ id }) => id)).toEqual(["c"]);
+    expect(membersWithDifferentView(members, same)).toEqual([]);
+    expect(describeDisagreement(members, same)).toBeUndefined();
+    expect(describeDisagreement(members, views("x", "x", "y", "z"))).toBe(
+      "the nodes have 3 different views of the cluster",
+    );
     expect(describeDisagreement(members, [view("x"), view("x", ["a"]), view("x"), view("y")])).toContain(
       "one node that lacks a link is b",
     );

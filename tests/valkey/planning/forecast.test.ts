@@ -26,11 +26,8 @@ describe("the forecast of a large cluster", () => {
   it("reproduces the models from measurements without noise, at any size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
-        const found = forecastCluster(
-          world([12, 24, 48, 96, 200], () => 1),
-          nodes,
-          { nodeTimeoutMs: timeout, announceHostNames: false },
-        );
+        const points = world([12, 24, 48, 96, 200], () => 1);
+        const found = forecastCluster(points, nodes, { nodeTimeoutMs: timeout, announceHostNames: false });
         expect(found?.descriptors.estimate).toBeCloseTo(2 * nodes + 20, 3);
         expect(found?.formationSeconds.estimate).toBeCloseTo(0.5 + 2e-4 * nodes ** 2, 3);
         expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 0.4 + timeout / 2000, 3);
@@ -52,13 +49,8 @@ describe("the forecast of a large cluster", () => {
   });
 
   it("needs more than two points", () => {
-    expect(
-      forecastCluster(
-        world([12, 24], () => 1),
-        1000,
-        { nodeTimeoutMs: 5000, announceHostNames: false },
-      ),
-    ).toBeUndefined();
+    const two = world([12, 24], () => 1);
+    expect(forecastCluster(two, 1000, { nodeTimeoutMs: 5000, announceHostNames: false })).toBeUndefined();
   });
 
   it("never predicts more bus traffic than the upper bound", () => {
@@ -119,48 +111,12 @@ describe("a prediction's interval", () => {
   });
 
   it("is undefined for two points, or for points of one size", () => {
-    expect(
-      predictLine(
-        [
-          { x: 1, y: 1 },
-          { x: 2, y: 2 },
-        ],
-        3,
-        0.95,
-      ),
-    ).toBeUndefined();
-    expect(
-      predictLine(
-        [
-          { x: 1, y: 1 },
-          { x: 1, y: 2 },
-          { x: 1, y: 3 },
-        ],
-        3,
-        0.95,
-      ),
-    ).toBeUndefined();
-    expect(
-      predictRelativeLine(
-        [
-          { x: 1, y: 1 },
-          { x: 2, y: 2 },
-          { x: 3, y: 0 },
-        ],
-        3,
-        0.95,
-      ),
-    ).toBeUndefined();
-    expect(
-      predictRelativeLine(
-        [
-          { x: 1, y: 1 },
-          { x: 1, y: 2 },
-          { x: 1, y: 3 },
-        ],
-        3,
-        0.95,
-      ),
-    ).toBeUndefined();
+    const pointsOf = (...points: readonly (readonly [x: number, y: number])[]): { x: number; y: number }[] =>
+      points.map(([x, y]) => ({ x, y }));
+    const ofOneSize = pointsOf([1, 1], [1, 2], [1, 3]);
+    expect(predictLine(pointsOf([1, 1], [2, 2]), 3, 0.95)).toBeUndefined();
+    expect(predictLine(ofOneSize, 3, 0.95)).toBeUndefined();
+    expect(predictRelativeLine(pointsOf([1, 1], [2, 2], [3, 0]), 3, 0.95)).toBeUndefined();
+    expect(predictRelativeLine(ofOneSize, 3, 0.95)).toBeUndefined();
   });
 });

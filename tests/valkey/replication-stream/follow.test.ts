@@ -1,29 +1,24 @@
 /** Behaviour when the server or the spool fails for good. The server is made by hand: real ones do not do this. */
-import { mkdtempSync, rmSync } from "node:fs";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
+import { useDirectory } from "../../support/directory";
 import { CommandParser } from "../../../valkey/replication-stream/command-parser";
 import { followStream } from "../../../valkey/replication-stream/follow";
 import { SpoolFailed } from "../../../valkey/replication-stream/spool";
 
 const FULL = `+FULLRESYNC ${"a".repeat(40)} 0\r\n`;
 
-let directory: string;
+const directory = useDirectory();
 let server: Server | undefined;
 let sockets: Socket[] = [];
 let requests = 0;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "follow-test-"));
-});
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
   requests = 0;
   await new Promise((resolve) => server?.close(resolve));
-  rmSync(directory, { recursive: true, force: true });
 });
 
 /** Starts a server. @param afterSync what it sends after PSYNC, before it falls silent */
@@ -46,7 +41,7 @@ async function serve(afterSync: string): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function follow(port: number, patienceMs: number, spoolDirectory = directory): Promise<void> {
+async function follow(port: number, patienceMs: number, spoolDirectory = directory.path): Promise<void> {
   const source = { name: "fake", endpoint: { host: "127.0.0.1", port }, access: {} };
   const { signal } = new AbortController();
   const options = { source: () => source, spoolDirectory, spoolLimit: 10 ** 6, patienceMs, signal };
@@ -66,6 +61,6 @@ it.each([
 
 it("does not ask for the data again when the spool cannot be written", async () => {
   const port = await serve(`${FULL}$5\r\nREDIS`);
-  await expect(follow(port, 60_000, join(directory, "missing"))).rejects.toThrow(SpoolFailed);
+  await expect(follow(port, 60_000, join(directory.path, "missing"))).rejects.toThrow(SpoolFailed);
   expect(requests).toBe(1);
 });

@@ -148,22 +148,13 @@ describe("open migrations", () => {
     });
   });
 
-  it("that have ended, or whose source does not own the slot, leave stale marks", () => {
-    expect(openMigrations(memberStates(NODES, undefined, { "n-0": `[42-<-${nodeIdOf("n-1")}]` }))).toEqual({
-      begun: [],
-      stale: [{ slot: 42, node: "n-0" }],
-      reasons: [],
-    });
-    expect(openMigrations(memberStates(NODES, undefined, { "n-2": to }))).toEqual({
-      begun: [],
-      stale: [{ slot: 42, node: "n-2" }],
-      reasons: [],
-    });
-    expect(openMigrations(memberStates(NODES, undefined, { "n-0": `[42->-${nodeIdOf("n-77")}]` }))).toEqual({
-      begun: [],
-      stale: [{ slot: 42, node: "n-0" }],
-      reasons: [],
-    });
+  it.each([
+    ["n-0", `[42-<-${nodeIdOf("n-1")}]`],
+    ["n-2", to],
+    ["n-0", `[42->-${nodeIdOf("n-77")}]`],
+  ])("that have ended, or whose source does not own the slot, leave stale marks: %s %s", (node, mark) => {
+    const stale = [{ slot: 42, node }];
+    expect(openMigrations(memberStates(NODES, undefined, { [node]: mark }))).toEqual({ begun: [], stale, reasons: [] });
   });
 
   it("of one slot to two nodes are not ended", () => {

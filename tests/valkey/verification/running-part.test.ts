@@ -7,35 +7,21 @@ import { judgeFacts } from "../../../valkey/verification/verify";
 import { formatRanges } from "../../../valkey/topology/slots";
 import type { FakeNode } from "../../support/valkey/cluster-text";
 import { fakeView } from "../../support/valkey/cluster-text";
-import { clusterFacts, infoReply } from "../../support/valkey/facts";
+import { clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
 
 const all = clusterFacts(3, 1);
 const { shards } = judgeFacts(all);
 const lostReplica = shards[0]?.replicas[0] ?? "";
 const lostPrimary = shards[0]?.primary ?? "";
 
-/** All nodes of a healthy cluster, as every view shows them. */
-function viewsOf({ nodes }: DeploymentFacts): FakeNode[] {
-  return nodes.map(({ node }): FakeNode => {
-    const shard = shards.find(({ primary, replicas }) => primary === node.name || replicas.includes(node.name));
-    return shard?.primary === node.name
-      ? { name: node.name, slots: formatRanges(shard.slots) }
-      : { name: node.name, primary: shard?.primary ?? "" };
-  });
-}
-
 /** The part without a node. @param change changes the nodes that every view shows */
 function without(name: string, change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts {
-  const known = change(viewsOf(all));
+  const known = change(viewedNodes(all));
   const nodes = all.nodes
     .filter(({ node }) => node.name !== name)
     .map((each): NodeFacts => ({ ...each, view: observed(fakeView(each.node.name, known)) }));
   return { ...all, shape: { primaries: 3 }, skippedAssertions: ["zones", "settings"], nodes };
 }
-const patch =
-  (name: string, changes: Partial<FakeNode>) =>
-  (nodes: FakeNode[]): FakeNode[] =>
-    nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
 describe("the running part of a cluster", () => {
   it("can do without a replica that all consider failed, or have forgotten", () => {
@@ -79,7 +65,7 @@ describe("the running part of a cluster", () => {
       nodes: part.nodes.map((each) => (each.node.name === newcomer ? { ...each, view } : each)),
     });
     const known = (changes: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] =>
-      observed(fakeView(newcomer, changes(viewsOf(all))));
+      observed(fakeView(newcomer, changes(viewedNodes(all))));
     // Without its primary.
     const vague = known((nodes) =>
       nodes.map((each) => (each.name === lostReplica ? { name: each.name, flags: "fail" } : each)),

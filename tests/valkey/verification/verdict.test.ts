@@ -5,10 +5,9 @@ import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/fa
 import { observed, unobserved } from "../../../valkey/observation";
 import { separatedNodes } from "../../../valkey/verification/cluster-verdict";
 import { judgeFacts } from "../../../valkey/verification/verify";
-import { formatRanges } from "../../../valkey/topology/slots";
 import type { FakeNode } from "../../support/valkey/cluster-text";
 import { fakeView } from "../../support/valkey/cluster-text";
-import { CLUSTER_INFO, clusterFacts, infoReply } from "../../support/valkey/facts";
+import { CLUSTER_INFO, clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
 
 const good = clusterFacts(3, 1);
 
@@ -19,26 +18,12 @@ function withNode(facts: DeploymentFacts, index: number, changes: Partial<NodeFa
 
 const failing = (facts: DeploymentFacts): string[] =>
   judgeFacts(facts).assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
-const viewNodes = (change: (nodes: FakeNode[]) => FakeNode[]): FakeNode[] => {
-  const shards = judgeFacts(good).shards;
-  const all = good.nodes.map(({ node: { name } }): FakeNode => {
-    const shard = shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
-    return shard?.primary === name
-      ? { name, slots: formatRanges(shard.slots) }
-      : { name, primary: shard?.primary ?? "" };
-  });
-  return change(all);
-};
 const viewOf = (name: string, change: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] =>
-  observed(fakeView(name, viewNodes(change)));
+  observed(fakeView(name, change(viewedNodes(good))));
 const everyView = (change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts => ({
   ...good,
   nodes: good.nodes.map((each) => ({ ...each, view: viewOf(each.node.name, change) })),
 });
-const patch =
-  (name: string, changes: Partial<FakeNode>) =>
-  (nodes: FakeNode[]): FakeNode[] =>
-    nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
 const told = (...reply: Parameters<typeof infoReply>): Partial<NodeFacts> => ({ info: observed(infoReply(...reply)) });
 const cluster = (key: string, value: string): Partial<NodeFacts> => ({

@@ -33,6 +33,11 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
+const JOB = {
+  ...{ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, keys: "k" },
+  ...{ tls: undefined, timeoutSeconds: 5, deadlineSeconds: 9 },
+};
+
 interface RunnerResult {
   readonly status: number | null;
   readonly record: ReturnType<typeof parseRunnerRecord>;
@@ -47,19 +52,8 @@ function run(
   more: Record<string, string> = {},
 ): RunnerResult {
   const user = { username: "user", password: "pass word" };
-  const { job } = benchmarkJob({
-    name: "j",
-    namespace: "n",
-    image: "i",
-    servers: { namespace: "n", labels: {} },
-    runner: { runners, sharing: false },
-    keys: "k",
-    phases: phases.map((phase) => jobPhase(phase, { username: user.username })),
-    user,
-    tls: undefined,
-    timeoutSeconds: 5,
-    deadlineSeconds: 9,
-  });
+  const own = phases.map((phase) => jobPhase(phase, { username: user.username }));
+  const { job } = benchmarkJob({ ...JOB, runner: { runners, sharing: false }, phases: own, user });
   const container = job.spec?.template.spec?.containers[0];
   const [program = "", ...words] = [...(container?.command ?? []), ...(container?.args ?? [])];
   const file = join(directory, `${index}-${runners}-${Math.random()}`);
@@ -152,20 +146,7 @@ describe("a runner with a sidecar", () => {
     });
     const phases = [phase(["--a=b c", "@CREDENTIALS@", `{"json": "\\\\ and 'quotes'"}`]), phase(["fails"])];
     const user = { username: "user", password: "pass" };
-    const { job } = benchmarkJob({
-      name: "j",
-      namespace: "n",
-      image: "i",
-      servers: { namespace: "n", labels: {} },
-      runner: { runners: 1, sharing: false },
-      keys: "k",
-      phases,
-      sidecar,
-      user,
-      tls: undefined,
-      timeoutSeconds: 5,
-      deadlineSeconds: 9,
-    });
+    const { job } = benchmarkJob({ ...JOB, runner: { runners: 1, sharing: false }, phases, sidecar, user });
     const ended = (job.spec?.template.spec?.containers ?? []).map(async ({ command = [], args = [], env = [] }) => {
       const variables = Object.fromEntries(env.map(({ name, value }) => [name, value ?? user.password]));
       const [program = "", ...words] = [...command, ...args];

@@ -9,30 +9,25 @@ import {
   withoutSecrets,
 } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { namedTest, TEST_NAMES } from "../../../../benchmarks/workloads/named-tests";
-import type { Workload } from "../../../../benchmarks/workloads/workload";
+import { toolRun, workload } from "../../../support/benchmarks/tool-runs";
 
-const workload: Workload = {
-  name: undefined,
+const load = workload({
   tests: ["get"],
   clients: 48,
   pipeline: 16,
   dataSize: 256,
   threads: 3,
-  keySpace: 32768,
+  keySpace: 32_768,
   length: { seconds: 2 },
-  warmup: 1,
-  rate: undefined,
-};
-const run: ValkeyBenchmarkRun = {
+});
+const run = toolRun({
   mode: "cluster",
   endpoint: { host: "10.0.0.1", port: 7001 },
   test: namedTest("get"),
-  workload,
-  length: workload.length,
+  workload: load,
   seed: 7,
   credentials: { username: "u", password: "s3cret" },
-  tls: undefined,
-};
+});
 
 describe("the command line of valkey-benchmark", () => {
   it("has the keys of each of 16384 hash tags as the key space of a cluster", () => {
@@ -45,7 +40,7 @@ describe("the command line of valkey-benchmark", () => {
     const single = {
       ...run,
       mode: "replication",
-      workload: { ...workload, threads: 1 },
+      workload: { ...load, threads: 1 },
       length: { requests: 500 },
       credentials: undefined,
     } as const;
@@ -55,14 +50,10 @@ describe("the command line of valkey-benchmark", () => {
     expect(usesThreads(single)).toBe(false);
   });
 
-  it("never uses --warmup, which clears the histogram under running threads", () => {
-    expect(valkeyBenchmarkArguments(run)).not.toContain("--warmup");
-  });
-
   it("has the rate and the TLS options", () => {
     const args = valkeyBenchmarkArguments({
       ...run,
-      workload: { ...workload, rate: 5000 },
+      workload: { ...load, rate: 5000 },
       tls: { insecure: false, cacert: "ca.pem", sni: "valkey" },
     }).join(" ");
     expect(args).toContain("--rps 5000");
@@ -100,20 +91,20 @@ describe("the command line of valkey-benchmark", () => {
 describe("effectiveLength", () => {
   const old = { duration: false, rate: false, readFrom: false };
   it("is the configured length where valkey-benchmark has an option for it", () => {
-    expect(effectiveLength(workload, "cluster", { duration: true, rate: true, readFrom: true }, 1e6)).toEqual({
+    expect(effectiveLength(load, "cluster", { duration: true, rate: true, readFrom: true }, 1e6)).toEqual({
       seconds: 2,
     });
-    expect(effectiveLength({ ...workload, length: { requests: 9 } }, "cluster", old, 1e6)).toEqual({ requests: 9 });
+    expect(effectiveLength({ ...load, length: { requests: 9 } }, "cluster", old, 1e6)).toEqual({ requests: 9 });
   });
 
   it("is a count of requests of which a tick is at most 1 % where there are threads and no --duration", () => {
-    const length = effectiveLength(workload, "cluster", old, 100_000);
+    const length = effectiveLength(load, "cluster", old, 100_000);
     expect("requests" in length && CLOCK_TICK_SECONDS / (length.requests / 100_000)).toBeLessThanOrEqual(0.01);
     expect(MIN_SECONDS_WITH_TICK).toBe(25);
   });
 
   it("is the configured length without threads, at no more than the offered rate", () => {
-    const single = { ...workload, threads: 1 };
+    const single = { ...load, threads: 1 };
     expect(effectiveLength(single, "replication", old, 100_000)).toEqual({ requests: 200_000 });
     expect(effectiveLength({ ...single, rate: 1000 }, "replication", old, 100_000)).toEqual({ requests: 2000 });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatOpenMetrics } from "../../../../benchmarks/results/formats/open-metrics";
-import { recordAt, results } from "../../../support/benchmarks/records";
+import { capacityRecord, recordAt, results, studyRecord } from "../../../support/benchmarks/records";
 
 /** The lines of the format, by its ABNF: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
 const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";
@@ -15,21 +15,7 @@ describe("results as OpenMetrics", () => {
     recordAt("replication", round, 100_000 + round),
     { ...recordAt("cluster", round, 200_000 + round), warnings: [{ code: "neighbour" as const, text: "others" }] },
   ]);
-  const capacity = {
-    deployment: "cluster",
-    mode: "cluster",
-    workload: "steady",
-    round: null,
-    load: null,
-    objective: { quantile: 0.99, ms: 2 },
-    capacity: 5000,
-    isOpenEnded: true,
-    points: [],
-    knee: null,
-    bottleneck: null,
-    warnings: [],
-  } as const;
-  const text = formatOpenMetrics({ ...results(records), capacities: [{ ...capacity, points: [], warnings: [] }] });
+  const text = formatOpenMetrics(results(records, { capacities: [capacityRecord({ isOpenEnded: true })] }));
 
   it("have the capacities that were searched for, with their objective, and no knee where there is none", () => {
     expect(text).toContain(
@@ -92,48 +78,14 @@ describe("results as OpenMetrics", () => {
         ...each,
         warnings: changes.warnings ? [{ code: "neighbour" as const, text: "others" }] : [],
       }));
-      const comparison = {
-        test: "set",
-        title: "SET",
-        metric: "throughput" as const,
-        base: "a",
-        other: "b",
-        ratio: 1.5,
-        low: 1.4,
-        high: 1.6,
-        rounds: 6,
-        verdict: changes.verdict,
-        interleaved: true,
-      };
-      const study = {
-        name: "x",
-        kind: "comparison" as const,
-        seed: 1,
-        precision: 0.05,
-        budgetSeconds: 1,
-        elapsedSeconds: 1,
-        rounds: 6,
-        ended: "precise" as const,
-        treatments: [],
-        order: [],
-        referenceLoadMoved: false,
-        comparisons: [comparison],
-        interleaved: [],
-        fits: [],
-        growth: [],
-        findings: [],
-        claims: [],
-      };
       const lines = formatOpenMetrics(
         results(records, {
-          study,
+          study: studyRecord(changes.verdict),
           capacities: [
-            {
-              ...capacity,
-              points: [],
+            capacityRecord({
               isOpenEnded: changes.isOpenEnded,
               warnings: changes.warnings ? [{ code: "generator-late", text: "late" }] : [],
-            },
+            }),
           ],
         }),
       ).split("\n");

@@ -32,6 +32,15 @@ function entriesOfRates(of: Study, rate: (treatment: Treatment) => number, entry
 const CPUS = (count: number): number[] => Array.from({ length: count }, (_, cpu) => cpu);
 const evaluated = (of: Study, entries: readonly StudyLogEntry[], cores: number): StudyRecord =>
   evaluateStudy({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
+/** The record of seven rounds at these rates. */
+const evaluatedAt = (
+  of: Study,
+  rate: (treatment: Treatment) => number,
+  cores: number,
+  entry = treatmentEntry,
+): StudyRecord => evaluated(of, entriesOfRates(of, rate, entry), cores);
+/** A rate in proportion to the io-threads. */
+const byThreads = ({ levels }: Treatment): number => 1000 * (levels["io-threads"] ?? 0);
 const claims = ({ claims: all }: StudyRecord): string[] =>
   all.map(({ document, finding }) => `${document}: ${finding}`);
 
@@ -48,11 +57,7 @@ describe("comparisons", () => {
 
   it("find ratios, and leave out different offered rates", () => {
     const of = study({ "io-threads": [1, 2] });
-    const { comparisons } = evaluated(
-      of,
-      entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)),
-      8,
-    );
+    const { comparisons } = evaluatedAt(of, byThreads, 8);
     expect(comparisons.find(({ metric }) => metric === "throughput")).toMatchObject({
       base: "io-threads-1",
       other: "io-threads-2",
@@ -61,13 +66,7 @@ describe("comparisons", () => {
     });
     expect(comparisons.find(({ metric }) => metric === "throughput")?.ratio).toBeCloseTo(2, 1);
     const rates = study({ rate: [0, 1000] });
-    expect(
-      evaluated(
-        rates,
-        entriesOfRates(rates, () => 1000),
-        8,
-      ).comparisons,
-    ).toEqual([]);
+    expect(evaluatedAt(rates, () => 1000, 8).comparisons).toEqual([]);
   });
 });
 
@@ -77,8 +76,9 @@ describe("interleaved measurements", () => {
   if (base === undefined || other === undefined) throw new Error("the study has no treatments");
   const pair = { base, other };
   const rounds = [1, 2, 3, 4, 5, 6, 7];
+  const counts = (requests: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds: 1 });
   // Measured separately the second is faster, interleaved it is slower.
-  const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
+  const apart = entriesOfRates(of, byThreads);
   const of7 = (entries: readonly StudyLogEntry[], metric: string): StudyRecord["comparisons"][number] | undefined =>
     evaluated(of, entries, 8).comparisons.find((each) => each.metric === metric);
 
@@ -86,12 +86,7 @@ describe("interleaved measurements", () => {
     const entries = [
       ...apart,
       ...rounds.map((round) =>
-        interleavedEntry(
-          pair,
-          round,
-          { requests: 2000, seconds: 2, cpuSeconds: 1 },
-          { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 },
-        ),
+        interleavedEntry(pair, round, counts(2000), { ...counts(1800 + round), cpuSeconds: 1.8 }),
       ),
     ];
     expect(of7(entries, "throughput")).toMatchObject({
@@ -107,12 +102,7 @@ describe("interleaved measurements", () => {
 
   it("divide each side's requests by its own seconds", () => {
     const entries = rounds.map((round) =>
-      interleavedEntry(
-        pair,
-        round,
-        { requests: 2000, seconds: 2, cpuSeconds: 1 },
-        { requests: 1000 + round, seconds: 1, cpuSeconds: 1 },
-      ),
+      interleavedEntry(pair, round, counts(2000), { ...counts(1000 + round), seconds: 1 }),
     );
     expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
   });
@@ -121,11 +111,10 @@ describe("interleaved measurements", () => {
     const three = study({ "io-threads": [1, 2, 4] });
     const [one, two, four] = three.treatments;
     if (one === undefined || two === undefined || four === undefined) throw new Error("the study has no treatments");
-    const counts = (requests: number, cpuSeconds: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds });
     // The first treatment has another rate in each pair.
     const entries = rounds.flatMap((round) => [
-      interleavedEntry({ base: one, other: two }, round, counts(2000, 1), counts(3000 + round, 1)),
-      interleavedEntry({ base: one, other: four }, round, counts(1000, 1), counts(600 + round, 1)),
+      interleavedEntry({ base: one, other: two }, round, counts(2000), counts(3000 + round)),
+      interleavedEntry({ base: one, other: four }, round, counts(1000), counts(600 + round)),
     ]);
     // Measured separately, all treatments are equally fast.
     const findings = analysisOf({ study: three, entries: [...entriesOfRates(three, () => 1000), ...entries] });
@@ -146,17 +135,7 @@ describe("interleaved measurements", () => {
       seconds: 1,
       reason: "no",
     });
-    const entries = [
-      ...apart,
-      interleavedEntry(
-        pair,
-        1,
-        { requests: 2000, seconds: 2, cpuSeconds: 1 },
-        { requests: 1800, seconds: 2, cpuSeconds: 1 },
-      ),
-      failed(2),
-      failed(3),
-    ];
+    const entries = [...apart, interleavedEntry(pair, 1, counts(2000), counts(1800)), failed(2), failed(3)];
     expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", interleaved: false });
     expect(evaluated(of, entries, 8).interleaved).toEqual([]);
   });
@@ -184,11 +163,7 @@ describe("interleaved measurements", () => {
 describe("the study io-threads", () => {
   const ladder = study({ "io-threads": [1, 2, 4, 8] }, { kind: "io-threads" });
   const at = (rates: Readonly<Record<number, number>>, cores: number): StudyRecord =>
-    evaluated(
-      ladder,
-      entriesOfRates(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0),
-      cores,
-    );
+    evaluatedAt(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0, cores);
 
   it("names the fewest threads that no other number beats, and the step to as many threads as cores", () => {
     const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
@@ -222,12 +197,9 @@ describe("the study topologies", () => {
   ] as const;
   const of = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
   const at = (cluster: number, cores: number): StudyRecord =>
-    evaluated(
+    evaluatedAt(
       of,
-      entriesOfRates(
-        of,
-        ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000),
-      ),
+      ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000),
       cores,
     );
   const set = ({ claims: all }: StudyRecord): string | undefined =>
@@ -248,18 +220,15 @@ describe("the study topologies", () => {
       { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) },
     );
     const parity = (cluster: number, spread = 1): unknown =>
-      evaluated(
+      evaluatedAt(
         reading,
-        entriesOfRates(
-          reading,
-          ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000,
-          (treatment, round, rps) =>
-            treatmentEntry(treatment, round, rps * (treatment.mode === "cluster" && round % 2 === 0 ? spread : 1), {
-              test: "get",
-              title: "GET",
-            }),
-        ),
+        ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000,
         4,
+        (treatment, round, rps) =>
+          treatmentEntry(treatment, round, rps * (treatment.mode === "cluster" && round % 2 === 0 ? spread : 1), {
+            test: "get",
+            title: "GET",
+          }),
       ).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
     // A significant difference of 4 % still counts as equally fast.
     expect(parity(1.04)).toBe("supported");
@@ -283,12 +252,8 @@ describe("the study density", () => {
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
     const bound = (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
       treatmentEntry(treatment, round, rps, treatment.shape.primaries === 8 ? { warnings: [clientBound] } : {});
-    const entries = entriesOfRates(
-      shards,
-      ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92),
-      bound,
-    );
-    const { fits, claims: found } = evaluated(shards, entries, 60);
+    const rate = ({ shape }: Treatment): number => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92);
+    const { fits, claims: found } = evaluatedAt(shards, rate, 60, bound);
     expect(fits).toMatchObject([{ metric: "throughput" }]);
     expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
     expect(fits[0]?.excluded).toEqual([{ treatment: "8-primaries-1-cpu", why: "limited by the load generator" }]);
@@ -296,15 +261,7 @@ describe("the study density", () => {
   });
 
   it("has no exponent where shards share CPUs", () => {
-    const {
-      fits,
-      claims: found,
-      treatments,
-    } = evaluated(
-      shards,
-      entriesOfRates(shards, () => 1000),
-      2,
-    );
+    const { fits, claims: found, treatments } = evaluatedAt(shards, () => 1000, 2);
     expect(fits[0]).toMatchObject({ exponent: null, treatments: ["1-primary-1-cpu"] });
     expect(treatments.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
     expect(found[0]).toMatchObject({ finding: "inconclusive" });
@@ -353,6 +310,7 @@ describe("the study engines", () => {
 describe("the study billion", () => {
   it("compares CPU per operation at an offered rate on a small machine", () => {
     const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
+    const NODE = { node: "n", role: "primary", mainThread: null } as const;
     const costing =
       (cores: (primaries: number) => number) =>
       (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
@@ -360,37 +318,15 @@ describe("the study billion", () => {
         return treatmentEntry(treatment, round, rps, {
           cpu: {
             ...base.cpu,
-            servers: [
-              {
-                node: "n",
-                role: "primary",
-                cores: cores(treatment.shape.primaries) * (1 + round / 500),
-                mainThread: null,
-              },
-            ],
+            servers: [{ ...NODE, cores: cores(treatment.shape.primaries) * (1 + round / 500) }],
           },
         });
       };
-    const overhead = (entries: StudyLogEntry[]): StudyRecord["claims"][number] | undefined =>
-      evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
-    expect(
-      overhead(
-        entriesOfRates(
-          of,
-          () => 20_000,
-          costing(() => 0.3),
-        ),
-      ),
-    ).toMatchObject({ finding: "supported" });
-    expect(
-      overhead(
-        entriesOfRates(
-          of,
-          () => 20_000,
-          costing((primaries) => primaries / 10),
-        ),
-      ),
-    ).toMatchObject({ finding: "contradicted" });
+    const overhead = (cores: (primaries: number) => number): string | undefined =>
+      evaluatedAt(of, () => 20_000, 2, costing(cores)).claims.find(({ claim }) => claim.includes("cluster bus"))
+        ?.finding;
+    expect(overhead(() => 0.3)).toBe("supported");
+    expect(overhead((primaries) => primaries / 10)).toBe("contradicted");
   });
 });
 
@@ -446,15 +382,9 @@ describe("a study's results", () => {
     expect(said).toContain("excludes a difference of more than 10.3 %.");
     expect(said).not.toMatch(/by chance|closed loop/);
     const ladder = study({ "io-threads": [1, 2, 3, 4] });
-    expect(
-      intervalNotes(
-        evaluated(
-          ladder,
-          entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)),
-          8,
-        ),
-      ).join(),
-    ).toContain("about 1 of these 9 intervals will miss their true ratio by chance");
+    expect(intervalNotes(evaluatedAt(ladder, byThreads, 8)).join()).toContain(
+      "about 1 of these 9 intervals will miss their true ratio by chance",
+    );
     const atRate = study({ "io-threads": [1, 2], rate: [1000] });
     const always = study(
       {},
@@ -468,15 +398,9 @@ describe("a study's results", () => {
       },
     );
     for (const each of [atRate, always])
-      expect(
-        intervalNotes(
-          evaluated(
-            each,
-            entriesOfRates(each, () => 1000),
-            8,
-          ),
-        ).join(),
-      ).toContain("p99 at an offered rate comes from a closed loop");
+      expect(intervalNotes(evaluatedAt(each, () => 1000, 8)).join()).toContain(
+        "p99 at an offered rate comes from a closed loop",
+      );
   });
 
   it("all have a warning when one reference load moved", () => {

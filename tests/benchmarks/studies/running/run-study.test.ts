@@ -1,9 +1,6 @@
 /** The order of steps in a study, with measurements that take no time. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Failure, Interrupted } from "../../../../lib/errors";
 import type { StudyState } from "../../../../benchmarks/studies/evaluation/evaluate";
 import { evaluateStudy, givenUpReason, entryKey } from "../../../../benchmarks/studies/evaluation/evaluate";
@@ -17,14 +14,7 @@ import { changedVersions, recordedVersions } from "../../../../benchmarks/studie
 import { describeEnd } from "../../../../benchmarks/results/formats/study-summary";
 import type { Study } from "../../../../benchmarks/studies/study";
 import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../../support/benchmarks/study";
-
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "study-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+import { temporaryDirectory } from "../../../support/directory";
 
 const never = new AbortController().signal;
 const QUIET = { report: () => undefined, round: () => undefined };
@@ -37,7 +27,7 @@ const begin = (place: string, of: Study): StudyCheckpointLog =>
     timestamp: "20261121-090000",
     machine: "here",
   });
-const open = (name: string, of: Study): StudyCheckpointLog => begin(mkdtempSync(join(directory, name)), of);
+const open = (of: Study): StudyCheckpointLog => begin(temporaryDirectory(), of);
 
 /** Rates that depend on treatment and round only. */
 function runner(of: Study, spread: number, told: (step: string) => void = () => undefined): StepRunner {
@@ -71,10 +61,19 @@ function runner(of: Study, spread: number, told: (step: string) => void = () => 
   };
 }
 
+/** A runner whose measurements of some treatments fail. */
+const failingFor = (good: StepRunner, fails: (id: string, round: number) => boolean, why = "no"): StepRunner => ({
+  ...good,
+  treatment: (treatment, round, ceiling) =>
+    fails(treatment.id, round) ? Promise.reject(new Failure(why)) : good.treatment(treatment, round, ceiling),
+});
+const run = (of: Study, steps: StepRunner, log = open(of)): Promise<StudyState> =>
+  runStudy(of, log, [0, 1], steps, never, QUIET);
+
 describe("a study", () => {
   it("stops after six rounds when all ratios are precise, and measures every treatment in each", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const state = await runStudy(of, open("a", of), [0, 1], runner(of, 0.02), never, QUIET);
+    const state = await run(of, runner(of, 0.02));
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(state.entries.filter(({ kind }) => kind === "treatment")).toHaveLength(18);
     expect(state.entries.filter(({ kind }) => kind === "interleaved")).toHaveLength(12);
@@ -84,18 +83,18 @@ describe("a study", () => {
   it("goes on within the budget until the ratios are precise", async () => {
     const of = study({ "io-threads": [1, 2] }, { budget: 290 });
     // Two treatments of 10 s, a pair of 5 s and two reference loads of 2 s make a round.
-    const state = await runStudy(of, open("b", of), [0, 1], runner(of, 2), never, QUIET);
+    const state = await run(of, runner(of, 2));
     expect(state).toMatchObject({ rounds: 10, ended: "budget" });
   });
 
   it("has the same entries when it is interrupted at any step, any number of times", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const whole = await runStudy(of, open("whole", of), [0, 1], runner(of, 0.1), never, QUIET);
+    const whole = await run(of, runner(of, 0.1));
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }),
         async (interruptions) => {
-          const place = mkdtempSync(join(directory, "parts"));
+          const place = temporaryDirectory();
           let log = begin(place, of);
           let state: StudyState | undefined;
           const measured: string[] = [];
@@ -126,19 +125,9 @@ describe("a study", () => {
   it("gives up a treatment that fails twice in succession, and goes on with the others", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const good = runner(of, 0.02);
-    const state = await runStudy(
+    const state = await run(
       of,
-      open("c", of),
-      [0, 1],
-      {
-        ...good,
-        treatment: (treatment, round, ceiling) =>
-          treatment.id === "io-threads-2"
-            ? Promise.reject(new Failure("it does not start"))
-            : good.treatment(treatment, round, ceiling),
-      },
-      never,
-      QUIET,
+      failingFor(good, (id) => id === "io-threads-2", "it does not start"),
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([
@@ -152,35 +141,15 @@ describe("a study", () => {
   it("reports that no comparison was possible when the baseline is given up", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const good = runner(of, 0.02);
-    const state = await runStudy(
+    const state = await run(
       of,
-      open("h", of),
-      [0, 1],
-      {
-        ...good,
-        treatment: (treatment, round, ceiling) =>
-          treatment.id === "io-threads-1"
-            ? Promise.reject(new Failure("no"))
-            : good.treatment(treatment, round, ceiling),
-      },
-      never,
-      QUIET,
+      failingFor(good, (id) => id === "io-threads-1"),
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(describeEnd(evaluateStudy(state))).toBe("no comparison was possible, because treatments failed");
-    const partly = await runStudy(
+    const partly = await run(
       of,
-      open("i", of),
-      [0, 1],
-      {
-        ...good,
-        treatment: (treatment, round, ceiling) =>
-          treatment.id === "io-threads-3"
-            ? Promise.reject(new Failure("no"))
-            : good.treatment(treatment, round, ceiling),
-      },
-      never,
-      QUIET,
+      failingFor(good, (id) => id === "io-threads-3"),
     );
     expect(describeEnd(evaluateStudy(partly))).toBe(
       "every required comparison has a precision of 5 %, except comparisons with treatments that failed",
@@ -189,7 +158,7 @@ describe("a study", () => {
 
   it("reports rounds as new only when they were measured after the resumption", async () => {
     const of = study({ "io-threads": [1, 2] });
-    const place = mkdtempSync(join(directory, "j"));
+    const place = temporaryDirectory();
     const first: boolean[] = [];
     const log = begin(place, of);
     await runStudy(of, log, [0, 1], runner(of, 0.02), never, {
@@ -229,19 +198,9 @@ describe("a study", () => {
   it("keeps the ratios of a treatment from before it was given up", async () => {
     const of = study({ "io-threads": [1, 2] }, { precision: 0.0001, budget: 300 });
     const good = runner(of, 0.02);
-    const state = await runStudy(
+    const state = await run(
       of,
-      open("k", of),
-      [0, 1],
-      {
-        ...good,
-        treatment: (treatment, round, ceiling) =>
-          treatment.id === "io-threads-2" && round > 7
-            ? Promise.reject(new Failure("no"))
-            : good.treatment(treatment, round, ceiling),
-      },
-      never,
-      QUIET,
+      failingFor(good, (id, round) => id === "io-threads-2" && round > 7),
     );
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
@@ -252,25 +211,12 @@ describe("a study", () => {
   it("tries given-up treatments again after resumption, in new rounds only", async () => {
     const of = study({ "io-threads": [1, 2, 3] }, { precision: 0.0001, budget: 100_000 });
     const good = runner(of, 0.02);
-    const failing = (which: (id: string) => boolean, from: number, to: number): StepRunner => ({
-      ...good,
-      treatment: (treatment, round, ceiling) =>
-        which(treatment.id) && round >= from && round <= to
-          ? Promise.reject(new Failure("the disk is full"))
-          : good.treatment(treatment, round, ceiling),
-    });
-    const place = mkdtempSync(join(directory, "l"));
+    const failing = (which: (id: string) => boolean, from: number, to: number): StepRunner =>
+      failingFor(good, (id, round) => which(id) && round >= from && round <= to, "the disk is full");
+    const place = temporaryDirectory();
     const log = begin(place, of);
-    await expect(
-      runStudy(
-        of,
-        log,
-        [0, 1],
-        failing(() => true, 4, 5),
-        never,
-        QUIET,
-      ),
-    ).rejects.toThrow(/all treatments failed: .*the disk is full/);
+    const failed = failing(() => true, 4, 5);
+    await expect(run(of, failed, log)).rejects.toThrow(/all treatments failed: .*the disk is full/);
     log.close();
 
     const goOn = async (with_: StepRunner, until: number): Promise<readonly StudyLogEntry[]> => {
@@ -281,7 +227,7 @@ describe("a study", () => {
         return with_.referenceLoad(round, step);
       };
       await expect(
-        runStudy(of, resumed, [0, 1], { ...with_, referenceLoad: referenceLoad }, stopping.signal, QUIET),
+        runStudy(of, resumed, [0, 1], { ...with_, referenceLoad }, stopping.signal, QUIET),
       ).rejects.toThrow();
       resumed.close();
       return resumed.entries;
@@ -302,26 +248,17 @@ describe("a study", () => {
   it("does not end after resumption without the given-up treatment", async () => {
     const of = study({ "io-threads": [1, 2] });
     const good = runner(of, 0.02);
-    const place = mkdtempSync(join(directory, "m"));
+    const place = temporaryDirectory();
     const log = begin(place, of);
-    const lost = await runStudy(
+    const lost = await run(
       of,
+      failingFor(good, (id) => id === "io-threads-2"),
       log,
-      [0, 1],
-      {
-        ...good,
-        treatment: (treatment, round, ceiling) =>
-          treatment.id === "io-threads-2"
-            ? Promise.reject(new Failure("no"))
-            : good.treatment(treatment, round, ceiling),
-      },
-      never,
-      QUIET,
     );
     log.close();
     expect(lost).toMatchObject({ rounds: 6, ended: "precise" });
     const resumed = studyCheckpointLogs.resume(place);
-    const state = await runStudy(of, resumed, [0, 1], good, never, QUIET);
+    const state = await run(of, good, resumed);
     resumed.close();
     expect(state.rounds).toBeGreaterThan(6);
     expect(evaluateStudy(state).comparisons.find(({ metric }) => metric === "throughput")).toMatchObject({
@@ -333,14 +270,8 @@ describe("a study", () => {
 
   it("gives up a pair that fails twice in succession, and uses separate measurements", async () => {
     const of = study({ "io-threads": [1, 2] });
-    const state = await runStudy(
-      of,
-      open("f", of),
-      [0, 1],
-      { ...runner(of, 0.02), interleaved: () => Promise.reject(new Failure("too little memory for both")) },
-      never,
-      QUIET,
-    );
+    const tooLittle = (): Promise<never> => Promise.reject(new Failure("too little memory for both"));
+    const state = await run(of, { ...runner(of, 0.02), interleaved: tooLittle });
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([undefined, undefined]);
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
@@ -350,19 +281,9 @@ describe("a study", () => {
     const of = study({ "io-threads": [1, 2] });
     const told: string[] = [];
     const good = runner(of, 0.02, (step) => told.push(step));
-    await runStudy(
+    await run(
       of,
-      open("g", of),
-      [0, 1],
-      {
-        ...good,
-        treatment: (treatment, round, ceiling) =>
-          treatment.id === "io-threads-2"
-            ? Promise.reject(new Failure("no"))
-            : good.treatment(treatment, round, ceiling),
-      },
-      never,
-      QUIET,
+      failingFor(good, (id) => id === "io-threads-2"),
     );
     expect(told.filter((step) => step.includes("beside")).every((step) => / [12]$/.test(step))).toBe(true);
   });
@@ -370,11 +291,7 @@ describe("a study", () => {
   it("fails when all treatments fail, and on an internal error", async () => {
     const of = study({ "io-threads": [1, 2] });
     const failing = (error: Error): StepRunner => ({ ...runner(of, 0), treatment: () => Promise.reject(error) });
-    await expect(runStudy(of, open("d", of), [0], failing(new Failure("no")), never, QUIET)).rejects.toThrow(
-      /all treatments failed: io-threads 1: no/,
-    );
-    await expect(runStudy(of, open("e", of), [0], failing(new TypeError("defect")), never, QUIET)).rejects.toThrow(
-      TypeError,
-    );
+    await expect(run(of, failing(new Failure("no")))).rejects.toThrow(/all treatments failed: io-threads 1: no/);
+    await expect(run(of, failing(new TypeError("defect")))).rejects.toThrow(TypeError);
   });
 });

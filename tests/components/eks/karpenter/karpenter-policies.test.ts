@@ -60,102 +60,50 @@ const profileAsksFor = (cluster: string): Record<string, string> => ({
   "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "servers",
 });
 const profile = `arn:aws:iam::${ACCOUNT_ID}:instance-profile/valkey_1`;
+const QUEUE = `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey`;
 const role = (cluster: string): string => `arn:aws:iam::${ACCOUNT_ID}:role/${cluster}-karpenter-node`;
+
+const request = (action: string, resource: string, context: NonNullable<Request["context"]> = {}): Request => ({
+  action,
+  resource,
+  context,
+});
+const tagging = (kind: string, cluster: string): Request =>
+  request("ec2:CreateTags", ec2(kind), {
+    ...asksFor(cluster),
+    "ec2:CreateAction": "RunInstances",
+    "aws:TagKeys": ["Name"],
+  });
 
 /** Calls of Karpenter, each for a cluster: its own is to be allowed, a foreign one's refused. */
 const OPERATIONS: Readonly<Record<string, (cluster: string) => Request>> = {
-  "start a machine": (cluster) => ({
-    action: "ec2:RunInstances",
-    resource: ec2("instance"),
-    context: asksFor(cluster),
-  }),
-  "start a machine's volume": (cluster) => ({
-    action: "ec2:RunInstances",
-    resource: ec2("volume"),
-    context: asksFor(cluster),
-  }),
-  "start a machine's interface": (cluster) => ({
-    action: "ec2:RunInstances",
-    resource: ec2("network-interface"),
-    context: asksFor(cluster),
-  }),
-  "start a fleet": (cluster) => ({ action: "ec2:CreateFleet", resource: ec2("fleet"), context: asksFor(cluster) }),
-  "start from a template": (cluster) => ({
-    action: "ec2:RunInstances",
-    resource: ec2("launch-template"),
-    context: { ...carries(cluster) },
-  }),
-  "make a template": (cluster) => ({
-    action: "ec2:CreateLaunchTemplate",
-    resource: ec2("launch-template"),
-    context: asksFor(cluster),
-  }),
-  "tag what it makes": (cluster) => ({
-    action: "ec2:CreateTags",
-    resource: ec2("instance"),
-    context: { ...asksFor(cluster), "ec2:CreateAction": "RunInstances", "aws:TagKeys": ["Name"] },
-  }),
-  "name a machine of its own": (cluster) => ({
-    action: "ec2:CreateTags",
-    resource: ec2("instance"),
-    context: {
+  "start a machine": (cluster) => request("ec2:RunInstances", ec2("instance"), asksFor(cluster)),
+  "start a machine's volume": (cluster) => request("ec2:RunInstances", ec2("volume"), asksFor(cluster)),
+  "start a machine's interface": (cluster) => request("ec2:RunInstances", ec2("network-interface"), asksFor(cluster)),
+  "start a fleet": (cluster) => request("ec2:CreateFleet", ec2("fleet"), asksFor(cluster)),
+  "start from a template": (cluster) => request("ec2:RunInstances", ec2("launch-template"), carries(cluster)),
+  "make a template": (cluster) => request("ec2:CreateLaunchTemplate", ec2("launch-template"), asksFor(cluster)),
+  "tag what it makes": (cluster) => tagging("instance", cluster),
+  "name a machine of its own": (cluster) =>
+    request("ec2:CreateTags", ec2("instance"), {
       ...carries(cluster),
       "aws:RequestTag/eks:eks-cluster-name": cluster,
       "aws:TagKeys": ["Name", "karpenter.sh/nodeclaim"],
-    },
-  }),
-  "stop a machine": (cluster) => ({
-    action: "ec2:TerminateInstances",
-    resource: ec2("instance"),
-    context: carries(cluster),
-  }),
-  "remove a template": (cluster) => ({
-    action: "ec2:DeleteLaunchTemplate",
-    resource: ec2("launch-template"),
-    context: carries(cluster),
-  }),
-  "pass the machines' role": (cluster) => ({
-    action: "iam:PassRole",
-    resource: role(cluster),
-    context: { "iam:PassedToService": "ec2.amazonaws.com" },
-  }),
-  "make an instance profile": (cluster) => ({
-    action: "iam:CreateInstanceProfile",
-    resource: profile,
-    context: profileAsksFor(cluster),
-  }),
-  "tag an instance profile": (cluster) => ({
-    action: "iam:TagInstanceProfile",
-    resource: profile,
-    context: { ...profileCarries(cluster), ...profileAsksFor(cluster) },
-  }),
-  "give a profile its role": (cluster) => ({
-    action: "iam:AddRoleToInstanceProfile",
-    resource: profile,
-    context: profileCarries(cluster),
-  }),
-  "take a profile's role": (cluster) => ({
-    action: "iam:RemoveRoleFromInstanceProfile",
-    resource: profile,
-    context: profileCarries(cluster),
-  }),
-  "remove an instance profile": (cluster) => ({
-    action: "iam:DeleteInstanceProfile",
-    resource: profile,
-    context: profileCarries(cluster),
-  }),
-  "ask for the cluster's address": (cluster) => ({
-    action: "eks:DescribeCluster",
-    resource: `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/${cluster}`,
-  }),
-  "read the queue": (cluster) => ({
-    action: "sqs:ReceiveMessage",
-    resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`,
-  }),
-  "empty the queue": (cluster) => ({
-    action: "sqs:DeleteMessage",
-    resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`,
-  }),
+    }),
+  "stop a machine": (cluster) => request("ec2:TerminateInstances", ec2("instance"), carries(cluster)),
+  "remove a template": (cluster) => request("ec2:DeleteLaunchTemplate", ec2("launch-template"), carries(cluster)),
+  "pass the machines' role": (cluster) =>
+    request("iam:PassRole", role(cluster), { "iam:PassedToService": "ec2.amazonaws.com" }),
+  "make an instance profile": (cluster) => request("iam:CreateInstanceProfile", profile, profileAsksFor(cluster)),
+  "tag an instance profile": (cluster) =>
+    request("iam:TagInstanceProfile", profile, { ...profileCarries(cluster), ...profileAsksFor(cluster) }),
+  "give a profile its role": (cluster) => request("iam:AddRoleToInstanceProfile", profile, profileCarries(cluster)),
+  "take a profile's role": (cluster) => request("iam:RemoveRoleFromInstanceProfile", profile, profileCarries(cluster)),
+  "remove an instance profile": (cluster) => request("iam:DeleteInstanceProfile", profile, profileCarries(cluster)),
+  "ask for the cluster's address": (cluster) =>
+    request("eks:DescribeCluster", `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/${cluster}`),
+  "read the queue": (cluster) => request("sqs:ReceiveMessage", `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`),
+  "empty the queue": (cluster) => request("sqs:DeleteMessage", `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`),
 };
 
 describe("Karpenter's controller", () => {
@@ -169,63 +117,53 @@ describe("Karpenter's controller", () => {
   it.each<[string, Request, boolean]>([
     [
       "read machines of its region",
-      { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": "us-west-2" } },
+      request("ec2:DescribeInstances", "*", { "aws:RequestedRegion": "us-west-2" }),
       true,
     ],
     [
       "read the status of machines (since 1.12)",
-      { action: "ec2:DescribeInstanceStatus", resource: "*", context: { "aws:RequestedRegion": "us-west-2" } },
+      request("ec2:DescribeInstanceStatus", "*", { "aws:RequestedRegion": "us-west-2" }),
       true,
     ],
     [
       "read machines of another region",
-      { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": "eu-west-1" } },
+      request("ec2:DescribeInstances", "*", { "aws:RequestedRegion": "eu-west-1" }),
       false,
     ],
-    ["use an image", { action: "ec2:RunInstances", resource: "arn:aws:ec2:us-west-2::image/ami-1" }, true],
-    ["use a subnet", { action: "ec2:RunInstances", resource: ec2("subnet") }, true],
+    ["use an image", request("ec2:RunInstances", "arn:aws:ec2:us-west-2::image/ami-1"), true],
+    ["use a subnet", request("ec2:RunInstances", ec2("subnet")), true],
     [
       "read a parameter of the account's own",
-      { action: "ssm:GetParameter", resource: `arn:aws:ssm:us-west-2:${ACCOUNT_ID}:parameter/password` },
+      request("ssm:GetParameter", `arn:aws:ssm:us-west-2:${ACCOUNT_ID}:parameter/password`),
       false,
     ],
-    ["ask for prices", { action: "pricing:GetProducts", resource: "*" }, true],
-    ["stop a machine that no cluster owns", { action: "ec2:TerminateInstances", resource: ec2("instance") }, false],
+    ["ask for prices", request("pricing:GetProducts", "*"), true],
+    ["stop a machine that no cluster owns", request("ec2:TerminateInstances", ec2("instance")), false],
     [
       "stop a machine of its cluster that it did not start",
-      {
-        action: "ec2:TerminateInstances",
-        resource: ec2("instance"),
-        context: { "aws:ResourceTag/kubernetes.io/cluster/valkey": "owned" },
-      },
+      request("ec2:TerminateInstances", ec2("instance"), { "aws:ResourceTag/kubernetes.io/cluster/valkey": "owned" }),
       false,
     ],
     [
       "give a machine any other tag",
-      { action: "ec2:CreateTags", resource: ec2("instance"), context: { ...carries(OWN), "aws:TagKeys": ["admin"] } },
+      request("ec2:CreateTags", ec2("instance"), { ...carries(OWN), "aws:TagKeys": ["admin"] }),
       false,
     ],
     [
       "pass the role to another service",
-      { action: "iam:PassRole", resource: role(OWN), context: { "iam:PassedToService": "lambda.amazonaws.com" } },
+      request("iam:PassRole", role(OWN), { "iam:PassedToService": "lambda.amazonaws.com" }),
       false,
     ],
     [
       "pass the system machines' role",
-      {
-        action: "iam:PassRole",
-        resource: `arn:aws:iam::${ACCOUNT_ID}:role/valkey-system-node`,
-        context: { "iam:PassedToService": "ec2.amazonaws.com" },
-      },
+      request("iam:PassRole", `arn:aws:iam::${ACCOUNT_ID}:role/valkey-system-node`, {
+        "iam:PassedToService": "ec2.amazonaws.com",
+      }),
       false,
     ],
-    ["remove a volume", { action: "ec2:DeleteVolume", resource: ec2("volume"), context: carries(OWN) }, false],
-    [
-      "write to its own queue",
-      { action: "sqs:SendMessage", resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey` },
-      false,
-    ],
-    ["make a role", { action: "iam:CreateRole", resource: role(OWN) }, false],
+    ["remove a volume", request("ec2:DeleteVolume", ec2("volume"), carries(OWN)), false],
+    ["write to its own queue", request("sqs:SendMessage", QUEUE), false],
+    ["make a role", request("iam:CreateRole", role(OWN)), false],
   ])("may or may not %s", async (_what, request, allowed) => {
     expect(await decide(request)).toBe(allowed);
   });
@@ -259,16 +197,7 @@ describe("Karpenter's controller", () => {
 });
 
 describe("Karpenter's controller, where load generators are spot machines", () => {
-  const request = (kind: string, cluster: string): Request => ({
-    action: "ec2:RunInstances",
-    resource: ec2(kind),
-    context: asksFor(cluster),
-  });
-  const tagging = (kind: string, cluster: string): Request => ({
-    action: "ec2:CreateTags",
-    resource: ec2(kind),
-    context: { ...asksFor(cluster), "ec2:CreateAction": "RunInstances", "aws:TagKeys": ["Name"] },
-  });
+  const starting = (kind: string, cluster: string): Request => request("ec2:RunInstances", ec2(kind), asksFor(cluster));
 
   it("may ask for them and tag the requests for its own cluster only, and else not at all", async () => {
     const { EksPlatform } = await import("../../../../components/eks/platform.js");
@@ -277,7 +206,7 @@ describe("Karpenter's controller, where load generators are spot machines", () =
     const withSpot = declaredPolicies(
       await declare(() => new EksPlatform("valkey", { ...args, pools: { ...args.pools, clients } })),
     );
-    for (const make of [request, tagging]) {
+    for (const make of [starting, tagging]) {
       const kind = "spot-instances-request";
       expect(await isAllowed(make(kind, OWN), CONTROLLER, withSpot)).toBe(true);
       expect(await isAllowed(make(kind, FOREIGN), CONTROLLER, withSpot)).toBe(false);
@@ -288,25 +217,19 @@ describe("Karpenter's controller, where load generators are spot machines", () =
 });
 
 describe("the interruption queue", () => {
-  const send = (rule: string): Request => ({
-    action: "sqs:SendMessage",
-    resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey`,
-    context: { "aws:SourceArn": `arn:aws:events:us-west-2:${ACCOUNT_ID}:rule/${rule}`, "aws:SecureTransport": "true" },
-  });
-  const bridge = "events.amazonaws.com";
+  const sends = (rule: string, secure = "true"): Promise<boolean> =>
+    decide(
+      request("sqs:SendMessage", QUEUE, {
+        "aws:SourceArn": `arn:aws:events:us-west-2:${ACCOUNT_ID}:rule/${rule}`,
+        "aws:SecureTransport": secure,
+      }),
+      { principal: "events.amazonaws.com", resourcePolicy: queue.policy },
+    );
 
   it("takes messages of its own rules, and of no other's, and none without TLS", async () => {
     for (const { inputs } of program.ofType("aws:cloudwatch/eventRule:EventRule"))
-      expect(await decide(send(String(inputs["name"])), { principal: bridge, resourcePolicy: queue.policy })).toBe(
-        true,
-      );
-    expect(await decide(send("orders-rebalance"), { principal: bridge, resourcePolicy: queue.policy })).toBe(false);
-    const plain = send("valkey-rebalance");
-    expect(
-      await decide(
-        { ...plain, context: { ...plain.context, "aws:SecureTransport": "false" } },
-        { principal: bridge, resourcePolicy: queue.policy },
-      ),
-    ).toBe(false);
+      expect(await sends(String(inputs["name"]))).toBe(true);
+    expect(await sends("orders-rebalance")).toBe(false);
+    expect(await sends("valkey-rebalance", "false")).toBe(false);
   });
 });

@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../support/directory";
 import { parse } from "yaml";
 import type { Tuning } from "../../../../platforms/eks/pools/tuning";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
@@ -63,27 +63,22 @@ describe("user data", () => {
 
   /** Runs the boot script on a machine that is a directory. @param stubs shell functions in place of its programs */
   function boot(stubs: string): { readonly status: number; readonly console: string; readonly dropIn: unknown } {
-    const root = mkdtempSync(join(tmpdir(), "boot-"));
-    try {
-      for (const directory of [
-        "etc/sysctl.d",
-        "etc/tmpfiles.d",
-        "sys/kernel/mm/transparent_hugepage",
-        "proc/sys/vm",
-        "dev",
-      ])
-        mkdirSync(join(root, directory), { recursive: true });
-      writeFileSync(join(root, "sys/kernel/mm/transparent_hugepage/enabled"), "always [madvise] never\n");
-      writeFileSync(join(root, "proc/sys/vm/overcommit_memory"), "0\n");
-      const script = scriptOf(UNTUNED).replaceAll(/(?<![\w.$])\/(etc|sys|proc|dev)\//g, `${root}/$1/`);
-      const { status } = spawnSync("bash", ["-s"], { input: stubs.replaceAll("ROOT", root) + script });
-      const read = (path: string): string =>
-        existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
-      const dropIn = read("etc/eks/nodeadm.d/90-valkey-boot.yaml");
-      return { status: status ?? -1, console: read("dev/console"), dropIn: dropIn === "" ? undefined : parse(dropIn) };
-    } finally {
-      rmSync(root, { recursive: true });
-    }
+    const root = temporaryDirectory();
+    for (const directory of [
+      "etc/sysctl.d",
+      "etc/tmpfiles.d",
+      "sys/kernel/mm/transparent_hugepage",
+      "proc/sys/vm",
+      "dev",
+    ])
+      mkdirSync(join(root, directory), { recursive: true });
+    writeFileSync(join(root, "sys/kernel/mm/transparent_hugepage/enabled"), "always [madvise] never\n");
+    writeFileSync(join(root, "proc/sys/vm/overcommit_memory"), "0\n");
+    const script = scriptOf(UNTUNED).replaceAll(/(?<![\w.$])\/(etc|sys|proc|dev)\//g, `${root}/$1/`);
+    const { status } = spawnSync("bash", ["-s"], { input: stubs.replaceAll("ROOT", root) + script });
+    const read = (path: string): string => (existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "");
+    const dropIn = read("etc/eks/nodeadm.d/90-valkey-boot.yaml");
+    return { status: status ?? -1, console: read("dev/console"), dropIn: dropIn === "" ? undefined : parse(dropIn) };
   }
   const SYSCTL = "sysctl() { echo 1 >ROOT/proc/sys/vm/overcommit_memory; }\n";
   const TMPFILES =
@@ -125,25 +120,21 @@ describe("user data", () => {
     (interruptCpus, cpus, expected) => {
       const inner =
         /<<'END'\n(#!\/bin\/bash\n[\s\S]*?)\nEND\n/.exec(scriptOf({ interruptCpus, staticCpus: true }))?.[1] ?? "";
-      const root = mkdtempSync(join(tmpdir(), "interrupts-"));
-      try {
-        const irqs = ["41", "42", "43", "44"];
-        for (const irq of irqs) mkdirSync(join(root, "irq", irq), { recursive: true });
-        writeFileSync(
-          join(root, "interrupts"),
-          ["  9: 0 0 other", ...irqs.map((irq, index) => ` ${irq}:  0  0  ITS-MSI ens5-Tx-Rx-${index}`)].join("\n"),
-        );
-        // The commands of a machine, so far as the script asks anything of them.
-        const stubs = `ip() { echo "default via 10.0.0.1 dev ens5"; }; ethtool() { :; }; systemctl() { :; }; nproc() { echo ${cpus}; }\n`;
-        execFileSync("bash", ["-s", "--", String(interruptCpus)], {
-          input: stubs + inner.replaceAll("/proc/", `${root}/`),
-        });
-        expect(irqs.map((irq) => readFileSync(join(root, "irq", irq, "smp_affinity_list"), "utf8").trim())).toEqual(
-          expected,
-        );
-      } finally {
-        rmSync(root, { recursive: true });
-      }
+      const root = temporaryDirectory();
+      const irqs = ["41", "42", "43", "44"];
+      for (const irq of irqs) mkdirSync(join(root, "irq", irq), { recursive: true });
+      writeFileSync(
+        join(root, "interrupts"),
+        ["  9: 0 0 other", ...irqs.map((irq, index) => ` ${irq}:  0  0  ITS-MSI ens5-Tx-Rx-${index}`)].join("\n"),
+      );
+      // The commands of a machine, so far as the script asks anything of them.
+      const stubs = `ip() { echo "default via 10.0.0.1 dev ens5"; }; ethtool() { :; }; systemctl() { :; }; nproc() { echo ${cpus}; }\n`;
+      execFileSync("bash", ["-s", "--", String(interruptCpus)], {
+        input: stubs + inner.replaceAll("/proc/", `${root}/`),
+      });
+      expect(irqs.map((irq) => readFileSync(join(root, "irq", irq, "smp_affinity_list"), "utf8").trim())).toEqual(
+        expected,
+      );
     },
   );
 

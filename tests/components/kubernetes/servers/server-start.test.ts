@@ -1,9 +1,9 @@
 /** Files of the Secret with which servers start, and how Redis and Dragonfly start as a primary and as a replica. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../support/directory";
 import { ClusterServers } from "../../../../components/kubernetes/servers/cluster-servers";
 import type { EngineServersArgs } from "../../../../components/engine-deployment";
 import { EngineServers } from "../../../../components/engine-deployment";
@@ -67,23 +67,19 @@ const SCRIPTS = join(ROOT, "components", "kubernetes", "scripts");
 
 describe("how a server starts", () => {
   const started = ({ command = [], env = [] }: Container, pod: string): string => {
-    const directory = mkdtempSync(join(tmpdir(), "start-"));
-    try {
-      for (const program of ["redis-server", "dragonfly"]) {
-        writeFileSync(join(directory, program), '#!/bin/sh\necho "$(basename "$0") $*"\n');
-        chmodSync(join(directory, program), 0o755);
-      }
-      const [shell = "", ...rest] = command.map((word) => word.replace("/valkey/scripts", SCRIPTS));
-      // As Kubernetes does.
-      const expanded = (value: string): string => value.replace("$(POD_NAMESPACE)", "valkey");
-      const service = expanded(env.find(({ name }) => name === "PRIMARY_SERVICE")?.value ?? "");
-      return execFileSync(shell, rest, {
-        env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod, PRIMARY_SERVICE: service },
-        encoding: "utf8",
-      }).trim();
-    } finally {
-      rmSync(directory, { recursive: true });
+    const directory = temporaryDirectory();
+    for (const program of ["redis-server", "dragonfly"]) {
+      writeFileSync(join(directory, program), '#!/bin/sh\necho "$(basename "$0") $*"\n');
+      chmodSync(join(directory, program), 0o755);
     }
+    const [shell = "", ...rest] = command.map((word) => word.replace("/valkey/scripts", SCRIPTS));
+    // As Kubernetes does.
+    const expanded = (value: string): string => value.replace("$(POD_NAMESPACE)", "valkey");
+    const service = expanded(env.find(({ name }) => name === "PRIMARY_SERVICE")?.value ?? "");
+    return execFileSync(shell, rest, {
+      env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod, PRIMARY_SERVICE: service },
+      encoding: "utf8",
+    }).trim();
   };
 
   it("is as the primary in pod 0, and as its replica in every other", async () => {

@@ -2,12 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EksPlanArgs } from "../../../../platforms/eks/plan";
 import { planEks } from "../../../../platforms/eks/plan";
-import { clientPodGroup } from "../../../../platforms/eks/pools/pod-groups";
 import { POOL_DEFAULTS } from "../../../../platforms/eks/pools/pools";
 import { cachedImage, cachePrefix, cacheRepository, hubRepository } from "../../../../platforms/eks/scale/image-pulls";
 import { requestProblems } from "../../../support/aws/shapes";
 import { nameOf } from "../../../support/problems";
-import { EKS_ZONES, VALKEY_ON_EKS_PLAN } from "../../../support/pulumi/eks";
+import { loadGroup, VALKEY_ON_EKS_PLAN } from "../../../support/pulumi/eks";
 
 const VALKEY = "docker.io/valkey/valkey:9.1.2";
 
@@ -20,18 +19,7 @@ function plan(
   const planned = planEks({
     ...VALKEY_ON_EKS_PLAN,
     pools: { clients: POOL_DEFAULTS.clients },
-    groups: [
-      clientPodGroup({
-        name: "load",
-        pool: "clients",
-        count,
-        zones: EKS_ZONES,
-        cpuMilli: 2000,
-        memoryMiB: 1024,
-        separate: true,
-        images,
-      }),
-    ],
+    groups: [loadGroup(count, { cpuMilli: 2000, images })],
     ...changes,
   });
   return {

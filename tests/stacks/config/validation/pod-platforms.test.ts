@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describePlan } from "../../../../stacks/plan/describe";
 import { planStack } from "../../../../stacks/plan/stack-plan";
 import { nameOf, thrownProblems } from "../../../support/problems";
+import type { StackConfig } from "../../../../stacks/config/schema/stack";
 import { parseConfig } from "../../../../stacks/config/parse";
 
 type Raw = Record<string, unknown>;
@@ -11,10 +12,10 @@ const kubernetes: Raw = { type: "kubernetes", zones: ["a", "b", "c"] };
 const cluster = (changes: Raw = {}): Raw => ({ mode: "cluster", primaries: 3, ...changes });
 const single = (changes: Raw = {}): Raw => ({ mode: "replication", replicas: 0, ...changes });
 
+const parsed = (platform: Raw, deployments: Raw, more: Raw = {}): StackConfig =>
+  parseConfig("s", { platform, deployments, ...more }, MACHINE);
 const problems = (platform: Raw, deployment: Raw, benchmark?: Raw): readonly string[] =>
-  thrownProblems(() =>
-    parseConfig("s", { platform, deployments: { d: deployment }, ...(benchmark && { benchmark }) }, MACHINE),
-  ).map(nameOf);
+  thrownProblems(() => parsed(platform, { d: deployment }, benchmark && { benchmark })).map(nameOf);
 
 describe("what a platform can give", () => {
   const whole = { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } };
@@ -68,26 +69,20 @@ describe("what a platform can give", () => {
   });
 
   it("derives maxmemory from the memory limit, and says it with its parts", () => {
-    const config = parseConfig("s", { platform: kubernetes, deployments: { d: cluster() } }, MACHINE);
+    const config = parsed(kubernetes, { d: cluster() });
     const { maxmemory = 0 } = config.deployments["d"]?.settings ?? {};
     expect(maxmemory / 2 ** 30).toBeGreaterThan(0.4);
     expect(maxmemory / 2 ** 30).toBeLessThan(0.8);
     expect(describePlan(planStack("s", config)).join("\n")).toMatch(
       /\n {2}maxmemory: \d+ MiB of the memory limit of 1\.0 GiB; the rest is for program .*, fragmentation/,
     );
-    const host = parseConfig(
-      "s",
-      { platform: { type: "host", zones: ["a", "b", "c"] }, deployments: { d: cluster() } },
-      MACHINE,
-    );
+    const host = parsed({ type: "host", zones: ["a", "b", "c"] }, { d: cluster() });
     expect(host.deployments["d"]?.settings.maxmemory).toBeUndefined();
   });
 
   it("says what a deployment survives, and warns where everything is lost", () => {
     const described = (deployment: Raw): string =>
-      describePlan(
-        planStack("s", parseConfig("s", { platform: kubernetes, deployments: { d: deployment } }, MACHINE)),
-      ).join("\n");
+      describePlan(planStack("s", parsed(kubernetes, { d: deployment }))).join("\n");
     const kept = described(cluster());
     expect(kept).toContain(
       "\n  if a zone fails: clients lose writes that no replica had received; clients cannot write for about 7 s",
@@ -104,8 +99,7 @@ describe("what a platform can give", () => {
 
   it("derives the interval of pings for images whose servers know it, and for no others", () => {
     const derived = (changes: Raw): unknown =>
-      parseConfig("stack x", { platform: kubernetes, deployments: { d: cluster(changes) } }, MACHINE).deployments["d"]
-        ?.settings["cluster-ping-interval"];
+      parsed(kubernetes, { d: cluster(changes) }).deployments["d"]?.settings["cluster-ping-interval"];
     const of = (engine: string, image: string): unknown => derived({ engine, pods: { image } });
     expect([
       of("valkey", "docker.io/valkey/valkey:8.0.1"),
@@ -126,11 +120,10 @@ describe("what a platform can give", () => {
 });
 
 describe("the bucket of a platform on EKS", () => {
-  const parsed = (deployments: Raw): ReturnType<typeof parseConfig> =>
-    parseConfig("s", { platform: eks({ backups: {} }), deployments }, MACHINE);
+  const withBucket = (deployments: Raw): StackConfig => parsed(eks({ backups: {} }), deployments);
 
   it("takes the backups of the deployments without a bucket, and the plan names them", () => {
-    const config = parsed({
+    const config = withBucket({
       a: cluster({ backup: {} }),
       b: cluster({ backup: { bucket: "ours", region: "eu-central-1" } }),
       c: cluster({ backup: { prefix: "former/c" } }),
@@ -142,12 +135,12 @@ describe("the bucket of a platform on EKS", () => {
         "3 days; destroy keeps the bucket",
     );
     expect(lines.join("\n")).toMatch(/not counted: backups: storage in S3, and up to 172,800 PUT requests a day/);
-    const without = parseConfig("s", { platform: eks(), deployments: { d: cluster() } }, MACHINE);
+    const without = parsed(eks(), { d: cluster() });
     expect(describePlan(planStack("s", without)).join("\n")).not.toContain("backups");
   });
 
   it("has a part for each deployment, also if the name of one part begins with the name of the other one", () => {
     const backup = (prefix: string): Raw => cluster({ backup: { prefix } });
-    expect(parsed({ a: backup("x"), b: backup("x-y") })).toBeDefined();
+    expect(withBucket({ a: backup("x"), b: backup("x-y") })).toBeDefined();
   });
 });

@@ -24,6 +24,11 @@ function standardisedChiSquare(observed: readonly number[], probabilities: reado
 /** Exceeded with a probability below one in ten thousand; the seeds are fixed. */
 const LIMIT = 4.5;
 
+/** Draws numbers below the size of the distribution, and tests them against it. */
+function expectDistribution(next: () => number, probabilities: readonly number[]): void {
+  expect(standardisedChiSquare(counts(probabilities.length, next), probabilities)).toBeLessThan(LIMIT);
+}
+
 function counts(size: number, next: () => number): number[] {
   const found = new Array<number>(size).fill(0);
   for (let i = 0; i < DRAWS; i++) {
@@ -39,22 +44,13 @@ describe("keys", () => {
     const weights = Array.from({ length: SIZE }, (_, rank) => (rank + 1) ** -theta);
     const sum = weights.reduce((total, weight) => total + weight, 0);
     const ranks = new ZipfianSampler(SIZE, theta, new Random(11));
-    expect(
-      standardisedChiSquare(
-        counts(SIZE, () => ranks.next()),
-        weights.map((weight) => weight / sum),
-      ),
-    ).toBeLessThan(LIMIT);
+    const probabilities = weights.map((weight) => weight / sum);
+    expectDistribution(() => ranks.next(), probabilities);
   });
 
   it("follow a uniform distribution", () => {
     const draw = keySampler({ distribution: "uniform" }, 100, new Random(3));
-    expect(
-      standardisedChiSquare(
-        counts(100, () => draw.next()),
-        new Array<number>(100).fill(0.01),
-      ),
-    ).toBeLessThan(LIMIT);
+    expectDistribution(() => draw.next(), new Array<number>(100).fill(0.01));
   });
 
   it("of a hot set get their share of the requests", () => {
@@ -117,23 +113,9 @@ describe("sizes", () => {
   });
 
   it("of a list follow their weights", () => {
-    const draw = sizeSampler(
-      {
-        sizes: "weighted",
-        list: [
-          { bytes: 10, weight: 1 },
-          { bytes: 20, weight: 3 },
-        ],
-      },
-      new Random(2),
-    );
-    const drawn = Array.from({ length: DRAWS }, () => draw.next());
-    expect(
-      standardisedChiSquare(
-        [drawn.filter((each) => each === 10).length, drawn.filter((each) => each === 20).length],
-        [0.25, 0.75],
-      ),
-    ).toBeLessThan(LIMIT);
+    const list = [1, 3].map((weight, index) => ({ bytes: index, weight }));
+    const draw = sizeSampler({ sizes: "weighted", list }, new Random(2));
+    expectDistribution(() => draw.next(), [0.25, 0.75]);
   });
 
   it("of a uniform distribution reach both bounds", () => {

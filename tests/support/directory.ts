@@ -1,0 +1,31 @@
+/** Empty directories for tests, which remove them. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, onTestFinished } from "vitest";
+
+const make = (): string => mkdtempSync(join(tmpdir(), "valkey-measured-test-"));
+const remove = (path: string): void => {
+  rmSync(path, { recursive: true, force: true });
+};
+
+/** A directory that is new for each test of this file or suite. */
+export function useDirectory(): { readonly path: string } {
+  const directory = { path: "" };
+  beforeEach(() => {
+    directory.path = make();
+  });
+  afterEach(() => {
+    remove(directory.path);
+  });
+  return directory;
+}
+
+/** A directory for the rest of the test that runs. */
+export function temporaryDirectory(): string {
+  const path = make();
+  onTestFinished(() => {
+    remove(path);
+  });
+  return path;
+}
