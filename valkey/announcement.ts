@@ -121,18 +121,17 @@ async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,
   announced: Announced,
 ): Promise<DeploymentNode[]> {
+  const parser = new ViewParser();
   const views = await Promise.all(
     [...connections].map(async ([node, connection]) => {
-      // A parser reuses the first of several equal topologies, including its addresses. So each view gets its own
-      // parser.
-      const view = new ViewParser().parse(String(await connection.cluster("NODES")));
+      const view = parser.parse(String(await connection.cluster("NODES")));
       return { node, view };
     }),
   );
   const addressOf = new Map(views.map(({ node, view }) => [view.selfId, announced.get(node) ?? node.endpoint]));
   return views
     .filter(({ view }) =>
-      [...view.topology.nodes.values()].some(({ id, address: { host, port } }) => {
+      [...view.addresses].some(([id, { host, port }]) => {
         const wanted = addressOf.get(id);
         // Over IPv4, a node never gives clients an IPv6 address.
         if (wanted === undefined || wanted.host.includes(":")) return false;

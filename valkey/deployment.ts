@@ -48,6 +48,11 @@ export interface Deployment {
    */
   readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;
   /**
+   * Whether clients connect from networks that this program may not share, such as those of pods. Then verification
+   * opens no connection to the endpoints that the nodes of a cluster give to clients. @default false
+   */
+  readonly hasClientsElsewhere?: boolean | undefined;
+  /**
    * Memory limits of the nodes' containers in bytes, by node name. Nodes without a limit are absent.
    * @default no limits
    */

@@ -12,7 +12,7 @@ import { verify } from "../../valkey/verification/verify";
 import { adjustKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseBenchmark } from "../../stacks/config/parse";
-import { externalDeployment } from "../targets/external";
+import { externalDeployment, refuseSameServers } from "../targets/external";
 import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
 import type { OptionValues } from "../running/options";
@@ -30,6 +30,7 @@ export async function measureExternalServers(
 ): Promise<number> {
   const { deployment, without, here } = externalDeployment(values);
   const { benchmark, workloads } = parseBenchmark(overrides);
+  await refuseSameServers(deployment);
   const { mode } = deployment;
   const nodes = deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
   const servers = new LocalServers(interruption);

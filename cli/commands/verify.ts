@@ -1,13 +1,14 @@
 /** `npm start -- verify`: prints the verdict on existing servers. */
 import { formatVerification } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import { externalDeployment } from "../targets/external";
+import { externalDeployment, refuseSameServers } from "../targets/external";
 import { print } from "../terminal/terminal";
 import type { OptionValues } from "../running/options";
 
 /** @returns 0 for PASS, 1 for FAIL */
 export async function verifyServers(values: OptionValues): Promise<number> {
   const { deployment, without } = externalDeployment(values);
+  await refuseSameServers(deployment);
   const verification = await verify(deployment, without);
   if (values["json"] === true) print(JSON.stringify(verification.verdict, null, 1));
   else print(...formatVerification(verification));

@@ -14,7 +14,7 @@ import type { Endpoint } from "../../valkey/node";
 import { compareData } from "../../valkey/verification/kept-data";
 import { verify } from "../../valkey/verification/verify";
 import { deployedStack, deployedTargets } from "../targets/deployed-stack";
-import { externalDeployment } from "../targets/external";
+import { externalDeployment, refuseSameServers } from "../targets/external";
 import type { Healed } from "../targets/healed-servers";
 import { healProblems, HealedServers } from "../targets/healed-servers";
 import { healedStack } from "../targets/healed-stack";
@@ -56,7 +56,7 @@ export async function watchDeployments(
   const { options, problems } = readOptions({ every, metrics, heal, json });
   const subjects =
     stack === undefined
-      ? [watchedServers(servers, options.heal, problems)]
+      ? [await watchedServers(servers, options.heal, problems)]
       : await watchedStack(stack, options.heal, servers, problems);
   const endpoint =
     options.metrics &&
@@ -123,16 +123,17 @@ function endpointIn(text: string): Endpoint {
   return { host, port: Number(text.slice(at + 1)) };
 }
 
-function watchedServers(values: OptionValues, heal: boolean, problems: readonly Problem[]): Subject {
+async function watchedServers(values: OptionValues, heal: boolean, problems: readonly Problem[]): Promise<Subject> {
   const servers = externalDeployment(values, process.env, problems);
   const { deployment, without } = servers;
+  const refused = heal ? healProblems(servers) : [];
+  if (refused.length > 0) throw BadInput.of("watch", "not-with-heal", refused);
+  await refuseSameServers(deployment);
   if (!heal)
     return {
       name: deployment.name,
       inspect: async (_signal, former) => ({ ...compareData(await verify(deployment, without), former), drift: [] }),
     };
-  const refused = healProblems(servers);
-  if (refused.length > 0) throw BadInput.of("watch", "not-with-heal", refused);
   return new HealedServers(servers);
 }
 

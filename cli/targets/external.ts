@@ -4,13 +4,17 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isLocalHost } from "../../platforms/external-servers";
 import { connect } from "../../valkey/connection";
+import { withEveryNode } from "../../valkey/connections";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { BadInput, messageOf, problem } from "../../lib/errors";
+import { observed, unobserved } from "../../valkey/observation";
+import { parseInfo } from "../../valkey/topology/replies";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 import type { OptionValues } from "../running/options";
+import { sameServers } from "../../valkey/verification/shared-assertions";
 
 /** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */
 const NODE = /^(?:\[([0-9a-fA-F:]+)\]|([^:=\s[\]]+)):(\d{1,5})(?:=(\S+))?$/;
@@ -82,6 +86,29 @@ export function externalDeployment(
     without,
     here: nodes.every(({ endpoint }) => isLocalHost(endpoint.host)),
   };
+}
+
+/** Time limit for a server to tell which one it is, milliseconds. Verification waits longer for a server that is slow. */
+const IDENTIFY_MS = 2_000;
+
+/**
+ * Refuses servers of which two names lead to the same one, such as `localhost:7001` and `127.0.0.1:7001`.
+ * @throws BadInput with the names. A server that does not answer is not compared
+ */
+export async function refuseSameServers(deployment: Deployment): Promise<void> {
+  const connect: Deployment["connect"] = (node) => deployment.connect(node, IDENTIFY_MS);
+  const answers = await withEveryNode({ ...deployment, connect }, (attempts) =>
+    Promise.all(
+      attempts.map(async ({ node, connection }) => {
+        const text = await connection?.info("server").catch(() => undefined);
+        return { node, info: text === undefined ? unobserved("no answer") : observed(parseInfo(text)) };
+      }),
+    ),
+  );
+  const problems = sameServers(answers).map((names) =>
+    problem("node-twice", "--node", `${names.join(" and ")} are the same server; name it once`),
+  );
+  if (problems.length > 0) throw new BadInput("servers", problems);
 }
 
 function parseNode(text: string, problems: Problem[]): DeploymentNode[] {

@@ -270,6 +270,8 @@ async function deploymentOf(
     tuning: tuning && { expected: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain, isDirect })),
     connect: connectTo,
+    // Addresses for pods need not lead anywhere from here, nor do addresses for clients outside the Kubernetes cluster.
+    hasClientsElsewhere: true,
   };
 }
 

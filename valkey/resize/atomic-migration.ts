@@ -6,23 +6,10 @@ import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deadline } from "../membership/deadline";
 import type { Member } from "../membership/members";
-import { parseFlatReply } from "../topology/replies";
+import type { MigrationJob } from "../topology/migration-jobs";
+import { hasEnded, parseMigrationJobs } from "../topology/migration-jobs";
 import type { MigrationContext } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
-
-/** An entry of CLUSTER GETSLOTMIGRATIONS. */
-interface MigrationJob {
-  readonly name: string;
-  readonly operation: string;
-  /** Node ID of the node that owned the slots when the migration began. */
-  readonly source: string;
-  readonly state: string;
-  readonly message: string;
-  /** Number of bytes that the source must still send. */
-  readonly remaining: string;
-}
-
-const ENDED = new Set(["success", "failed", "cancelled"]);
 
 /**
  * Whether a server has CLUSTER MIGRATESLOTS. The function asks the server itself, because the version number of a fork
@@ -89,10 +76,10 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
   );
 }
 
-/** Description of an atomic migration that is in progress on a node. Undefined if there is none. */
-export async function runningMigration({ node, connection }: Member): Promise<string | undefined> {
-  if (!(await supportsAtomicMigration(connection))) return undefined;
-  return describeRunning(node.name, await readJobs(connection));
+/** The atomic migrations that are in progress on a node, as their source or as their target. */
+export async function runningMigrations({ connection }: Member): Promise<MigrationJob[]> {
+  if (!(await supportsAtomicMigration(connection))) return [];
+  return (await readJobs(connection)).filter((job) => !hasEnded(job));
 }
 
 /**
@@ -121,20 +108,12 @@ export async function isTaken(
 }
 
 function describeRunning(node: string, jobs: readonly MigrationJob[]): string | undefined {
-  const [running] = jobs.filter(({ state }) => !ENDED.has(state));
+  const running = jobs.find((job) => !hasEnded(job));
   if (running === undefined) return undefined;
   const { operation, state, remaining } = running;
   return `${node} is migrating slots (${operation.toLowerCase()}: ${state}, ${remaining} bytes to send)`;
 }
 
 async function readJobs(connection: Connection): Promise<MigrationJob[]> {
-  const entries = (await connection.call("CLUSTER", "GETSLOTMIGRATIONS")) as unknown[];
-  return entries.map(parseFlatReply).map((fields) => ({
-    name: fields.get("name") ?? "",
-    operation: fields.get("operation") ?? "",
-    source: fields.get("source_node") ?? "",
-    state: fields.get("state") ?? "",
-    message: fields.get("message") ?? "",
-    remaining: fields.get("remaining_repl_size") ?? "",
-  }));
+  return parseMigrationJobs(await connection.call("CLUSTER", "GETSLOTMIGRATIONS"));
 }

@@ -4,7 +4,6 @@
  * show work between two verifications.
  */
 import { checksum } from "../../lib/checksum";
-import { compact } from "../../lib/compact";
 import { withConnections } from "../connections";
 import { readClusterDatabases } from "../databases";
 import type { Deployment } from "../deployment";
@@ -12,18 +11,20 @@ import type { MemberState } from "../membership/member-state";
 import type { Member } from "../membership/members";
 import { memberNamed, readMemberStates } from "../membership/members";
 import { infoFields, parseInfo } from "../topology/replies";
-import { runningMigration } from "./atomic-migration";
+import { slotsIn } from "../topology/slots";
+import { runningMigrations } from "./atomic-migration";
 import { openMigrations } from "./open-migrations";
 import { countKeys } from "./slot-commands";
 
-/** Slots that are marked as MIGRATING or IMPORTING, and signs of work on them. */
+/** Slots that are being migrated, and signs of work on them. */
 export interface OpenSlots {
+  /** Slots that are marked as MIGRATING or IMPORTING, and slots of atomic migrations that are in progress. */
   readonly slots: readonly number[];
   /**
    * Checksum of the marks, and of the servers' counts of migration commands. It changes while somebody migrates slots.
    */
   readonly work: string;
-  /** Checksum of the number of keys that the sources and the targets have in these slots. */
+  /** Checksum of the number of keys that the sources and the targets have in the marked slots. */
   readonly keys: string;
   /** Whether an atomic migration is in progress. */
   readonly isMigrating: boolean;
@@ -44,14 +45,12 @@ const COMMANDS: readonly string[] = [
 export async function readOpenSlots(deployment: Deployment): Promise<OpenSlots | undefined> {
   return withConnections(deployment, async (connections) => {
     const { members, states } = await readMemberStates(connections);
-    const slots = [...new Set(states.flatMap(({ view }) => view.openSlots.map(({ slot }) => slot)))];
+    const running = (await Promise.all(members.map(runningMigrations))).flat();
+    const marked = states.flatMap(({ view }) => view.openSlots.map(({ slot }) => slot));
+    const slots = [...new Set([...marked, ...running.flatMap((job) => slotsIn(job.slots))])];
     if (slots.length === 0) return undefined;
-    const [work, keys, running] = await Promise.all([
-      readWork(members, states),
-      readKeys(members, states),
-      Promise.all(members.map(runningMigration)),
-    ]);
-    return { slots: slots.sort((a, b) => a - b), work, keys, isMigrating: compact(running).length > 0 };
+    const [work, keys] = await Promise.all([readWork(members, states), readKeys(members, states)]);
+    return { slots: slots.sort((a, b) => a - b), work, keys, isMigrating: running.length > 0 };
   });
 }
 

@@ -14,8 +14,15 @@ export interface KnownNode {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
-  /** The address of the node in the first view with this topology. The host is empty if that view has no address. */
-  readonly address: { readonly host: string; readonly port: number; readonly hostname: string | undefined };
+  /** The address of the node in the first view with this topology. */
+  readonly address: KnownAddress;
+}
+
+/** The address of a node in a view. The host is empty if the view has no address. */
+export interface KnownAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly hostname: string | undefined;
 }
 
 /** Nodes of a cluster with their roles, slots and epochs. Equal fingerprints mean equal topologies. */
@@ -38,6 +45,8 @@ export interface OpenSlot {
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
+  /** The address of each node in this view, by node ID. Views with equal addresses share one map. */
+  readonly addresses: ReadonlyMap<string, KnownAddress>;
   readonly unhealthy: readonly { readonly id: string; readonly flag: FailureFlag }[];
   /** Node IDs to which this node has no working bus link. */
   readonly unlinked: readonly string[];
@@ -53,28 +62,30 @@ export class ViewSyntaxError extends Error {
 }
 
 /**
- * Parses the views of several nodes, and stores equal topologies only once. In a cluster of a thousand nodes, each view
- * has a thousand lines, and nearly all views describe the same topology.
+ * Parses the views of several nodes, and stores equal topologies and equal addresses only once. In a cluster of a
+ * thousand nodes, each view has a thousand lines, and nearly all views describe the same topology.
  */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
+  readonly #addresses = new Map<string, ClusterView["addresses"]>();
 
   /** Parses a view. @throws ViewSyntaxError for a line in a different format, or if no line has the flag `myself` */
   parse(text: string): ClusterView {
     const lines = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [parseLine(line.trim())]));
     const self = lines.find((line) => line.flags.has("myself"));
     if (self === undefined) throw new ViewSyntaxError(text.slice(0, 200), "no line has the flag myself");
+    const sorted = [...lines].sort((a, b) => (a.id < b.id ? -1 : 1));
     return {
       selfId: self.id,
-      topology: this.#share(lines),
+      topology: this.#share(sorted),
+      addresses: this.#shareAddresses(sorted),
       unhealthy: lines.flatMap(({ id, flags }) => failureFlagsOf(flags).map((flag) => ({ id, flag }))),
       unlinked: lines.filter((line) => line !== self && !line.connected).map((line) => line.id),
       openSlots: self.words.flatMap(parseMark),
     };
   }
 
-  #share(lines: readonly Line[]): Topology {
-    const sorted = [...lines].sort((a, b) => (a.id < b.id ? -1 : 1));
+  #share(sorted: readonly Line[]): Topology {
     const agreed = sorted
       .map((line) => [line.id, line.primaryId ?? "-", line.epoch, line.slotText].join(" "))
       .join("\n");
@@ -84,6 +95,15 @@ export class ViewParser {
     const topology = { fingerprint, nodes: new Map(sorted.map((line) => [line.id, knownNode(line)])) };
     this.#topologies.set(fingerprint, topology);
     return topology;
+  }
+
+  #shareAddresses(sorted: readonly Line[]): ClusterView["addresses"] {
+    const text = sorted.map(({ id, addressText }) => `${id} ${addressText}`).join("\n");
+    const known = this.#addresses.get(text);
+    if (known !== undefined) return known;
+    const addresses = new Map(sorted.map(({ id, addressText }) => [id, parseAddress(addressText)]));
+    this.#addresses.set(text, addresses);
+    return addresses;
   }
 }
 
@@ -140,7 +160,7 @@ function knownNode(line: Line): KnownNode {
 /**
  * Parses `10.0.0.1:6379@16379,host.name,shard-id=…`, or `:0@0` if the view has no address. IPv6 hosts have no brackets.
  */
-function parseAddress(text: string): KnownNode["address"] {
+function parseAddress(text: string): KnownAddress {
   const [endpoint = "", hostname = ""] = text.split(",");
   const match = /^(.*):(\d+)(?:@(\d+))?$/.exec(endpoint);
   if (match === null) throw new ViewSyntaxError(text, "the address has an unknown format");

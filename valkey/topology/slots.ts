@@ -14,6 +14,11 @@ export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
 
+/** The slots in the ranges, one by one. */
+export function slotsIn(ranges: readonly SlotRange[]): number[] {
+  return ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
+}
+
 /** The slots of the given ranges, in as few ranges as possible, ascending and disjoint. */
 export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   const result: { from: number; to: number }[] = [];

@@ -52,7 +52,7 @@ export const ASSERTIONS = {
   "even-spread": { what: "nodes are spread over zones as evenly as possible", repair: "heals" },
   "data-kept": { what: "no data has vanished since the last verification" },
   "clients-led": {
-    what: "every Service routes clients to all nodes that it must reach, and to no other server",
+    what: "every Service and every announced endpoint leads clients to the right nodes, and to no other server",
     recovers: true,
   },
   "state-ok": { what: "every node reports cluster_state ok", recovers: true, repair: "heals", part: true },

@@ -1,25 +1,41 @@
-/** Checks that Services lead clients to the right servers. Pure. */
+/** Checks that Services, and the endpoints that nodes announce, lead clients to the right servers. Pure. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { ClientWayFacts } from "../client-endpoints";
+import { announcedViolations, describeAnnounced } from "./announced-endpoints";
 import type { DeploymentFacts } from "./facts";
 
 /**
- * Asserts that each host name for clients leads to the right servers. The list is empty if the platform has no such
- * names.
+ * Asserts that each host name for clients, and each endpoint that a node of a cluster gives to clients, leads to the
+ * right servers. The list is empty if there are neither.
  * @param primary the only primary. Undefined if no node or several nodes report the role of a primary
  */
-export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
-  if (ways === undefined) return [];
-  if (!ways.known)
-    return [assertion("clients-led", "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
+export function clientsLed(facts: DeploymentFacts, primary: string | undefined): Assertion[] {
+  const { nodes, ways, announced = [] } = facts;
+  if (ways === undefined && announced.length === 0) return [];
   const nameOf = new Map(
     nodes.flatMap(({ node, info }) => (info.known ? [[info.value.get("run_id") ?? "", node.name] as const] : [])),
   );
   const all = nodes.map(({ node }) => node.name);
-  const violations = ways.value.flatMap((way) => violationsOfWay(way, { all, primary, nameOf }));
-  const expected = ways.value.map(({ service, to }) => `${service} to ${to === "all" ? "all" : "the primary"}`);
-  return [assertion("clients-led", expected.join(", "), violations)];
+  const ofWays =
+    ways?.known === false
+      ? [{ node: "", problem: `the Services are unknown (${ways.why})` }]
+      : (ways?.value.flatMap((way) => violationsOfWay(way, { all, primary, nameOf })) ?? []);
+  const led = ways?.known === true ? ways.value.map((way) => `${way.service} to ${describeTarget(way)}`) : [];
+  const expected = [...led, ...(announced.length === 0 ? [] : ["each announced endpoint to its node"])];
+  const found = [...led, ...(announced.length === 0 ? [] : [describeAnnounced(announced)])];
+  return [
+    assertion(
+      "clients-led",
+      expected.join(", ") || "all",
+      [...ofWays, ...announcedViolations(announced)],
+      found.join(", "),
+    ),
+  ];
+}
+
+function describeTarget({ to }: ClientWayFacts): string {
+  return to === "all" ? "all" : "the primary";
 }
 
 interface Known {

@@ -4,8 +4,12 @@
  * `verdict.ts` decides between PASS and FAIL. Pure.
  */
 import { compact } from "../../lib/compact";
+import { groupBy } from "../../lib/group-by";
+import { counted } from "../../lib/units";
+import { observed } from "../observation";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";
+import type { MigrationJob } from "../topology/migration-jobs";
 import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
 import type { Assertion, Violation } from "./assertion";
@@ -43,7 +47,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
     viewsAgree(facts),
     members(facts),
     oneOwner(facts),
-    noOpenSlots(facts),
+    noMoves(facts),
     primaryCount(facts, shards),
     replicaCount(facts, shards),
     ...replicationHealth(facts, shards),
@@ -119,8 +123,7 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
  * link to them. Nodes without a reply do not count, nor do node IDs that no node has any more.
  */
 export function separatedNodes(nodes: readonly NodeFacts[]): string[] {
-  const named = nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : []));
-  const nameById = new Map(named);
+  const nameById = namesById(nodes);
   const names = nodes.flatMap(({ view }) => {
     if (!view.known) return [];
     const flagged = view.value.unhealthy.filter(({ flag }) => flag === "suspected" || flag === "failed");
@@ -184,7 +187,11 @@ function members({ nodes }: DeploymentFacts): Assertion {
     const problem = problemOf(topology);
     return problem === "" ? [] : holders.map((node): Violation => ({ node, problem }));
   });
-  const violations = [...unobservedViolations(nodes, ({ view }) => view), ...wrong];
+  const sharing = [...groupBy(nodes, ({ node, view }) => (view.known ? view.value.selfId : node.name)).values()];
+  const doubles = sharing.flatMap((own): Violation[] =>
+    own.length === 1 ? [] : own.map(({ node }) => ({ node: node.name, problem: "have the same node ID" })),
+  );
+  const violations = [...unobservedViolations(nodes, ({ view }) => view), ...wrong, ...doubles];
   return assertion("members", `${nodes.length} nodes`, violations);
 }
 
@@ -209,21 +216,31 @@ function oneOwner({ nodes }: DeploymentFacts): Assertion {
   return assertion("one-owner", `${SLOT_COUNT} slots, each served once`, violations);
 }
 
-function noOpenSlots({ nodes }: DeploymentFacts): Assertion {
+function noMoves({ nodes }: DeploymentFacts): Assertion {
   const nameOf = nameLookup(nodes);
   const describe = ({ slot, direction, peerId }: OpenSlot): string =>
     direction === "migrating"
       ? `is migrating slot ${slot} to ${nameOf(peerId)}`
       : `is importing slot ${slot} from ${nameOf(peerId)}`;
-  const violations = violationsOf(
+  const describeJob = ({ operation, slots, source, target, state }: MigrationJob): string => {
+    const ranges = `${counted(countSlots(slots), "slot")} (${formatRanges(slots)})`;
+    return operation === "EXPORT"
+      ? `is migrating ${ranges} to ${nameOf(target)} atomically: ${state}`
+      : `is importing ${ranges} from ${nameOf(source)} atomically: ${state}`;
+  };
+  const firstOf = ([first, ...others]: readonly string[]): string | undefined =>
+    first === undefined || others.length === 0 ? first : `${first} and ${others.length} more`;
+  const marked = violationsOf(
     nodes,
     ({ view }) => view,
-    ({ openSlots: [first, ...others] }) => {
-      if (first === undefined) return undefined;
-      return others.length === 0 ? describe(first) : `${describe(first)} and ${others.length} more`;
-    },
+    ({ openSlots }) => firstOf(openSlots.map(describe)),
   );
-  return assertion("no-moves", "none", violations);
+  const running = violationsOf(
+    nodes,
+    ({ migrations }) => migrations ?? observed([]),
+    (jobs) => firstOf(jobs.map(describeJob)),
+  );
+  return assertion("no-moves", "none", [...marked, ...running]);
 }
 
 function namesById(nodes: readonly NodeFacts[]): Map<string, string> {

@@ -2,11 +2,12 @@
  * Facts that a verification judges. Each node reports its own facts, and all nodes are asked at about the same time.
  * Plain data.
  */
-import type { DeploymentNode, Mode } from "../node";
+import type { DeploymentNode, Endpoint, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
 import type { SentinelSettings } from "../sentinel-config";
 import type { ClusterView } from "../topology/cluster-view";
+import type { MigrationJob } from "../topology/migration-jobs";
 import type { Shape } from "../topology/placement";
 import type { ClientWayFacts } from "../client-endpoints";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
@@ -20,6 +21,13 @@ export interface NodeFacts {
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
   /** The node's view of the cluster, from CLUSTER NODES. */
   readonly view: Observation<ClusterView>;
+  /**
+   * The atomic slot migrations in which the node takes part and that have not ended. A server without such migrations
+   * reports none. Undefined in replication mode.
+   */
+  readonly migrations?: Observation<readonly MigrationJob[]> | undefined;
+  /** Values of ANNOUNCING_DIRECTIVES that the node has. Undefined in replication mode. */
+  readonly announcing?: Observation<ReadonlyMap<string, string>> | undefined;
   /** Values of COMPARED_DIRECTIVES and of the configured directives, from CONFIG GET. */
   readonly settings: Observation<ReadonlyMap<string, string>>;
   /** Number of keys in all databases. */
@@ -37,6 +45,29 @@ export interface NodeFacts {
   /** Machine settings that the node's container sees. Undefined if the platform promises nothing about machines. */
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
+
+/** An endpoint at which a node of a cluster is announced to clients. */
+export interface AnnouncedEndpoint {
+  /** Name of the node. */
+  readonly node: string;
+  /** The host is an address or a host name. It is empty if clients get host names, but the node announces none. */
+  readonly endpoint: Endpoint;
+  /** Whether the endpoint is for clients with TLS. */
+  readonly tls: boolean;
+  /** Names of the nodes that announce the endpoint. Empty if all nodes do. */
+  readonly by: readonly string[];
+  /** The servers behind the endpoint, or the reason why its host name has no address. Undefined if nobody tried it. */
+  readonly servers?: readonly FoundServer[] | string | undefined;
+}
+
+/** What is known about the server at one address of an announced endpoint. */
+export type FoundServer =
+  /** Name of a node of the deployment, or a phrase for a different server. */
+  | { readonly name: string }
+  /** Reason why no server answers. */
+  | { readonly why: string }
+  /** From here, nobody can tell which server is there. */
+  | "unknown";
 
 /**
  * Assertions that the user is allowed to skip. Managed services forbid the commands that `settings` needs, and some
@@ -68,6 +99,8 @@ export interface DeploymentFacts {
    * such names.
    */
   readonly ways?: Observation<readonly ClientWayFacts[]> | undefined;
+  /** The endpoints that the nodes of a cluster give to clients. Undefined in replication mode. */
+  readonly announced?: readonly AnnouncedEndpoint[] | undefined;
   /** Assertions that the user wants to skip. The verdict names the skipped assertions. */
   readonly skippedAssertions: readonly OptionalAssertion[];
 }

@@ -15,8 +15,12 @@ import { mapObservation, observed, unobserved } from "../observation";
 import { gatherSentinelFacts } from "../sentinel/facts";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { ViewParser } from "../topology/cluster-view";
+import type { MigrationJob } from "../topology/migration-jobs";
+import { hasEnded, parseMigrationJobs } from "../topology/migration-jobs";
 import { parseFlatReply, parseInfo } from "../topology/replies";
+import { ANNOUNCING_DIRECTIVES } from "./announced-endpoints";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
+import { readAnnounced } from "./read-announced";
 import { tryWrite } from "./write-trial";
 
 /**
@@ -30,10 +34,11 @@ export async function gatherFacts(
 ): Promise<DeploymentFacts> {
   const parser = new ViewParser();
   const { name, mode, shape, directives, zones, users, sentinels, tuning, readWays } = deployment;
-  const [nodes, sentinelNodes, machineSettings, ways] = await Promise.all([
-    withEveryNode(deployment, (attempts) =>
-      Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser))),
-    ),
+  const [{ nodes, announced }, sentinelNodes, machineSettings, ways] = await Promise.all([
+    withEveryNode(deployment, async (attempts) => {
+      const asked = await Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser)));
+      return { nodes: asked, announced: await readAnnounced(deployment, attempts, asked) };
+    }),
     sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels),
     tuning === undefined ? undefined : Promise.all(deployment.nodes.map((node) => observe(() => tuning.read(node)))),
     readWays === undefined ? undefined : observe(readWays),
@@ -48,6 +53,7 @@ export async function gatherFacts(
     users,
     tuning: tuning?.expected,
     ways,
+    announced,
     skippedAssertions,
   };
   if (sentinels === undefined || sentinelNodes === undefined) return facts;
@@ -80,11 +86,12 @@ async function askNode(
   const { users } = deployment;
   const readsSettings = !skippedAssertions.includes("settings");
   const names = [...new Set([...COMPARED_DIRECTIVES, ...deployment.directives.keys()])];
-  const [someInfo, someSettings, clusterInfo, view] = await ask(connection, (pipeline) => {
+  const isCluster = deployment.mode === "cluster";
+  const [someInfo, someSettings, clusterInfo, view, migrations] = await ask(connection, (pipeline) => {
     pipeline.info(...(INFO_SECTIONS as [string]));
-    if (readsSettings) pipeline.config("GET", ...(names as [string]));
+    if (readsSettings) pipeline.config("GET", ...([...names, ...(isCluster ? ANNOUNCING_DIRECTIVES : [])] as [string]));
     else pipeline.echo("");
-    if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
+    if (isCluster) pipeline.cluster("INFO").cluster("NODES").call("CLUSTER", "GETSLOTMIGRATIONS");
   });
   // Dragonfly, and Redis before 7, accept only one section and one pattern per command. For these servers, all sections
   // and settings are requested.
@@ -94,12 +101,17 @@ async function askNode(
   const told = {
     info: mapObservation(info ?? notAsked, (text) => parseInfo(String(text))),
     view: parseView(view ?? notAsked, parser),
+    migrations: migrations && runningMigrations(migrations),
   };
+  const readSettings = readsSettings ? (settings ?? notAsked) : notAsked;
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
     ...told,
     keys: mapObservation(told.info, keysInAllDatabases),
-    settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
+    settings: mapObservation(readSettings, (reply) => pickSettings(reply, names)),
+    announcing: isCluster
+      ? mapObservation(readSettings, (reply) => pickSettings(reply, ANNOUNCING_DIRECTIVES))
+      : undefined,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     users: users === undefined ? undefined : await observe(() => userProblems(connection, users)),
     // The last step, because a paused server answers nothing after it.
@@ -147,6 +159,12 @@ function parseView(text: Observation<unknown>, parser: ViewParser): NodeFacts["v
   } catch (error) {
     return unobserved(messageOf(error));
   }
+}
+
+/** The migrations in a reply that have not ended. Servers before Valkey 9 do not have the command, and no migrations. */
+function runningMigrations(reply: Observation<unknown>): Observation<readonly MigrationJob[]> {
+  if (!reply.known && /unknown (sub)?command/i.test(reply.why)) return observed([]);
+  return mapObservation(reply, (entries) => parseMigrationJobs(entries).filter((job) => !hasEnded(job)));
 }
 
 /** The zone that the server itself reports (`availability-zone`, since Valkey 8.1). */

@@ -3,6 +3,7 @@ import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations } from "./assertion";
 import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
+import { selfOf } from "./shards";
 
 /**
  * Asserts that the cluster has the wanted number of primaries, and that each primary has slots. If no number is
@@ -36,9 +37,12 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   const wrong = serving
     .filter(({ replicas }) => replicas.length !== wanted)
     .map(({ primary, replicas }) => ({ node: primary ?? "", problem: `has ${replicas.length} replicas` }));
+  const chained = chainedReplicas(facts);
   const astray = shards
     .filter(({ slots }) => slots.length === 0)
-    .flatMap(({ replicas }) => replicas.map((node) => ({ node, problem: "follows no primary that serves slots" })));
+    .flatMap(({ replicas }) =>
+      replicas.map((node) => ({ node, problem: chained.get(node) ?? "follows no primary that serves slots" })),
+    );
   return assertion(
     "replicas",
     replicasPerPrimary === undefined
@@ -46,6 +50,18 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
       : String(wanted),
     [...unobservedViews(facts), ...wrong, ...astray],
     `${wanted} each`,
+  );
+}
+
+/** The problem of each replica of a replica, by node name. */
+function chainedReplicas({ nodes }: DeploymentFacts): Map<string, string> {
+  const known = nodes.map((each) => ({ name: each.node.name, self: selfOf(each) }));
+  const replicas = new Map(known.flatMap(({ name, self }) => (self?.primaryId === undefined ? [] : [[self.id, name]])));
+  return new Map(
+    known.flatMap(({ name, self }) => {
+      const followed = replicas.get(self?.primaryId ?? "");
+      return followed === undefined ? [] : [[name, `is a replica of ${followed}, which is a replica itself`]];
+    }),
   );
 }
 

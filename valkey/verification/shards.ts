@@ -6,8 +6,8 @@ import type { DeploymentFacts, NodeFacts } from "./facts";
 /** A primary and its replicas, by node name. */
 export interface Shard {
   /**
-   * Name of the primary. Undefined if the replicas follow a node that did not reply or does not belong to the
-   * deployment, or if several nodes are primaries in replication mode.
+   * Name of the primary. Undefined if the replicas follow a node that did not reply, does not belong to the deployment
+   * or is a replica itself, or if several nodes are primaries in replication mode.
    */
   readonly primary: string | undefined;
   readonly replicas: readonly string[];
@@ -26,9 +26,6 @@ export function selfOf({ view }: NodeFacts): KnownNode | undefined {
 }
 
 function clusterShards(nodes: readonly NodeFacts[]): Shard[] {
-  const nameOf = new Map(
-    nodes.flatMap((each) => (each.view.known ? [[each.view.value.selfId, each.node.name] as const] : [])),
-  );
   const replicas = new Map<string, string[]>();
   for (const each of nodes) {
     const self = selfOf(each);
@@ -45,7 +42,7 @@ function clusterShards(nodes: readonly NodeFacts[]): Shard[] {
     replicas: (replicas.get(id) ?? []).sort(),
   }));
   const orphans = [...replicas].filter(([id]) => !primaries.some((primary) => primary.id === id));
-  for (const [id, names] of orphans) shards.push({ primary: nameOf.get(id), slots: [], replicas: names.sort() });
+  for (const [, names] of orphans) shards.push({ primary: undefined, slots: [], replicas: names.sort() });
   return shards.sort((a, b) => (a.slots[0]?.from ?? Infinity) - (b.slots[0]?.from ?? Infinity));
 }
 

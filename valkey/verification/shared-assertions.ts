@@ -1,18 +1,54 @@
 /** The assertions that replication mode and cluster mode share. Pure. */
+import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
 import { mapObservation, unobserved } from "../observation";
 import { splitDirectives } from "../settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/replies";
 import type { Assertion, Violation } from "./assertion";
-import { assertion, differencesOf, unobservedViolations, violationsOf } from "./assertion";
+import { assertion, differencesOf, listNames, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { Shard } from "./shards";
 
-/** Asserts that every node replies. */
+/** Asserts that every node replies, and that no two of them are one server. */
 export function reachable({ nodes }: DeploymentFacts): Assertion {
   const violations = nodes.flatMap(({ node, info }) => (info.known ? [] : [{ node: node.name, problem: info.why }]));
-  return assertion("reachable", `${nodes.length} of ${nodes.length} nodes`, violations);
+  const doubles = sameServers(nodes).flatMap((names) =>
+    names.map((node): Violation => {
+      const others = names.filter((name) => name !== node);
+      return { node, problem: `is the same server as ${listNames(others)}` };
+    }),
+  );
+  return assertion("reachable", `${nodes.length} of ${nodes.length} nodes`, [...violations, ...doubles]);
+}
+
+/** Names of nodes that are one server, one list for each such server. The run ID of a server is unique. */
+export function sameServers(nodes: readonly Pick<NodeFacts, "node" | "info">[]): string[][] {
+  const runIdOf = ({ info }: Pick<NodeFacts, "info">): string => (info.known ? (info.value.get("run_id") ?? "") : "");
+  const byServer = groupBy(nodes, (each) => runIdOf(each) || each.node.name);
+  return [...byServer.values()].filter(({ length }) => length > 1).map((own) => own.map(({ node }) => node.name));
+}
+
+const MODE_PROBLEMS: Readonly<Record<string, string>> = {
+  cluster:
+    'is a node of a cluster, not of a replication; give the mode "cluster" (--mode cluster), and name all nodes of the cluster',
+  standalone: 'is not in cluster mode; give the mode "replication" (--mode replication)',
+  sentinel: "is a Sentinel and has no data; name only servers that have data",
+};
+
+/**
+ * The assertion that fails because servers do not run in the mode of the deployment. Undefined if all servers run in
+ * this mode, or do not tell.
+ */
+export function wrongMode({ nodes, mode }: DeploymentFacts): Assertion | undefined {
+  const wanted = mode === "cluster" ? "cluster" : "standalone";
+  const violations = nodes.flatMap(({ node, info }): Violation[] => {
+    const told = info.known ? (info.value.get("server_mode") ?? info.value.get("redis_mode") ?? "") : "";
+    const problem = told === wanted ? undefined : MODE_PROBLEMS[told];
+    return problem === undefined ? [] : [{ node: node.name, problem }];
+  });
+  if (violations.length === 0) return undefined;
+  return assertion(mode === "cluster" ? "state-ok" : "one-primary", `servers in the mode ${mode}`, violations);
 }
 
 /** Asserts that no node is still loading its data. */

@@ -7,7 +7,7 @@ import { clusterVerdict } from "./cluster-verdict";
 import type { DeploymentFacts, OptionalAssertion } from "./facts";
 import { gatherFacts } from "./gather";
 import { replicationVerdict } from "./replication-verdict";
-import { reachable } from "./shared-assertions";
+import { reachable, sameServers, wrongMode } from "./shared-assertions";
 import type { Verdict } from "./verdict";
 import { makeVerdict } from "./verdict";
 import { refusesForGood } from "./write-trial";
@@ -67,11 +67,14 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
 }
 
 /**
- * Judges the facts about a deployment. If no node can be reached, the verdict contains only the assertion `reachable`,
- * with the reasons. Pure.
+ * Judges the facts about a deployment. If no node can be reached, or if two nodes are one server, the verdict contains
+ * only the assertion `reachable`, with the reasons. If servers run in a different mode, it contains this assertion and
+ * the one that says so. Pure.
  */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
   const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);
-  if (isUnreached) return makeVerdict(facts, [reachable(facts)], []);
+  if (isUnreached || sameServers(facts.nodes).length > 0) return makeVerdict(facts, [reachable(facts)], []);
+  const unfit = wrongMode(facts);
+  if (unfit !== undefined) return makeVerdict(facts, [reachable(facts), unfit], []);
   return facts.mode === "cluster" ? clusterVerdict(facts) : replicationVerdict(facts);
 }

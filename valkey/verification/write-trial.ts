@@ -12,7 +12,9 @@ import { errorPrefix } from "../error-replies";
 import type { Observation } from "../observation";
 import { observed, unobserved } from "../observation";
 import type { ClusterView } from "../topology/cluster-view";
+import type { MigrationJob } from "../topology/migration-jobs";
 import { hasPrimaryRole, infoNumber } from "../topology/replies";
+import { slotsIn } from "../topology/slots";
 import { slotTags } from "../topology/slot-tags";
 import type { Assertion } from "./assertion";
 import { assertion, unobservedViolations } from "./assertion";
@@ -29,10 +31,13 @@ const NO_ANSWER = `no answer within ${WRITE_LIMIT_MS / 1000} s`;
  * Name of a new key for a trial. In a cluster, the key is in a slot of the node, if possible in a slot that is not being
  * migrated. Undefined if the node serves no slot.
  */
-function keyFor(view: ClusterView | undefined): string | undefined {
+function keyFor(view: ClusterView | undefined, migrations: readonly MigrationJob[]): string | undefined {
   const name = `valkey-measured-write-${randomBytes(8).toString("hex")}`;
   if (view === undefined) return name;
-  const open = new Set(view.openSlots.map(({ slot }) => slot));
+  const open = new Set([
+    ...view.openSlots.map(({ slot }) => slot),
+    ...migrations.flatMap(({ slots }) => slotsIn(slots)),
+  ]);
   const ranges = view.topology.nodes.get(view.selfId)?.slots ?? [];
   for (const { from, to } of ranges)
     for (let slot = from; slot <= to; slot++) if (!open.has(slot)) return `${name}{${slotTags()[slot] ?? ""}}`;
@@ -48,10 +53,10 @@ function keyFor(view: ClusterView | undefined): string | undefined {
  */
 export async function tryWrite(
   connection: Connection,
-  { info, view }: Pick<NodeFacts, "info" | "view">,
+  { info, view, migrations }: Pick<NodeFacts, "info" | "view" | "migrations">,
 ): Promise<Observation<true> | undefined> {
   if (!info.known || !hasPrimaryRole(info.value) || info.value.get("loading") === "1") return undefined;
-  const key = keyFor(view.known ? view.value : undefined);
+  const key = keyFor(view.known ? view.value : undefined, migrations?.known === true ? migrations.value : []);
   if (key === undefined) return undefined;
   const value = randomBytes(8).toString("hex");
   const ended = new AbortController();

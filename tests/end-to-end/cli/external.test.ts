@@ -41,7 +41,7 @@ describe("verify", () => {
     expect(output).toMatch(
       /PRIMARY +127\.0\.0\.1:\d+ +a +slots 0-5460 \(5461\)\n +replica +127\.0\.0\.1:\d+ +[bc] +other zone ✓/,
     );
-    expect(output).toContain("VERIFY cluster: PASS — all 19 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 20 assertions hold.");
     expect(status).toBe(0);
   });
 
@@ -74,7 +74,7 @@ describe("verify", () => {
     );
     expect(status).toBe(1);
     for (const row of rows) expect(output).toContain(`[${row}]`);
-    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 19 assertions do not hold/);
+    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 20 assertions do not hold/);
   });
 
   it.each<[string, NodeJS.ProcessEnv, RegExp]>([

@@ -34,7 +34,7 @@ describe("npm start", () => {
   it("measures both deployments, writes everything, and leaves nothing running", async () => {
     const { status, output } = await place.run(timed());
     expect(output).toContain("VERIFY replication: PASS — all 15 assertions hold.");
-    expect(output).toContain("VERIFY cluster: PASS — all 20 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 21 assertions hold.");
     expect(output).toMatch(/GET +[\d,]+\/s.* +[\d,]+\/s/);
     expect(status).toBe(0);
     expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);

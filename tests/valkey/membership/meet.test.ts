@@ -11,6 +11,7 @@ const view = (fingerprint: string, unlinked: readonly string[] = []): ClusterVie
   topology: { fingerprint, nodes: new Map() },
   unhealthy: [],
   unlinked,
+  addresses: new Map(),
   openSlots: [],
 });
 

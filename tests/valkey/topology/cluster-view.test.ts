@@ -79,6 +79,10 @@ describe("ViewParser", () => {
         .replaceAll(/ 0 \d+ /g, " 5 9 "),
     );
     expect(second.topology).toBe(first.topology);
+    expect(second.addresses).toBe(first.addresses);
+    const moved = parser.parse(text.replace(/ 127\.0\.0\.1:\d+@/, " 127.0.0.1:1@"));
+    expect(moved.topology).toBe(first.topology);
+    expect([...moved.addresses.values()].filter(({ port }) => port === 1)).toHaveLength(1);
   });
 
   it("distinguishes topologies by epoch, role and slots", () => {

@@ -15,7 +15,7 @@ function verification(primaries: number, keys: number, info: Record<string, stri
     return {
       ...each,
       keys: observed(keys),
-      info: observed(infoReply(role, { run_id: `run-${each.node.name}`, ...info })),
+      info: observed(infoReply(role, { ...info, run_id: `${info["run_id"] ?? "run"}-${each.node.name}` })),
     };
   });
   const changed: DeploymentFacts = { ...facts, nodes };

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { formatVerification, verdictLine } from "../../../valkey/verification/format";
 import type { ClientWayFacts } from "../../../valkey/client-endpoints";
-import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
+import type { AnnouncedEndpoint, DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { observed, unobserved } from "../../../valkey/observation";
 import { separatedNodes } from "../../../valkey/verification/cluster-verdict";
+import { announcedEndpoints } from "../../../valkey/verification/announced-endpoints";
 import { judgeFacts } from "../../../valkey/verification/verify";
+import type { MigrationJob } from "../../../valkey/topology/migration-jobs";
+import { formatEndpoint } from "../../../valkey/node";
 import type { FakeNode } from "../../support/valkey/cluster-text";
 import { fakeView } from "../../support/valkey/cluster-text";
 import { CLUSTER_INFO, clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
@@ -37,6 +40,19 @@ const nothing = (why: ReturnType<typeof unobserved>): Omit<NodeFacts, "node"> =>
 const inZone = (facts: DeploymentFacts, index: number, zone: string | undefined): DeploymentFacts =>
   withNode(facts, index, { node: { ...(facts.nodes[index] as NodeFacts).node, zone } });
 
+const JOB: MigrationJob = {
+  ...{ name: "j", operation: "EXPORT", slots: [{ from: 1, to: 3 }], state: "snapshotting", message: "", remaining: "" },
+  ...{ source: "0".repeat(40), target: "1".padStart(40, "0") },
+};
+/** A cluster that gives clients endpoints which differ from a right one. */
+const announcing = (...changes: readonly Partial<AnnouncedEndpoint>[]): DeploymentFacts => ({
+  ...good,
+  announced: changes.map((each) => ({
+    ...{ node: "n-0", endpoint: { host: "10.0.0.1", port: 7000 }, tls: false, by: [] },
+    ...each,
+  })),
+});
+
 describe("the verdict on a cluster", () => {
   it("passes when the deployment is healthy", () => {
     const verdict = judgeFacts(good);
@@ -59,6 +75,11 @@ describe("the verdict on a cluster", () => {
     ["one-owner", everyView(patch("n-0", { slots: "0-5459" }))],
     ["one-owner", everyView(patch("n-1", { slots: "5460-10921" }))],
     ["no-moves", seen(0, patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` }))],
+    ["no-moves", withNode(good, 0, { migrations: observed([JOB]) })],
+    ["no-moves", withNode(good, 1, { migrations: unobserved("NOPERM") })],
+    ["members replicas replica-elsewhere", withNode(good, 5, { view: good.nodes[4]?.view ?? unobserved("") })],
+    ["clients-led", announcing({ servers: [{ name: "n-1" }] })],
+    ["clients-led", announcing({}, { node: "n-1" })],
     ["primaries", { ...good, shape: { primaries: 4, replicasPerPrimary: 1 } }],
     ["replicas", { ...good, shape: { primaries: 3, replicasPerPrimary: 2 } }],
     ["replicas", { ...good, shape: { primaries: 3, replicasPerPrimary: 0 } }],
@@ -73,6 +94,85 @@ describe("the verdict on a cluster", () => {
     ["same-settings", withNode(good, 4, { settings: unobserved("NOPERM") })],
   ])("fails in exactly the assertions about it: %s", (ids, facts) => {
     expect(failing(facts).join(" ")).toBe(ids);
+  });
+
+  it.each<[string, DeploymentFacts, string]>([
+    [
+      "no-moves",
+      withNode(good, 0, { migrations: observed([JOB, JOB]) }),
+      "n-0: is migrating 3 slots (1-3) to n-1 atomically: snapshotting and 1 more",
+    ],
+    [
+      "no-moves",
+      withNode(good, 1, { migrations: observed([{ ...JOB, operation: "IMPORT" }]) }),
+      "n-1: is importing 3 slots (1-3) from n-0 atomically: snapshotting",
+    ],
+    [
+      "clients-led",
+      announcing({ by: ["n-3"], tls: true, servers: [{ why: "refused" }] }),
+      "n-0: is announced by n-3 at 10.0.0.1:7000 with TLS, where no node can be reached (refused)",
+    ],
+    [
+      "clients-led",
+      announcing({ servers: [{ name: "n-0" }, { name: "n-2" }] }),
+      "n-0: is announced at 10.0.0.1:7000, which leads to n-2",
+    ],
+    [
+      "clients-led",
+      announcing({ servers: [{ name: "n-0" }, { why: "refused" }] }),
+      "each of 1 announced endpoints to its node",
+    ],
+    [
+      "clients-led",
+      announcing({ servers: ["unknown", { why: "refused" }] }),
+      "each of 1 announced endpoints to one node (1 could not be tried from here)",
+    ],
+    [
+      "clients-led",
+      announcing({}, { tls: true, node: "n-1" }),
+      "each of 2 announced endpoints to one node (2 could not be tried from here)",
+    ],
+  ])("says of %s what was found", (id, facts, found) => {
+    expect(judgeFacts(facts).assertions.find((each) => each.id === id)?.found).toBe(found);
+  });
+
+  it("finds every endpoint that clients get: with and without TLS, and over both versions of IP", () => {
+    const announced = new Map([
+      ...([
+        ["cluster-preferred-endpoint-type", "ip"],
+        ["port", "7000"],
+        ["tls-port", "7443"],
+        ["cluster-announce-tls-port", "0"],
+      ] as const),
+      ...([
+        ["cluster-announce-client-tls-port", "443"],
+        ["cluster-announce-client-ipv6", "fd00::1"],
+      ] as const),
+    ]);
+    const facts = withNode(good, 0, { announcing: observed(announced) });
+    const all = announcedEndpoints(facts.nodes, new Map(), false).filter(({ node }) => node === "n-0");
+    expect(all.map(({ endpoint, tls, by }) => [formatEndpoint(endpoint), tls, by])).toEqual([
+      ["10.0.0.1:7000", false, []],
+      ["10.0.0.1:443", true, []],
+      ["[fd00::1]:7000", false, []],
+    ]);
+  });
+
+  it.each<[string, DeploymentFacts, RegExp]>([
+    ["state-ok", withNode(good, 0, told("primary", { server_mode: "standalone" })), /--mode replication/],
+    ["state-ok", withNode(good, 0, told("primary", { redis_mode: "sentinel" })), /is a Sentinel and has no data/],
+    [
+      "one-primary",
+      {
+        ...good,
+        mode: "replication",
+        nodes: good.nodes.slice(0, 1).map((each) => ({ ...each, ...told("primary", { server_mode: "cluster" }) })),
+      },
+      /--mode cluster/,
+    ],
+  ])("fails in %s alone where servers run in a different mode", (id, facts, text) => {
+    expect(failing(facts)).toEqual([id]);
+    expect(judgeFacts(facts).assertions[1]?.found).toMatch(text);
   });
 
   it("names a primary and its replica in the same zone, and no other nodes", () => {

@@ -1,0 +1,143 @@
+/** The endpoints that the nodes of a cluster give to clients, and the servers behind these endpoints. Pure. */
+import { groupBy } from "../../lib/group-by";
+import type { Endpoint } from "../node";
+import { formatEndpoint } from "../node";
+import type { KnownAddress } from "../topology/cluster-view";
+import type { Violation } from "./assertion";
+import { listNames } from "./assertion";
+import type { AnnouncedEndpoint, NodeFacts } from "./facts";
+
+const TYPE = "cluster-preferred-endpoint-type";
+/** Directives with the ports that clients get, the most important one first. The last one is the port itself. */
+const PORTS = {
+  plain: ["cluster-announce-client-port", "cluster-announce-port", "port"],
+  tls: ["cluster-announce-client-tls-port", "cluster-announce-tls-port", "tls-port"],
+} as const;
+const CLIENT_ADDRESSES = ["cluster-announce-client-ipv4", "cluster-announce-client-ipv6"] as const;
+
+/** Directives on which the endpoints that clients get depend. */
+export const ANNOUNCING_DIRECTIVES: readonly string[] = [TYPE, ...PORTS.plain, ...PORTS.tls, ...CLIENT_ADDRESSES];
+
+/** The endpoints that clients get. @param at address to which the connection to each node leads, by name of the node */
+export function announcedEndpoints(
+  nodes: readonly NodeFacts[],
+  at: ReadonlyMap<string, Endpoint>,
+  tls: boolean,
+): AnnouncedEndpoint[] {
+  const given = endpointsInViews(nodes, at, tls);
+  const byNode = groupBy(given, ({ node }) => node);
+  return [...given, ...nodes.flatMap((each) => endpointsForOthers(each, byNode.get(each.node.name) ?? []))];
+}
+
+/** The endpoints that clients get over the transport that verification itself uses. */
+function endpointsInViews(
+  nodes: readonly NodeFacts[],
+  at: ReadonlyMap<string, Endpoint>,
+  tls: boolean,
+): AnnouncedEndpoint[] {
+  const views = nodes.flatMap(({ node: { name }, view, announcing }) => {
+    if (!view.known) return [];
+    const type = announcing?.known === true ? (announcing.value.get(TYPE) ?? "ip") : "ip";
+    return [{ name, ...view.value, kind: type === "unknown-endpoint" ? { asked: at.get(name)?.host ?? "" } : type }];
+  });
+  const given = new Map<string, { readonly node: string; readonly endpoint: Endpoint; readonly by: string[] }>();
+  // In a large cluster nearly all views share their addresses, and each of them has every node.
+  for (const [addresses, sharing] of groupBy(views, (each) => each.addresses)) {
+    for (const givers of groupBy(sharing, ({ kind }) => JSON.stringify(kind)).values()) {
+      const kind = givers[0]?.kind ?? "ip";
+      for (const { name: node, selfId } of views) {
+        const address = addresses.get(selfId);
+        const host = address && hostFor(address, kind);
+        if (address === undefined || host === undefined) continue;
+        const endpoint = { host, port: address.port };
+        const key = `${node} ${formatEndpoint(endpoint)}`;
+        given.set(key, { node, endpoint, by: [...(given.get(key)?.by ?? []), ...givers.map(({ name }) => name)] });
+      }
+    }
+  }
+  return [...given.values()].map((each) => ({ ...each, tls, by: each.by.length === views.length ? [] : each.by }));
+}
+
+/** Undefined if clients get no host that could be judged: the host is unknown, or it is the one that they asked. */
+function hostFor({ host, hostname }: KnownAddress, kind: string | { readonly asked: string }): string | undefined {
+  if (kind === "hostname") return hostname ?? "";
+  const given = typeof kind === "string" ? host : kind.asked;
+  return given === "" ? undefined : given;
+}
+
+/** The endpoints of a node for clients of the other transport (with or without TLS), and of the other version of IP. */
+function endpointsForOthers(
+  { node: { name }, announcing }: NodeFacts,
+  given: readonly AnnouncedEndpoint[],
+): AnnouncedEndpoint[] {
+  if (announcing?.known !== true) return [];
+  const named = given.filter(({ endpoint }) => endpoint.host !== "");
+  const hosts = new Set(named.map(({ endpoint }) => endpoint.host));
+  const addresses = CLIENT_ADDRESSES.flatMap((directive) => announcing.value.get(directive) ?? []).filter(
+    (host) => host !== "" && !hosts.has(host) && announcing.value.get(TYPE) === "ip",
+  );
+  return named.flatMap((each): AnnouncedEndpoint[] => {
+    const { endpoint, tls } = each;
+    const port = announcedPort(announcing.value, !tls);
+    return [
+      ...(port === undefined ? [] : [{ ...each, tls: !tls, endpoint: { host: endpoint.host, port } }]),
+      ...addresses.map((host) => ({ node: name, tls, by: [], endpoint: { host, port: endpoint.port } })),
+    ];
+  });
+}
+
+function announcedPort(announcing: ReadonlyMap<string, string>, tls: boolean): number | undefined {
+  const directives = tls ? PORTS.tls : PORTS.plain;
+  const [port] = directives.flatMap((directive) => Number(announcing.get(directive)) || []);
+  return port;
+}
+
+/** The port on which a node listens with or without TLS. Undefined if it does not, or if this is unknown. */
+export function listeningPort({ announcing }: NodeFacts, tls: boolean): number | undefined {
+  const port = announcing?.known === true ? Number(announcing.value.get(tls ? "tls-port" : "port")) : 0;
+  return port > 0 ? port : undefined;
+}
+
+/** Violations of the promise that each announced endpoint leads to its node, and to no other server. */
+export function announcedViolations(announced: readonly AnnouncedEndpoint[]): Violation[] {
+  const judged = announced.map((each) => ({ ...each, problem: endpointProblem(each) }));
+  const wrong = judged.flatMap((each): Violation[] =>
+    each.problem === undefined ? [] : [{ node: each.node, problem: `is announced${each.problem}` }],
+  );
+  const shared = [...groupBy(judged, placeOf).values()].flatMap((sharing) => {
+    const names = [...new Set(sharing.map(({ node }) => node))];
+    if (names.length === 1 || sharing.some(({ problem }) => problem !== undefined)) return [];
+    return sharing.map((each): Violation => {
+      const others = names.filter((name) => name !== each.node);
+      return { node: each.node, problem: `is announced${placeOf(each)}, as is ${listNames(others)}` };
+    });
+  });
+  return [...wrong, ...shared];
+}
+
+/** How announced endpoints fit, as text. */
+export function describeAnnounced(announced: readonly AnnouncedEndpoint[]): string {
+  const untried = announced.filter(({ servers }) => servers === undefined || servers.includes("unknown")).length;
+  return untried === 0
+    ? `each of ${announced.length} announced endpoints to its node`
+    : `each of ${announced.length} announced endpoints to one node (${untried} could not be tried from here)`;
+}
+
+function placeOf({ endpoint, tls }: AnnouncedEndpoint): string {
+  return ` at ${formatEndpoint(endpoint)}${tls ? " with TLS" : ""}`;
+}
+
+function endpointProblem(announced: AnnouncedEndpoint): string | undefined {
+  const { node, endpoint, servers, by } = announced;
+  const givers = by.length === 0 ? "" : ` by ${listNames(by)}`;
+  if (endpoint.host === "") return `${givers} without a host name, although ${TYPE} is hostname`;
+  const place = `${givers}${placeOf(announced)}`;
+  if (servers === undefined) return undefined;
+  if (typeof servers === "string") return `${place}, which has no address (${servers})`;
+  const names = servers.flatMap((each) => (each !== "unknown" && "name" in each ? [each.name] : []));
+  const others = names.filter((name) => name !== node);
+  if (others.length > 0) return `${place}, which leads to ${listNames(others)}`;
+  if (names.length > 0 || servers.includes("unknown")) return undefined;
+  const reasons = servers.flatMap((each) => (each !== "unknown" && "why" in each ? [each.why] : []));
+  return `${place}, where no node can be reached (${listNames(reasons)})`;
+}
