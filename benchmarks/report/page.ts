@@ -1,71 +1,65 @@
 /** report.html: a self-contained page for wide and narrow screens. It needs no network. Pure. */
 import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
-import { formatCount, formatMs, formatPercent } from "../../lib/units";
+import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/units";
 import { dataLimitOf, describeCost, rowCost, storageCost } from "../results/cost";
 import { describeShape, formatCapacity } from "../results/formats/summary";
 import type { WarningNote } from "../warnings/warning-notes";
 import { NO_WARNINGS, noteLetter, warningNotes } from "../warnings/warning-notes";
 import type { DeploymentComparison, ResultRow, TestComparison } from "../results/rows";
 import { compareDeployments } from "../results/rows";
-import type { Results } from "../results/schema";
-import { measurementCharts } from "./run-charts";
-import { topologySection, verificationSection } from "./deployment-sections";
-import { environmentSection } from "./environment-section";
-import { renderFigure } from "./figure";
+import type { MeasuredTopology, Results } from "../results/schema";
+import { colourOf, renderFigure } from "./chart";
+import { scenarioSections } from "./faults";
 import type { Html } from "./html";
-import { html } from "./html";
-import { scenarioSections } from "./scenarios";
+import { html, list, passOrFail, renderPage, scrolledTable, section } from "./html";
+import { measurementCharts } from "./run-charts";
 import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
-import { renderPage } from "./html-page";
 
-/** The whole text of report.html. */
 export function renderReport(results: Results): string {
   const table = compareDeployments(results);
   const notes = warningNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   const deployments = [...results.topologies.map(topologySection), ...results.topologies.map(verificationSection)];
   return renderPage(
     `Valkey, measured: ${results.stack}, ${results.timestamp}`,
-    html`${header(results)} ${scenarioSections(results.scenarios, renderFigure)} ${capacities(results)}
+    html`${header(results)} ${scenarioSections(results.scenarios)}
+    ${results.capacities.length === 0 ? undefined : section("Capacity", list(results.capacities.map(formatCapacity)))}
     ${firstSections(results, table, notes)} ${costs(results, table)}
     ${table.comparisons.length === 0 ? undefined : warnings(notes)}
     ${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
     ${studyTables(results)}
-    ${results.study === undefined ? deployments : folded("Topologies and their verification", deployments)}
+    ${
+      results.study === undefined
+        ? deployments
+        : // A study has many similar sections, so the reader unfolds them.
+          html`<details>
+            <summary>Topologies and their verification</summary>
+            ${deployments}
+          </details>`
+    }
     ${environmentSection(results)}`,
   );
 }
 
-function capacities({ capacities: found }: Results): Html | undefined {
-  if (found.length === 0) return undefined;
-  return html`<section>
-    <h2>Capacity</h2>
-    <ul>
-      ${found.map((each) => html`<li>${formatCapacity(each)}</li>`)}
-    </ul>
-  </section>`;
-}
-
 function header(results: Results): Html {
-  const status = results.complete
-    ? undefined
-    : html`<p class="warning">Incomplete: ${results.reason ?? "the run was stopped"}. Partial results follow.</p>`;
   return html`<header>
     <h1>Valkey, measured</h1>
     <p>
       Stack <b>${results.stack}</b>, ${results.timestamp} UTC, ${results.records.length}
       measurements${results.scenarios.length === 0 ? "" : `, ${results.scenarios.length} scenarios`}.
     </p>
-    ${status}
+    ${
+      results.complete
+        ? undefined
+        : html`<p class="warning">Incomplete: ${results.reason ?? "the run was stopped"}. Partial results follow.</p>`
+    }
     <ul class="deployments">
       ${results.topologies.map(
         (each) =>
           html`<li>
             <b>${each.deployment}</b>: ${describeShape(each)}, ${each.version}
-            <span class="${each.verdict.pass ? "pass" : "fail"}"
-              >${each.verdict.pass ? "verified" : "not verified"}</span
-            >
+            ${passOrFail(each.verdict.pass, ["verified", "not verified"])}
           </li>`,
       )}
     </ul>
@@ -87,55 +81,32 @@ function firstSections(
     : [comparison(table, notes)];
 }
 
-/** Puts sections behind a summary line that the reader can unfold, because a study has many similar sections. */
-function folded(title: string, sections: readonly Html[]): Html {
-  return html`<details>
-    <summary>${title}</summary>
-    ${sections}
-  </details>`;
-}
-
 function comparison({ deployments, comparisons }: DeploymentComparison, notes: readonly WarningNote[]): Html {
-  if (comparisons.length === 0)
-    return html`<section>
-      <h2>Side by side</h2>
-      <p>Nothing was measured side by side.</p>
-    </section>`;
+  if (comparisons.length === 0) return section("Side by side", html`<p>Nothing was measured side by side.</p>`);
   const compared = deployments.length > 1;
-  const columns = compact([...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]);
-  return html`<section>
-    <h2>Side by side</h2>
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th>Test</th>
-            ${columns.map((name) => html`<th>${name}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${comparisons.map(
-            ({ title, rows, speedUp }) =>
-              html`<tr>
-                <th>${title}</th>
-                ${rows.map((row) => cell(row, notes))}${compared ? html`<td>${speedUpOf(speedUp)}</td>` : undefined}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  </section>`;
+  return section(
+    "Side by side",
+    scrolledTable(
+      compact(["Test", ...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]),
+      comparisons.map(({ title, rows, speedUp }) => [
+        title,
+        ...rows.map((row) => describeResult(row, notes)),
+        ...(compared ? [describeSpeedUp(speedUp)] : []),
+      ]),
+      { headings: 1 },
+    ),
+  );
 }
 
-function speedUpOf(speedUp: TestComparison["speedUp"]): Html | string {
+function describeSpeedUp(speedUp: TestComparison["speedUp"]): Html | string {
   if (speedUp === undefined) return "–";
   const interval = `${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)}`;
   return html`<b>${speedUp.median.toFixed(2)}×</b><small>${interval}</small>`;
 }
 
-/** Table cell with a result: throughput with its interval, latencies, and the letters of its warnings. */
-function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
-  if (row === undefined) return html`<td>not measured</td>`;
+/** Throughput with its interval, latencies, and the letters of warnings. */
+function describeResult(row: ResultRow | undefined, notes: readonly WarningNote[]): Html | string {
+  if (row === undefined) return "not measured";
   const hits = row.hitRatio === null ? "" : `, ${formatPercent(row.hitRatio)} hits`;
   const marks = notes.flatMap(({ code }) => {
     const warning = row.warnings.find((each) => each.code === code);
@@ -143,77 +114,159 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
       ? []
       : [html` <span class="mark" title="${warning.text}">${noteLetter(notes, code)}</span>`];
   });
-  return html`<td>
-    <b>${formatCount(row.rps.median)}</b>/s${marks}<small
+  return html`<b>${formatCount(row.rps.median)}</b>/s${marks}<small
       >${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}</small
-    ><small>p50 ${formatMs(row.p50Ms)} ms, p99 ${formatMs(row.p99Ms)} ms${hits}</small>
-  </td>`;
+    ><small>p50 ${formatMs(row.p50Ms)} ms, p99 ${formatMs(row.p99Ms)} ms${hits}</small>`;
 }
 
 /** The costs of the deployments; undefined if no prices are known. */
 function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
-  const { costs: known = [] } = results;
+  const { costs: known = [], topologies } = results;
   if (known.length === 0) return undefined;
-  const usd = (value: number | null): string => (value === null ? "–" : `$${formatUsd(value)}`);
+  const usd = (value: number | null | undefined): string => (value == null ? "–" : `$${formatUsd(value)}`);
   const priced = deployments.filter((name) => known.some(({ deployment }) => deployment === name));
-  const storage = (name: string): number | null =>
-    results.topologies.flatMap((each) => (each.deployment === name ? [storageCost(results, each)] : []))[0] ?? null;
-  const stores = [
-    ...new Set(results.topologies.filter(({ deployment }) => priced.includes(deployment)).map(dataLimitOf)),
-  ].sort();
-  return html`<section>
-    <h2>Cost of the servers</h2>
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th></th>
-            ${priced.map((name) => html`<th>${name}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${comparisons.map(
-            ({ title, rows }) =>
-              html`<tr>
-                <th>a million ${title}</th>
-                ${priced.map((name) => {
-                  const row = rows.find((each) => each?.deployment === name);
-                  return html`<td>${usd(row === undefined ? null : rowCost(results, row))}</td>`;
-                })}
-              </tr>`,
-          )}
-          <tr>
-            <th>a GiB of ${stores.join(" or ")}, a month</th>
-            ${priced.map((name) => html`<td>${usd(storage(name))}</td>`)}
-          </tr>
-        </tbody>
-      </table>
-    </div>
-    <p class="note">
+  const stores = [...new Set(topologies.filter(({ deployment }) => priced.includes(deployment)).map(dataLimitOf))];
+  return section(
+    "Cost of the servers",
+    scrolledTable(
+      ["", ...priced],
+      [
+        ...comparisons.map(({ title, rows }) => [
+          `a million ${title}`,
+          ...priced.map((name) => {
+            const row = rows.find((each) => each?.deployment === name);
+            return usd(row === undefined ? null : rowCost(results, row));
+          }),
+        ]),
+        [
+          `a GiB of ${stores.sort().join(" or ")}, a month`,
+          ...priced.map((name) => {
+            const topology = topologies.find(({ deployment }) => deployment === name);
+            return usd(topology === undefined ? null : storageCost(results, topology));
+          }),
+        ],
+      ],
+      { headings: 1 },
+    ),
+    html`<p class="note">
       ${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}The cost includes only the machines of
       the servers.
-    </p>
-  </section>`;
+    </p>`,
+  );
 }
 
 function warnings(notes: readonly WarningNote[]): Html {
-  if (notes.length === 0)
-    return html`<section>
-      <h2>Warnings</h2>
-      <p>${NO_WARNINGS}</p>
-    </section>`;
-  return html`<section>
-    <h2>Warnings</h2>
-    <p>
-      A letter beside a result refers to a warning: a reason not to trust the result. Each warning has the text of the
-      first result that it concerns.
-    </p>
-    <dl>
-      ${notes.map(
-        ({ code, text, where }) =>
-          html`<dt><span class="mark">${noteLetter(notes, code)}</span> ${code}</dt>
-            <dd>${text}<small>${where.join(", ")}</small></dd>`,
-      )}
-    </dl>
-  </section>`;
+  if (notes.length === 0) return section("Warnings", html`<p>${NO_WARNINGS}</p>`);
+  return section(
+    "Warnings",
+    html`<p>
+        A letter beside a result refers to a warning: a reason not to trust the result. Each warning has the text of the
+        first result that it concerns.
+      </p>
+      <dl>
+        ${notes.map(
+          ({ code, text, where }) =>
+            html`<dt><span class="mark">${noteLetter(notes, code)}</span> ${code}</dt>
+              <dd>${text}<small>${where.join(", ")}</small></dd>`,
+        )}
+      </dl>`,
+  );
+}
+
+/** Shows the nodes of a deployment, with one column for each zone. All nodes of a shard have the same color. */
+function topologySection(record: MeasuredTopology): Html {
+  const zoneOf = ({ zone }: MeasuredTopology["nodes"][number]): string => zone ?? "unknown zone";
+  const node = ({ name, role, keysAfter }: MeasuredTopology["nodes"][number]): Html => {
+    const shard = record.shards.findIndex(({ primary, replicas }) => primary === name || replicas.includes(name));
+    const { slots = "", primary = "unknown" } = record.shards[shard] ?? {};
+    const notes =
+      role === "replica"
+        ? [`of ${primary}`]
+        : compact([
+            record.mode === "cluster" ? `slots ${slots}` : undefined,
+            keysAfter === null ? undefined : `${formatCount(keysAfter)} keys`,
+          ]);
+    return html`<li class="${role}" style="--shard: ${colourOf(shard)}">
+      <b>${name}</b> ${role}${notes.map((note) => html`<small>${note}</small>`)}
+    </li>`;
+  };
+  return section(
+    `Topology of ${record.deployment}`,
+    html`<div class="zones">
+        ${[...new Set(record.nodes.map(zoneOf))].sort().map(
+          (zone) =>
+            html`<div class="zone">
+              <h3>${zone}</h3>
+              <ul>
+                ${record.nodes.filter((each) => zoneOf(each) === zone).map(node)}
+              </ul>
+            </div>`,
+        )}
+      </div>
+      <p class="note">
+        Each shard has a colour: its primary is filled, its replicas are
+        outlined.${record.formationMs === null ? "" : ` Formed in ${(record.formationMs / 1000).toFixed(1)} s.`}
+      </p>`,
+  );
+}
+
+/** The verdict of the verification. Every assertion is shown with the expected value and the value that was found. */
+function verificationSection({ deployment, verdict }: MeasuredTopology): Html {
+  return section(
+    html`Verification of ${deployment}: ${passOrFail(verdict.pass, ["PASS", "FAIL"])}`,
+    scrolledTable(
+      ["", "Assertion", "Expected", "Found"],
+      verdict.assertions.map(({ pass, what, expected, found }) => [
+        passOrFail(pass, ["✓", "✗"]),
+        what,
+        expected,
+        found,
+      ]),
+      { isSmall: true },
+    ),
+  );
+}
+
+/** Describes the machines of a Kubernetes cluster, with one entry for all machines of the same kind. */
+function machinesOf({ machines }: Results["environment"]): [string, string][] {
+  const kinds = new Map<string, string[]>();
+  for (const { name, zone, instanceType, cores, memoryBytes, platform, kernel, system } of machines) {
+    const size = `${instanceType ?? "machine"}, ${cores} cores, ${formatBytes(memoryBytes)}`;
+    const kind = `${size}, ${platform}, ${system}, kernel ${kernel}`;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), zone === null ? name : `${name} in ${zone}`]);
+  }
+  return [...kinds].map(([kind, names]) => ["Kubernetes", `${names.length} × ${kind}: ${names.join(", ")}`]);
+}
+
+/** The machine, versions, kernel settings and configuration of the run. */
+function environmentSection({ environment: machine, configuration, referenceLoads }: Results): Html {
+  const { programs } = machine;
+  const cores = `${machine.coresAvailable} of ${machine.cores} cores`;
+  const kernelSettings = [
+    `transparent huge pages ${machine.transparentHugePages ?? "unknown"}`,
+    `overcommit_memory ${machine.overcommitMemory ?? "unknown"}`,
+    `somaxconn ${machine.somaxconn ?? "unknown"}`,
+    `governor ${machine.governor ?? "unknown"}`,
+  ];
+  const rates = referenceLoads.map(({ rps }) => formatCount(rps));
+  return section(
+    "Environment",
+    scrolledTable(
+      [],
+      [
+        ["Machine", `${machine.cpuModel}, ${cores}, ${formatBytes(machine.memoryBytes)}`],
+        ["System", `${machine.platform}, kernel ${machine.kernel}, Node ${machine.node}`],
+        ...machinesOf(machine),
+        ["Valkey", programs === null ? "not started by this program" : `${programs.version} from ${programs.source}`],
+        ["Kernel settings", kernelSettings.join(", ")],
+        ["Load average before the run", machine.loadAverage.map((load) => load.toFixed(2)).join(", ")],
+        ["Reference load", rates.length === 0 ? "not measured" : `${rates.join(", ")} PING/s`],
+      ],
+      { headings: 1 },
+    ),
+    html`<details>
+      <summary>Configuration</summary>
+      <pre>${JSON.stringify(configuration, null, 2)}</pre>
+    </details>`,
+  );
 }

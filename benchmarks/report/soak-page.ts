@@ -1,18 +1,15 @@
 /** soak.html: memory, files, replication lag and latencies during a soak. Pure. */
-import type { EChartsOption } from "echarts";
 import { Histogram } from "../../lib/histogram";
-import type { SoakFindings } from "../soak/findings";
-import { describeSoakFindings } from "../soak/describe-findings";
-import { maxReplicaLag } from "../soak/findings";
-import { nodeSeries } from "../soak/trend";
-import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
-import type { NodeSample } from "../soak/node-sample";
 import { formatDuration, formatPercent } from "../../lib/units";
-import type { Chart } from "./chart-base";
-import { axisLabel, chartBase, colourOf, splitLine } from "./chart-base";
-import { renderFigure } from "./figure";
-import { html } from "./html";
-import { renderPage } from "./html-page";
+import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
+import { describeSoakFindings } from "../soak/describe-findings";
+import type { SoakFindings } from "../soak/findings";
+import { maxReplicaLag } from "../soak/findings";
+import type { NodeSample } from "../soak/node-sample";
+import { nodeSeries } from "../soak/trend";
+import type { Chart } from "./chart";
+import { colourOf, legendOf, line, renderFigure } from "./chart";
+import { html, list, renderPage, section } from "./html";
 
 const MEBI = 2 ** 20;
 
@@ -25,6 +22,7 @@ export interface SoakReport {
 }
 
 export function renderSoak({ header, windows, findings, reason }: SoakReport): string {
+  const charts = findings.flatMap(({ deployment }) => chartsOf(deployment, windows));
   return renderPage(
     `Valkey, soaked: ${header.stack}, ${header.timestamp}`,
     html`<header>
@@ -36,23 +34,10 @@ export function renderSoak({ header, windows, findings, reason }: SoakReport): s
         </p>
         ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. Partial results follow.</p>`}
       </header>
-      ${findings.map(
-        (each) =>
-          html`<section>
-            <h2>${each.deployment}</h2>
-            <ul>
-              ${describeSoakFindings(each).map((line) => html`<li>${line.trim()}</li>`)}
-            </ul>
-          </section>`,
+      ${findings.map((each) =>
+        section(each.deployment, list(describeSoakFindings(each).map((finding) => finding.trim()))),
       )}
-      ${findings
-        .flatMap(({ deployment }) =>
-          chartsOf(
-            deployment,
-            windows.filter((window) => window.deployment === deployment),
-          ),
-        )
-        .map(renderFigure)}`,
+      ${charts.map(renderFigure)}`,
   );
 }
 
@@ -61,81 +46,53 @@ interface Series {
   readonly points: readonly (readonly [hours: number, value: number])[];
 }
 
-function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
+function chartsOf(deployment: string, all: readonly SoakWindow[]): Chart[] {
+  const windows = all.filter((window) => window.deployment === deployment);
   const nodes = [...new Set(windows.flatMap(({ samples }) => samples.map(({ node }) => node)))];
-  const perNode = (value: (sample: NodeSample) => number | null): Series[] =>
-    nodes.map((node) => ({ name: node, points: nodeSeries(node, windows, value).map(({ x, y }) => [x, y] as const) }));
-  const perWindow = (name: string, value: (window: SoakWindow) => number): Series => {
-    const start = Date.parse(windows[0]?.at ?? "");
-    return {
-      name,
-      points: windows.map((window) => [(Date.parse(window.at) - start) / 3_600_000, value(window)] as const),
-    };
+  const mebibytes = (field: "usedBytes" | "residentBytes" | "aofBytes"): Series[] => {
+    const value = ({ [field]: bytes }: NodeSample): number | null => (bytes === null ? null : bytes / MEBI);
+    return nodes.map((name) => ({ name, points: nodeSeries(name, windows, value).map(({ x, y }) => [x, y]) }));
   };
-  const tail =
-    (part: number) =>
-    (window: SoakWindow): number =>
-      Histogram.decode(window.latencies).percentileMs(part);
-  return [
-    lines(
-      `${deployment}-memory`,
-      `${deployment}: memory`,
-      "MiB that each server uses (used_memory).",
-      perNode(({ usedBytes }) => (usedBytes === null ? null : usedBytes / MEBI)),
-    ),
-    lines(
-      `${deployment}-resident`,
-      `${deployment}: resident memory`,
+  const start = Date.parse(windows[0]?.at ?? "");
+  const perWindow = (name: string, value: (window: SoakWindow) => number): Series => ({
+    name,
+    points: windows.map((window) => [(Date.parse(window.at) - start) / 3_600_000, value(window)]),
+  });
+  const tail = (name: string, part: number): Series =>
+    perWindow(name, ({ latencies }) => Histogram.decode(latencies).percentileMs(part));
+  const charts: readonly (readonly [id: string, title: string, caption: string, series: readonly Series[]])[] = [
+    ["memory", "memory", "MiB that each server uses (used_memory).", mebibytes("usedBytes")],
+    [
+      "resident",
+      "resident memory",
       "MiB of physical memory of each server; the difference from the chart above is fragmentation and copy-on-write of forks.",
-      perNode(({ residentBytes }) => (residentBytes === null ? null : residentBytes / MEBI)),
-    ),
-    lines(
-      `${deployment}-aof`,
-      `${deployment}: append-only files`,
-      "MiB. A line falls when the file was rewritten.",
-      perNode(({ aofBytes }) => (aofBytes === null ? null : aofBytes / MEBI)),
-    ),
-    lines(
-      `${deployment}-tails`,
-      `${deployment}: latency`,
+      mebibytes("residentBytes"),
+    ],
+    ["aof", "append-only files", "MiB. A line falls when the file was rewritten.", mebibytes("aofBytes")],
+    [
+      "tails",
+      "latency",
       "Milliseconds from the intended time of each request, by window.",
-      [perWindow("p50", tail(0.5)), perWindow("p99", tail(0.99)), perWindow("p99.9", tail(0.999))],
-    ),
-    lines(
-      `${deployment}-behind`,
-      `${deployment}: replication lag`,
+      [tail("p50", 0.5), tail("p99", 0.99), tail("p99.9", 0.999)],
+    ],
+    [
+      "behind",
+      "replication lag",
       "KiB of the replication stream that the slowest replica has not received yet.",
       [perWindow("slowest replica", ({ samples }) => maxReplicaLag(samples) / 1024)],
-    ),
+    ],
   ];
-}
-
-function lines(id: string, title: string, caption: string, all: readonly Series[]): Chart {
-  const shown = all.filter(({ points }) => points.length > 0);
-  return {
-    id: `soak-${id}`,
-    title,
-    caption,
-    legend: shown.map(({ name }, index) => ({ name, colour: colourOf(index) })),
-    heights: { wide: 260, narrow: 240 },
-    option: (width): EChartsOption => ({
-      ...chartBase(width),
-      xAxis: {
-        type: "value",
-        name: "hours",
-        nameLocation: "middle",
-        nameGap: 28,
-        axisLabel: axisLabel(width),
-        splitLine: { show: false },
-      },
-      yAxis: { type: "value", min: 0, axisLabel: axisLabel(width), splitLine },
-      series: shown.map(({ points }, index) => ({
-        type: "line" as const,
-        data: points.map((point) => [...point]),
-        symbol: "none",
-        lineStyle: { width: 1.5, color: colourOf(index) },
-        itemStyle: { color: colourOf(index) },
-      })),
-    }),
-  };
+  return charts.map(([id, title, caption, series]): Chart => {
+    const shown = series.filter(({ points }) => points.length > 0);
+    return {
+      id: `soak-${deployment}-${id}`,
+      title: `${deployment}: ${title}`,
+      caption,
+      legend: legendOf(shown.map(({ name }) => name)),
+      heights: { wide: 260, narrow: 240 },
+      x: { type: "value", name: "hours", splitLine: { show: false } },
+      y: { type: "value", min: 0 },
+      marks: () => shown.map(({ points }, index) => line({ colour: colourOf(index), size: 1.5, points })),
+    };
+  });
 }

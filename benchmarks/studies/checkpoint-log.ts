@@ -70,13 +70,43 @@ export type TreatmentEntry = Extract<StudyLogEntry, { kind: "treatment" }>;
 export type InterleavedEntry = Extract<StudyLogEntry, { kind: "interleaved" }>;
 export type SliceCounts = InterleavedEntry["tests"][number]["base"];
 
-/** The checkpoint log of one study. */
 export type StudyCheckpointLog = CheckpointLog<StudyLogHeader, StudyLogEntry>;
 
-/** Creates, resumes and finds the checkpoint logs of studies. */
 export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyLogEntry>({
   subject: "study",
   file: STUDY_CHECKPOINT_FILE,
   header: headerSchema,
   entry: entrySchema,
 });
+
+/**
+ * Version of each engine's servers, by the name that treatments use for the engine; undefined is the default engine.
+ */
+type FoundVersions = ReadonlyMap<string | undefined, { readonly version: string }>;
+
+/**
+ * Versions of the servers by engine, in the form of the checkpoint log. The default engine, which also provides the
+ * load generator, has an empty name.
+ */
+export function recordedVersions(found: FoundVersions): Record<string, string> {
+  return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));
+}
+
+/**
+ * Engines whose version has changed.
+ * @param found the present versions
+ * @returns a sentence for each engine whose present version differs from a recorded version
+ */
+export function changedVersions(entries: readonly StudyLogEntry[], found: FoundVersions): string[] {
+  return [...found].flatMap(([engine, { version }]) => {
+    const before = entries.flatMap((entry) =>
+      entry.kind === "reference-load" ? (entry.versions?.[engine ?? ""] ?? []) : [],
+    );
+    const others = [...new Set(before)].filter((each) => each !== version);
+    return others.map(
+      (other) =>
+        `the study began with ${engine ?? "Valkey"} ${other}, and now finds ${version}; ` +
+        `put ${other} on the PATH, or start a new study without --resume`,
+    );
+  });
+}

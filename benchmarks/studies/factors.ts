@@ -34,7 +34,6 @@ export interface Levels {
   readonly clients?: number;
   /** Number of threads of each load generator. */
   readonly threads?: number;
-  /** Number of load generators. */
   readonly runners?: number;
   /** Offered requests per second of all runners together. 0 means full speed. */
   readonly rate?: number;
@@ -43,7 +42,6 @@ export interface Levels {
   readonly backlog?: number;
 }
 
-/** A setting that a study varies. */
 export type Factor = keyof Levels;
 
 /** Levels of each factor that the study varies. The first level of a factor is the baseline. */
@@ -91,9 +89,7 @@ export function treatmentsOf(
   const isOnly = bases.length === 1;
   return bases.flatMap((base) =>
     combinations.map((levels): Treatment => {
-      const words = Object.entries(levels as Readonly<Record<string, string | number>>).map(([factor, level]) =>
-        describeLevel(factor as Factor, level),
-      );
+      const words = describeLevels(levels);
       const label = compact([isOnly && words.length > 0 ? undefined : base.name, ...words]).join(", ");
       const start: Treatment = {
         id: idOf(label),
@@ -120,29 +116,26 @@ function product(factors: readonly [Factor, readonly (string | number)[]][]): Le
   );
 }
 
-/** A level as text, such as `2 CPUs`. */
-export function describeLevel(factor: Factor, level: string | number): string {
-  switch (factor) {
-    case "mode":
-    case "engine":
-      return String(level);
-    case "primaries":
-      return counted(Number(level), "primary", "primaries");
-    case "replicas":
-      return counted(Number(level), "replica");
-    case "runners":
-      return counted(Number(level), "runner");
-    case "cpus":
-      return counted(Number(level), "CPU");
-    case "dataSize":
-      return `${level} B`;
-    case "rate":
-      return level === 0 ? "full speed" : `${level} per second`;
-    case "persistence":
-      return level === "none" ? "no persistence" : String(level);
-    default:
-      return `${factor} ${level}`;
-  }
+const LEVEL_TEXTS: { readonly [F in Factor]?: (level: NonNullable<Levels[F]>) => string } = {
+  mode: (mode) => mode,
+  engine: (engine) => engine,
+  primaries: (primaries) => counted(primaries, "primary", "primaries"),
+  replicas: (replicas) => counted(replicas, "replica"),
+  runners: (runners) => counted(runners, "runner"),
+  cpus: (cpus) => counted(cpus, "CPU"),
+  dataSize: (bytes) => `${bytes} B`,
+  rate: (rate) => (rate === 0 ? "full speed" : `${rate} per second`),
+  persistence: (persistence) => (persistence === "none" ? "no persistence" : persistence),
+};
+
+/** Levels as texts, such as `2 CPUs`. @param without factor whose level is left out */
+export function describeLevels(levels: Levels, without?: Factor): string[] {
+  return Object.entries(levels as Readonly<Record<string, string | number>>)
+    .filter(([factor]) => factor !== without)
+    .map(([factor, level]) => {
+      const text = LEVEL_TEXTS[factor as Factor] as ((level: string | number) => string) | undefined;
+      return text?.(level) ?? `${factor} ${level}`;
+    });
 }
 
 function idOf(label: string): string {

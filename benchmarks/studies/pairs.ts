@@ -7,7 +7,6 @@ import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
 import type { Treatment, Factor, Levels } from "./factors";
 
-/** A treatment and its baseline. */
 export interface TreatmentPair {
   readonly base: Treatment;
   readonly other: Treatment;

@@ -12,7 +12,6 @@ import { randomFrom, shuffled } from "../../lib/statistics/random";
  */
 export const MIN_ROUNDS = 6;
 
-/** One measurement of a study. */
 export type StudyStep =
   | { readonly kind: "reference-load"; readonly round: number; readonly place: number }
   | { readonly kind: "treatment"; readonly round: number; readonly treatment: string }
@@ -53,9 +52,7 @@ export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
-/** Facts that decide whether one more round is measured. */
 export interface StudyProgress {
-  /** Number of finished rounds. */
   readonly rounds: number;
   /** Seconds spent on measuring. The time between an interruption and the resumption is not counted. */
   readonly elapsed: number;
@@ -63,7 +60,6 @@ export interface StudyProgress {
   readonly ratios: readonly Ratio[];
 }
 
-/** Conditions for the end of a study. */
 export interface StudyLimits {
   /** Target relative precision. 0.05 means 5 %. */
   readonly precision: number;
@@ -71,7 +67,6 @@ export interface StudyLimits {
   readonly budget: number;
 }
 
-/** Decision whether a study measures one more round. */
 export type NextDecision =
   | {
       readonly kind: "go-on";

@@ -18,7 +18,6 @@ export interface TableGrowthPlan {
   readonly dataSize: number;
 }
 
-/** The measurements of a study, and the conditions for its end. */
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;

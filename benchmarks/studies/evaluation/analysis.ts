@@ -9,22 +9,19 @@ import type { Point } from "../../../lib/statistics/power-law";
 import type { PairedValues as RatioPair, Ratio } from "../../../lib/statistics/ratio";
 import { CONFIDENCE, pairedRatio } from "../../../lib/statistics/ratio";
 import type { Treatment, Factor } from "../factors";
-import { describeLevel } from "../factors";
+import { describeLevels } from "../factors";
 import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
 import type { TreatmentPair } from "../pairs";
 import { comparedPairs } from "../pairs";
 
-/** Metrics by which treatments are compared. */
 export type Metric = StudyComparison["metric"];
 
-/** Title and unit of each metric. */
-export const METRICS: Readonly<Record<Metric, { readonly title: string; readonly unit: string }>> = {
-  throughput: { title: "throughput", unit: "/s" },
-  p99: { title: "p99 latency", unit: " ms" },
-  "cpu-per-operation": { title: "servers' CPU per operation", unit: " µs" },
+const METRIC_TITLES: Readonly<Record<Metric, string>> = {
+  throughput: "throughput",
+  p99: "p99 latency",
+  "cpu-per-operation": "servers' CPU per operation",
 };
 
-/** Value of the metric in one measurement. @returns undefined if the metric was not measured */
 export function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
   switch (metric) {
     case "throughput":
@@ -40,10 +37,6 @@ export function metricValue(record: MeasurementRecord, metric: Metric): number |
   }
 }
 
-/** Value of a metric in each round, by the number of the round. */
-export type RoundSeries = ReadonlyMap<number, number>;
-
-/** All measurements of a study, with their statistics. */
 export class StudyAnalysis {
   constructor(
     readonly treatments: readonly Treatment[],
@@ -68,7 +61,8 @@ export class StudyAnalysis {
       .sort((a, b) => a.round - b.round);
   }
 
-  series(treatment: Treatment, test: string, metric: Metric): RoundSeries {
+  /** Value of a metric in each round, by the number of the round. */
+  series(treatment: Treatment, test: string, metric: Metric): ReadonlyMap<number, number> {
     return new Map(
       this.recordsOf(treatment, test).flatMap((record): [number, number][] => {
         const value = metricValue(record, metric);
@@ -77,7 +71,6 @@ export class StudyAnalysis {
     );
   }
 
-  /** Median of a metric over all rounds of a treatment; undefined if there are no values. */
   median(treatment: Treatment, test: string, metric: Metric): number | undefined {
     const values = [...this.series(treatment, test, metric).values()];
     return values.length === 0 ? undefined : median(values);
@@ -123,7 +116,6 @@ export class StudyAnalysis {
     return most;
   }
 
-  /** Requests per second of both treatments, by round. */
   #sliceRates(base: Treatment, other: Treatment, test: string): Map<number, RatioPair> {
     const rateOf = ({ requests, seconds }: SliceCounts): number => requests / seconds;
     return new Map(
@@ -153,7 +145,6 @@ export class StudyAnalysis {
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 
-  /** Compares the two treatments of every pair, test by test and metric by metric. */
   comparisons(): StudyComparison[] {
     return this.tests.flatMap(({ test, title }) =>
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
@@ -212,9 +203,9 @@ export class StudyAnalysis {
             rounds.set(round, [...(rounds.get(round) ?? []), { x: treatment.shape.primaries, y }]);
         }
         const law = fitPowerLaw([...rounds.values()], CONFIDENCE);
-        const rest = group[0] === undefined ? "" : describeRest(group[0], "primaries");
+        const rest = describeLevels(group[0]?.levels ?? {}, "primaries");
         if (group.length < 2) return [];
-        const what = `${METRICS[metric].title} against shards${rest === "" ? "" : `, ${rest}`}`;
+        const what = [`${METRIC_TITLES[metric]} against shards`, ...rest].join(", ");
         const left = judged.flatMap(({ treatment, why }) =>
           why === undefined ? [] : [{ treatment: treatment.id, why }],
         );
@@ -244,7 +235,6 @@ function metricsOf(base: Treatment, other: Treatment): Metric[] {
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
 }
 
-/** Groups of treatments. Treatments of the same group differ only in the given factor. */
 export function groupsVarying(treatments: readonly Treatment[], factor: Factor): Treatment[][] {
   const groups = new Map<string, Treatment[]>();
   for (const treatment of treatments) {
@@ -255,11 +245,4 @@ export function groupsVarying(treatments: readonly Treatment[], factor: Factor):
     groups.set(key, [...(groups.get(key) ?? []), treatment]);
   }
   return [...groups.values()];
-}
-
-function describeRest(treatment: Treatment, factor: Factor): string {
-  return Object.entries(treatment.levels as Readonly<Record<string, string | number>>)
-    .filter(([name]) => name !== factor)
-    .map(([name, level]) => describeLevel(name as Factor, level))
-    .join(", ");
 }

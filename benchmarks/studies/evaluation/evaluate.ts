@@ -1,16 +1,17 @@
 /**
- * Turns the checkpoints of a study into the study's record. The record contains comparisons, fits, findings, and claims
- * of published documents. Pure.
+ * Turns the checkpoints of a study into results, which have the format of a run's results. Their section about the study
+ * contains comparisons, fits, findings, and claims of published documents. Pure.
  */
-import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
+import { asMeasuredTopology } from "../../results/topology";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
+import { REFERENCE_LOAD_LIMIT, referenceLoadWarnings } from "../../warnings/warnings";
+import type { ReferenceLoadRecord, Warning, Environment, MeasurementRecord, Results } from "../../results/schema";
+import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyFit, StudyRecord } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
-import type { Conclusions, ClaimBasis } from "./claim";
-import { coresNeeded, limitName } from "./claim";
-import { engineConclusions } from "./engine-claims";
-import { ioThreadConclusions } from "./io-thread-claims";
-import { billionConclusions, densityConclusions } from "./shard-claims";
-import { topologyConclusions } from "./topology-claims";
+import { coresNeeded, judgedClaims, limitName } from "./claims";
+import type { ClaimBasis } from "./findings";
+import { FINDINGS } from "./findings";
 import { StudyAnalysis } from "./analysis";
 import type { Treatment } from "../factors";
 import type { TreatmentEntry, StudyLogEntry, InterleavedEntry } from "../checkpoint-log";
@@ -21,18 +22,15 @@ import type { Study } from "../study";
 /** Number of consecutive failures after which a treatment or a pair is given up. */
 export const MAX_CONSECUTIVE_FAILURES = 2;
 
-/** A study with all measurements so far. */
 export interface StudyState {
   readonly study: Study;
   readonly entries: readonly StudyLogEntry[];
   /** The CPUs that servers and load generators share. */
   readonly cpus: readonly number[];
-  /** Number of finished rounds. */
   readonly rounds: number;
   readonly ended: StudyRecord["ended"];
 }
 
-/** Creates the analysis of a study, which computes ratios and series from the study's measurements. */
 export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entries">): StudyAnalysis {
   return new StudyAnalysis(
     study.treatments,
@@ -52,7 +50,6 @@ function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry
     .filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
 }
 
-/** Entries of the checkpoint log for measurements of a single treatment. */
 export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
   return entries.filter((entry) => entry.kind === "treatment");
 }
@@ -62,7 +59,6 @@ export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Reason why a treatment was given up; undefined if the treatment was not given up. */
 export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
   return givenUpReasonOf(treatment.id, entries);
 }
@@ -94,12 +90,10 @@ export function entryKey(entry: StudyLogEntry): string {
   );
 }
 
-/** The record of a study for results.json. */
 export function evaluateStudy(state: StudyState): StudyRecord {
   const { study, entries, cpus, rounds, ended } = state;
   const analysis = analysisOf(state);
-  const { throughput, costs } = scalingFits(state, analysis);
-  const { findings: sentences, claims } = conclusions(study, basisOf(state, analysis), throughput, costs);
+  const basis = basisOf(state, analysis);
   return {
     name: study.name,
     kind: study.kind,
@@ -120,12 +114,12 @@ export function evaluateStudy(state: StudyState): StudyRecord {
     referenceLoadMoved: referenceLoadMoved(entries),
     comparisons: analysis.comparisons(),
     interleaved: interleavedEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
-    fits: [...throughput, ...costs],
+    fits: [...basis.fits.throughput, ...basis.fits.costs],
     growth: treatmentEntries(entries).flatMap(({ treatment, round, growth }) =>
       growth === null ? [] : [{ treatment, round, samples: growth.samples }],
     ),
-    findings: [...sentences],
-    claims: [...claims],
+    findings: FINDINGS[study.kind](basis),
+    claims: judgedClaims(study.kind, basis),
   };
 }
 
@@ -174,7 +168,8 @@ function measuredLimit(analysis: StudyAnalysis, treatment: Treatment, test: stri
   return by === undefined ? undefined : `limited by the ${limitName(by)}`;
 }
 
-function basisOf({ study, entries, cpus }: StudyState, analysis: StudyAnalysis): ClaimBasis {
+function basisOf(state: StudyState, analysis: StudyAnalysis): ClaimBasis {
+  const { study, entries, cpus } = state;
   const treatments = treatmentEntries(entries);
   const growth = new Map(
     analysis.treatments.map(({ id }) => [
@@ -188,27 +183,53 @@ function basisOf({ study, entries, cpus }: StudyState, analysis: StudyAnalysis):
     versions: new Map(treatments.map(({ treatment, topology }) => [treatment, topology.version])),
     growth,
     growthSize: study.tableGrowth?.dataSize,
+    fits: scalingFits(state, analysis),
   };
 }
 
-function conclusions(
-  { kind }: Study,
-  basis: ClaimBasis,
-  throughput: readonly StudyFit[],
-  costs: readonly StudyFit[],
-): Conclusions {
-  switch (kind) {
-    case "topologies":
-      return topologyConclusions(basis);
-    case "io-threads":
-      return ioThreadConclusions(basis);
-    case "engines":
-      return engineConclusions(basis);
-    case "density":
-      return densityConclusions(basis, throughput);
-    case "billion":
-      return billionConclusions(basis, throughput, costs);
-    case "comparison":
-      return { findings: [], claims: [] };
-  }
+/** Facts about a study's run that its checkpoint log does not contain. */
+export interface StudyDescription {
+  readonly timestamp: string;
+  readonly stack: string;
+  /** The parsed configuration, without secrets. */
+  readonly configuration: unknown;
+  readonly environment: Environment;
+}
+
+/** The results of a study. @param reason reason why the results are incomplete; null if they are complete */
+export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
+  const treatments = treatmentEntries(state.entries);
+  const topologies = new Map<string, TopologyRecord>();
+  for (const { treatment, topology } of treatments) if (!topologies.has(treatment)) topologies.set(treatment, topology);
+  const referenceLoads = state.entries.flatMap((entry): ReferenceLoadRecord[] =>
+    entry.kind === "reference-load" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : [],
+  );
+  const moved = movedWarning(referenceLoads);
+  return {
+    schema: SCHEMA_VERSION,
+    ...description,
+    complete: reason === null,
+    reason,
+    // Topologies have the order of the treatments, so the baseline comes first.
+    topologies: state.study.treatments.flatMap(({ id }) => {
+      const topology = topologies.get(id);
+      return topology === undefined ? [] : [asMeasuredTopology(topology)];
+    }),
+    referenceLoads,
+    records: treatments
+      .flatMap(({ records }) => records)
+      .map((record): MeasurementRecord => ({ ...record, warnings: [...record.warnings, ...moved] })),
+    capacities: [],
+    scenarios: [],
+    study: evaluateStudy(state),
+  };
+}
+
+/**
+ * Warning that the speed of the machine changed, or an empty list. If a single reference load differs, every record
+ * gets this warning, because it is unknown when the machine changed.
+ */
+function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
+  const rounds = [...new Set(referenceLoads.map(({ round }) => round))];
+  return rounds.flatMap((round) => referenceLoadWarnings(round, referenceLoads)).slice(0, 1);
 }

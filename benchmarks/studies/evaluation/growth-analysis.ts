@@ -7,12 +7,9 @@ import type { TableGrowth } from "../../results/study-schema";
  */
 export const MIN_KEYS = 100_000;
 
-/** Bytes per entry while a table grows. */
 export interface BytesPerEntry {
   readonly min: number;
   readonly max: number;
-  /** Bytes per entry at the last sample. */
-  readonly atEnd: number;
   /** Number of keys at which the minimum and the maximum were measured. */
   readonly minAtKeys: number;
   readonly maxAtKeys: number;
@@ -27,16 +24,13 @@ export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefin
     .filter(({ keys }) => keys >= MIN_KEYS)
     .map(({ keys, bytes }) => ({ keys, each: bytes / keys }));
   const [first] = points;
-  const end = points.at(-1);
-  if (first === undefined || end === undefined) return undefined;
+  if (first === undefined) return undefined;
   const min = points.reduce((low, point) => (point.each < low.each ? point : low), first);
   const max = points.reduce((high, point) => (point.each > high.each ? point : high), first);
-  return { min: min.each, max: max.each, atEnd: end.each, minAtKeys: min.keys, maxAtKeys: max.keys };
+  return { min: min.each, max: max.each, minAtKeys: min.keys, maxAtKeys: max.keys };
 }
 
-/** A dip of the insertion rate. */
 export interface RateDip {
-  /** Number of keys that the table had at the dip. */
   readonly keys: number;
   /** The lowest rate of the dip as a fraction of the median rate. */
   readonly part: number;

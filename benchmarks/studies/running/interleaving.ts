@@ -20,7 +20,6 @@ export interface SideControl {
   readonly pause: () => void;
 }
 
-/** One value for each of the two sides. */
 export type Pair<T> = readonly [T, T];
 
 /** A clock in milliseconds. Tests use a different clock. */

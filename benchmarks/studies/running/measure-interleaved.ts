@@ -9,11 +9,11 @@ import { Failure, messageOf } from "../../../lib/errors";
 import { signalChildGroup } from "../../../platforms/host/processes";
 import { epochMs } from "../../../lib/clock";
 import { parseCounters } from "../../measuring/counters";
-import { Session } from "../../measuring/session";
+import type { Session } from "../../measuring/session";
 import { commandsOfTest, namedTest } from "../../workloads/named-tests";
 import type { TestName } from "../../workloads/named-tests";
 import type { TreatmentServers, StudyEnvironment } from "./treatment-servers";
-import { withServers } from "./treatment-servers";
+import { withServers, withSession } from "./treatment-servers";
 import type { Treatment } from "../factors";
 import { PausableLoad } from "./pausable-load";
 import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
@@ -111,7 +111,6 @@ class Side {
     private readonly environment: Pick<StudyEnvironment, "benchmark" | "features">,
   ) {}
 
-  /** Writes the keys of a test. */
   async prepare(test: TestName, signal: AbortSignal): Promise<void> {
     const { keySpace, dataSize } = this.treatment.workload;
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
@@ -193,27 +192,14 @@ class Side {
   }
 }
 
-async function withSide<T>(
+function withSide<T>(
   { treatment, pinning }: { readonly treatment: Treatment; readonly pinning: Pinning | undefined },
   servers: TreatmentServers,
   environment: StudyEnvironment,
   use: (side: Side) => Promise<T>,
 ): Promise<T> {
-  const { deployment, verification } = servers;
-  const session = await Session.open({ deployment, shards: verification.verdict.shards });
-  try {
-    return await use(
-      new Side(
-        treatment,
-        servers,
-        session,
-        pinning === undefined ? undefined : parseCpuList(pinning.clients),
-        environment,
-      ),
-    );
-  } finally {
-    await session.close();
-  }
+  const cpus = pinning === undefined ? undefined : parseCpuList(pinning.clients);
+  return withSession(servers, (session) => use(new Side(treatment, servers, session, cpus, environment)));
 }
 
 function secondsOf({ base, other }: TreatmentPair): number {

@@ -1,22 +1,20 @@
 /** Measures one treatment, or the reference load, on separate servers. */
-import type { MeasurementSeries } from "../../measuring/measurement-series";
 import { REFERENCE_LOAD } from "../../measuring/reference-load";
 import { runMeasurements } from "../../measuring/run-measurements";
 import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
 import { LocalValkeyBenchmarkDriver } from "../../load/valkey-benchmark/local-driver";
-import type { VerifiedDeployment } from "../../measuring/session";
-import { Session } from "../../measuring/session";
+import type { Workload } from "../../workloads/workload";
 import { topologyOf } from "../../../valkey/verification/topology-record";
 import type { MeasurementRecord } from "../../results/schema";
-import type { StudyEnvironment } from "./treatment-servers";
-import { withServers } from "./treatment-servers";
+import type { StudyEnvironment, TreatmentServers } from "./treatment-servers";
+import { withServers, withSession } from "./treatment-servers";
 import type { Treatment } from "../factors";
 import { measureTableGrowth } from "./table-growth";
 import type { TreatmentEntry, StudyLogEntry } from "../checkpoint-log";
+import { recordedVersions } from "../checkpoint-log";
 import type { Pinning } from "../pinning";
 import { parseCpuList } from "../pinning";
 import type { TableGrowthPlan } from "../study";
-import { recordedVersions } from "../versions";
 
 /**
  * Measures every test of a treatment once. If the study includes table growth, table growth is measured as well.
@@ -33,54 +31,31 @@ export async function measureTreatment(
   environment: StudyEnvironment,
 ): Promise<TreatmentEntry> {
   const began = performance.now();
-  return withServers(
-    treatment,
-    pinning,
-    environment,
-    async ({ host, deployment, verification, formationMs, signal }) => {
-      const verified = { deployment, shards: verification.verdict.shards };
-      const tool: LocalValkeyBenchmarkOptions = {
-        run: host.run,
-        benchmark: environment.benchmark,
-        features: environment.features,
-        serversHere: true,
-        count: treatment.runners,
-        cpus: pinning === undefined ? undefined : parseCpuList(pinning.clients),
-      };
-      const records: MeasurementRecord[] = [];
-      await measure(
-        { deployments: [verified], workload: treatment.workload, repeats: 1, referenceRate: ceiling },
-        tool,
-        signal,
-        environment,
-        `round ${round}`,
-        (record) => {
-          records.push({
-            ...record,
-            id: `${round}-${treatment.id}-${record.test}`,
-            round,
-            workload: treatment.workload.name ?? treatment.id,
-          });
-        },
-      );
-      const grown =
-        growth === undefined
-          ? null
-          : await withSession(verified, (session) => measureTableGrowth(session, tool, growth, signal));
-      return {
-        kind: "treatment",
+  return withServers(treatment, pinning, environment, async (servers) => {
+    const cpus = pinning === undefined ? undefined : parseCpuList(pinning.clients);
+    const tool = { ...toolOf(servers, environment), count: treatment.runners, cpus };
+    const records = await measure(treatment.workload, ceiling, tool, servers, environment, `round ${round}`);
+    const grown =
+      growth === undefined
+        ? null
+        : await withSession(servers, (session) => measureTableGrowth(session, tool, growth, servers.signal));
+    return {
+      kind: "treatment",
+      round,
+      treatment: treatment.id,
+      seconds: (performance.now() - began) / 1000,
+      records: records.map((record) => ({
+        ...record,
+        id: `${round}-${treatment.id}-${record.test}`,
         round,
-        treatment: treatment.id,
-        seconds: (performance.now() - began) / 1000,
-        records,
-        topology: topologyOf(verification, formationMs),
-        growth: grown,
-      };
-    },
-  );
+        workload: treatment.workload.name ?? treatment.id,
+      })),
+      topology: topologyOf(servers.verification, servers.formationMs),
+      growth: grown,
+    };
+  });
 }
 
-/** Measures the reference load on a server with fixed settings. */
 export async function measureReferenceRate(
   round: number,
   place: number,
@@ -100,28 +75,9 @@ export async function measureReferenceRate(
     workload: REFERENCE_LOAD,
     runners: 1,
   };
-  return withServers(treatment, undefined, environment, async ({ host, deployment, verification, signal }) => {
-    const tool: LocalValkeyBenchmarkOptions = {
-      run: host.run,
-      benchmark: environment.benchmark,
-      features: environment.features,
-      serversHere: true,
-    };
-    const records: MeasurementRecord[] = [];
-    await measure(
-      {
-        deployments: [{ deployment, shards: verification.verdict.shards }],
-        workload: REFERENCE_LOAD,
-        repeats: 1,
-        referenceRate: 0,
-      },
-      tool,
-      signal,
-      environment,
-      `round ${round}, reference load`,
-      (record) => records.push(record),
-    );
-    const [record] = records;
+  return withServers(treatment, undefined, environment, async (servers) => {
+    const where = `round ${round}, reference load`;
+    const [record] = await measure(REFERENCE_LOAD, 0, toolOf(servers, environment), servers, environment, where);
     if (record === undefined) throw new Error("the reference load left no record");
     return {
       kind: "reference-load",
@@ -135,32 +91,33 @@ export async function measureReferenceRate(
   });
 }
 
-function measure(
-  experiment: MeasurementSeries,
-  tool: LocalValkeyBenchmarkOptions,
-  signal: AbortSignal,
-  { raw, report }: StudyEnvironment,
-  where: string,
-  record: (record: MeasurementRecord) => void,
-): Promise<void> {
-  const listener = {
-    progress: (line: string) => {
-      report(`${where}: ${line.replace(/^round \d+ of \d+: /, "")}`, true);
-    },
-    referenceLoad: () => undefined,
-    record,
-    raw: (heading: string, output: string) => {
-      raw(`${where}, ${heading}`, output);
-    },
-  };
-  return runMeasurements(experiment, { valkeyBenchmark: new LocalValkeyBenchmarkDriver(tool), signal }, listener);
+function toolOf({ host }: TreatmentServers, { benchmark, features }: StudyEnvironment): LocalValkeyBenchmarkOptions {
+  return { run: host.run, benchmark, features, serversHere: true };
 }
 
-async function withSession<T>(verified: VerifiedDeployment, use: (session: Session) => Promise<T>): Promise<T> {
-  const session = await Session.open(verified);
-  try {
-    return await use(session);
-  } finally {
-    await session.close();
-  }
+async function measure(
+  workload: Workload,
+  referenceRate: number,
+  tool: LocalValkeyBenchmarkOptions,
+  { deployment, verification, signal }: TreatmentServers,
+  { raw, report }: StudyEnvironment,
+  where: string,
+): Promise<MeasurementRecord[]> {
+  const records: MeasurementRecord[] = [];
+  const deployments = [{ deployment, shards: verification.verdict.shards }];
+  await runMeasurements(
+    { deployments, workload, repeats: 1, referenceRate },
+    { valkeyBenchmark: new LocalValkeyBenchmarkDriver(tool), signal },
+    {
+      progress: (line) => {
+        report(`${where}: ${line.replace(/^round \d+ of \d+: /, "")}`, true);
+      },
+      referenceLoad: () => undefined,
+      record: (record) => records.push(record),
+      raw: (heading, output) => {
+        raw(`${where}, ${heading}`, output);
+      },
+    },
+  );
+  return records;
 }

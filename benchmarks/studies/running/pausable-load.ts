@@ -23,18 +23,15 @@ const KEPT_CHARACTERS = 500;
 /** The load that several load generators send together, and the CPUs on which the load generators run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
-  /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
   /** Options of the load that all load generators send together. The `length` of this load is ignored. */
   readonly tool: ValkeyBenchmarkRun;
-  /** Number of load generators. */
   readonly count: number;
   /** CPUs to which the load generators are pinned. @default no pinning */
   readonly cpus: readonly number[] | undefined;
 }
 
-/** Running load generators. */
 export class PausableLoad {
   readonly #processes: readonly RecordedProcess[];
   readonly #failure = new AbortController();
@@ -42,7 +39,6 @@ export class PausableLoad {
   /** Command line of the first load generator, with secrets replaced. */
   readonly command: string;
 
-  /** Starts the load generators. */
   constructor({ run, benchmark, features, tool, count, cpus }: PausableLoadPlan) {
     const long = {
       ...tool,

@@ -25,7 +25,6 @@ export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
   /** Measures one treatment. @param ceiling requests per second of the last reference load */
   readonly treatment: (treatment: Treatment, round: number, ceiling: number) => Promise<StudyLogEntry>;
-  /** Measures both treatments in alternating slices. */
   readonly interleaved: (pair: TreatmentPair, round: number) => Promise<StudyLogEntry>;
 }
 

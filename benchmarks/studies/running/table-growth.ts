@@ -42,29 +42,9 @@ export async function measureTableGrowth(
   const before = await read();
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
   const { host, port } = session.endpoint;
-  const load = [
-    "-c",
-    String(CLIENTS),
-    "-P",
-    String(PIPELINE),
-    "-d",
-    String(dataSize),
-    "-r",
-    String(keys),
-    "-n",
-    String(keys),
-    "--sequential",
-    "-q",
-  ];
-  const [command, ...args] = pinnedCommand(tool.cpus?.join(","), tool.benchmark, [
-    "-h",
-    host,
-    "-p",
-    String(port),
-    ...credentials,
-    ...load,
-    ...COMMAND,
-  ]);
+  const load = `-c ${CLIENTS} -P ${PIPELINE} -d ${dataSize} -r ${keys} -n ${keys} --sequential -q`.split(" ");
+  const target = ["-h", host, "-p", String(port), ...credentials];
+  const [command, ...args] = pinnedCommand(tool.cpus?.join(","), tool.benchmark, [...target, ...load, ...COMMAND]);
   signal.throwIfAborted();
   const child = startRecorded(tool.run, "valkey-benchmark-growth", command, args, { stdio: "ignore" });
   const stop = (): void => {

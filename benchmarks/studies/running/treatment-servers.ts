@@ -9,6 +9,7 @@ import type { Programs } from "../../../platforms/host/programs/programs";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import type { ReportProgress } from "../../../lib/progress";
 import { nodeCount } from "../../../valkey/topology/placement";
+import { Session } from "../../measuring/session";
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 import { verdictLine } from "../../../valkey/verification/format";
 import type { Verification } from "../../../valkey/verification/verify";
@@ -33,7 +34,6 @@ export interface StudyEnvironment {
   readonly raw: (heading: string, output: string) => void;
 }
 
-/** The running servers of a treatment. */
 export interface TreatmentServers {
   readonly host: Host;
   readonly deployment: Deployment;
@@ -82,5 +82,17 @@ export async function withServers<T>(
     throw exit instanceof Error ? new Failure(messageOf(exit), { cause: error }) : error;
   } finally {
     await host.stop();
+  }
+}
+
+export async function withSession<T>(
+  { deployment, verification }: TreatmentServers,
+  use: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await Session.open({ deployment, shards: verification.verdict.shards });
+  try {
+    return await use(session);
+  } finally {
+    await session.close();
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { scalingCharts } from "../../../benchmarks/report/scaling-charts";
+import { scalingCharts } from "../../../benchmarks/report/study-charts";
 import type { ResultRow } from "../../../benchmarks/results/rows";
 import type { StudyFit, StudyRecord } from "../../../benchmarks/results/study-schema";
 
@@ -25,8 +25,7 @@ function studyWith(fit: Partial<StudyFit>): StudyRecord {
 /** Points of treatments in the fit. */
 function pointsOf(fit: Partial<StudyFit>): unknown {
   const [chart] = scalingCharts(studyWith(fit), ROWS);
-  const series = chart?.option("wide").series as readonly { readonly data: unknown }[];
-  return series[1]?.data;
+  return chart?.marks("wide")[1]?.data;
 }
 
 describe("a chart of scaling", () => {

@@ -7,7 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { renderReport } from "../../../benchmarks/report/page";
-import { studyResults } from "../../../benchmarks/studies/evaluation/study-results";
+import { studyResults } from "../../../benchmarks/studies/evaluation/evaluate";
 import { interleavedPairs } from "../../../benchmarks/studies/pairs";
 import { executablePath, browserSkipReason } from "../../support/browser";
 import { recordAt, results } from "../../support/benchmarks/records";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { evaluateStudy, analysisOf } from "../../../../benchmarks/studies/evaluation/evaluate";
+import { evaluateStudy, analysisOf, studyResults } from "../../../../benchmarks/studies/evaluation/evaluate";
 import type { StudyLogEntry, SliceCounts } from "../../../../benchmarks/studies/checkpoint-log";
 import type { Treatment } from "../../../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../../../benchmarks/studies/factors";
@@ -8,7 +8,6 @@ import type { Study } from "../../../../benchmarks/studies/study";
 import { rateDips, bytesPerEntry, recurringDips } from "../../../../benchmarks/studies/evaluation/growth-analysis";
 import { resultsSchema } from "../../../../benchmarks/results/schema";
 import type { StudyRecord } from "../../../../benchmarks/results/study-schema";
-import { studyResults } from "../../../../benchmarks/studies/evaluation/study-results";
 import { formatStudy, intervalNotes } from "../../../../benchmarks/results/formats/study-summary";
 import { measurementRecord, results } from "../../../support/benchmarks/records";
 import {

@@ -6,11 +6,10 @@ import type { StudyState } from "../../../../benchmarks/studies/evaluation/evalu
 import { evaluateStudy, givenUpReason, entryKey } from "../../../../benchmarks/studies/evaluation/evaluate";
 import type { Treatment } from "../../../../benchmarks/studies/factors";
 import type { StudyLogEntry, SliceCounts, StudyCheckpointLog } from "../../../../benchmarks/studies/checkpoint-log";
-import { studyCheckpointLogs } from "../../../../benchmarks/studies/checkpoint-log";
+import { changedVersions, recordedVersions, studyCheckpointLogs } from "../../../../benchmarks/studies/checkpoint-log";
 import { randomFrom } from "../../../../lib/statistics/random";
 import type { StepRunner } from "../../../../benchmarks/studies/running/run-study";
 import { runStudy } from "../../../../benchmarks/studies/running/run-study";
-import { changedVersions, recordedVersions } from "../../../../benchmarks/studies/versions";
 import { describeEnd } from "../../../../benchmarks/results/formats/study-summary";
 import type { Study } from "../../../../benchmarks/studies/study";
 import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../../support/benchmarks/study";
