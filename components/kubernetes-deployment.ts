@@ -11,7 +11,7 @@ import type { ServerArgs } from "./kubernetes/arguments";
 import type { Servers } from "./kubernetes/deployment/deployment-steps";
 import { checkArguments, DeploymentSteps } from "./kubernetes/deployment/deployment-steps";
 import * as k8s from "./kubernetes/kubernetes-sdk";
-import type { DeploymentKind } from "./kubernetes/deployment-kind";
+import type { DeploymentKind } from "./kubernetes/deployment-context";
 
 export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   /** `HOST:PORT` for clients in the Kubernetes cluster. */

@@ -8,7 +8,6 @@ import { currentAccount } from "./aws/account";
 import { cacheRepository } from "../../platforms/eks/scale/image-pulls";
 
 interface ImageCacheComponentArgs {
-  /** Name of the secret in Secrets Manager that holds the credentials for Docker Hub. */
   readonly credentialsSecret: string;
   /**
    * Prefix of the name of each repository. It must differ from the prefixes of other cache rules in the account and

@@ -8,7 +8,6 @@ import { INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
 interface OwnNetworkArgs {
-  /** Addresses of every subnet. The plan has as many zones as `zones`. */
   readonly plan: NetworkPlan;
   readonly nat: NatStrategy;
   readonly flowLogs: boolean;

@@ -32,7 +32,6 @@ const EBS_CSI = { defaultStorageClass: { enabled: false }, controller: { tolerat
 
 interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
   readonly clusterName: string;
-  /** IDs of subnets, one for each zone. The node group spreads its machines over all these subnets. */
   readonly subnetIds: pulumi.Input<string[]>;
   readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;

@@ -1,10 +1,14 @@
-/** Context shared by the functions that create a deployment's objects. */
+/** Context shared by the functions that create the objects of a deployment, and the kind of the deployment. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
 import type { ObjectNames } from "./names";
 import { objectLabels } from "./names";
 import { checksum } from "../../lib/checksum";
+import type { Mode } from "../../valkey/node";
+import type { SentinelSettings } from "../../valkey/sentinel-config";
+import type { Engine } from "../../valkey/settings/engines";
+import type { Shape } from "../../valkey/topology/placement";
 
 export interface DeploymentContext {
   readonly deployment: string;
@@ -43,4 +47,16 @@ export function objectMetadata(
       ...(component === undefined ? {} : { "app.kubernetes.io/component": component }),
     },
   };
+}
+
+/** Engine and topology of a deployment, and whether this project or the upstream chart creates its pods. */
+export interface DeploymentKind {
+  /** Engine of the servers. @default "valkey" */
+  readonly engine?: Engine | undefined;
+  /** Whether the upstream chart creates the pods. @default false */
+  readonly isUpstreamChart?: boolean | undefined;
+  readonly mode: Mode;
+  readonly shape: Shape;
+  /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
+  readonly sentinel?: SentinelSettings | undefined;
 }

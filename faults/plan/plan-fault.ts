@@ -226,7 +226,6 @@ function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutline): st
     : ["no replica takes over: cluster-replica-no-failover is set"];
 }
 
-/** Warnings about shards that lose all their nodes. */
 function headlessWarnings(headless: readonly string[]): string[] {
   if (headless.length === 0) return [];
   return [

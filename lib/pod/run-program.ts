@@ -10,7 +10,6 @@ export function logLine(line: string): void {
 
 interface ProgramStart {
   readonly settings: string;
-  /** Checksum of the settings that `up` wrote. */
   readonly checksum: string | undefined;
   /** Signal that is aborted when the process gets SIGTERM or SIGINT. */
   readonly signal: AbortSignal;

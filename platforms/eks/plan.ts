@@ -4,7 +4,7 @@ import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { BackupBucketArgs, BackupBucketPlan } from "./backup-bucket";
 import { backupBucketProblems, planBackupBucket } from "./backup-bucket";
-import { isSpot, SPOT_NOTE } from "./pools/capacity";
+import { isSpot, SPOT_NOTE } from "./pools/pools";
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup } from "./pools/machine-plan";

@@ -147,7 +147,6 @@ async function hasPrimary(connections: readonly Connection[]): Promise<boolean> 
 
 interface AllowedZones {
   readonly volumes: StatefulSetVolumes;
-  /** Labels that select all pods of the StatefulSet and no others. */
   readonly labels: Labels;
   readonly container: string;
   readonly zones: readonly string[];

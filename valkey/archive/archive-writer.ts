@@ -24,7 +24,6 @@ interface ArchiveWriterOptions {
   readonly incrementMs?: number;
   /** Returns the largest size that the RDB file is expected to have, bytes; undefined if the size is not known. */
   readonly expectedBytes?: (() => number | undefined) | undefined;
-  /** Called when an RDB file or an increment (a file with commands) is in the store. */
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
   /** Called when the store has data from which a newer state of the current set can be restored. */
   readonly onInstant?: (() => void) | undefined;

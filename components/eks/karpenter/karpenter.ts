@@ -23,7 +23,6 @@ const INTERRUPTION_EVENTS = {
 /** The machine of an older message no longer exists. */
 const RETENTION_SECONDS = 300;
 
-/** Namespace and service account of the controller. */
 const KARPENTER_NAMESPACE = "kube-system";
 const KARPENTER_SERVICE_ACCOUNT = "karpenter";
 
@@ -95,7 +94,6 @@ function resourcesOf({ cpuMilli, memoryMiB }: ControllerSize): object {
 
 interface KarpenterIdentityArgs {
   readonly clusterName: string;
-  /** Whether any pool uses spot machines. */
   readonly spot: boolean;
 }
 

@@ -5,7 +5,7 @@ import { nodeCount } from "../../../valkey/topology/placement";
 import type { CertificateIssuer, ServerArgs } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
 import { objectLabels, objectNames } from "../names";
-import type { DeploymentKind } from "../deployment-kind";
+import type { DeploymentKind } from "../deployment-context";
 
 /**
  * Host names that the certificate must contain: the names of the client Service, and the names of all pods of servers

@@ -14,7 +14,7 @@ import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../.
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
-import type { DeploymentKind } from "../deployment-kind";
+import type { DeploymentKind } from "../deployment-context";
 
 interface SettingsRequest {
   readonly settings?: ServerSettings | undefined;

@@ -49,7 +49,7 @@ import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
 import { requireTag } from "../pods/pod-basics";
 import { imageCheckPod } from "../pods/image-check-pod";
-import type { DeploymentKind } from "../deployment-kind";
+import type { DeploymentKind } from "../deployment-context";
 import { createDrill } from "../restoring/drill";
 import { plannedReference, storageRequest } from "./resource-inputs";
 import { deploymentSurvivals } from "./survival";

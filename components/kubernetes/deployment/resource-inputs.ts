@@ -10,7 +10,7 @@ import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { ServerArgs, UserArgs } from "../arguments";
 import { DATA_VOLUME } from "../layout";
 import { hasVolumes } from "../pods/pod-volumes";
-import type { DeploymentKind } from "../deployment-kind";
+import type { DeploymentKind } from "../deployment-context";
 import { podReference } from "./reference";
 
 /** Access to the pods, and the expected kernel settings of their machines. */

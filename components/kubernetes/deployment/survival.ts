@@ -3,7 +3,7 @@ import type { Survival } from "../../../valkey/planning/survival";
 import { survivals } from "../../../valkey/planning/survival";
 import type { ServerArgs } from "../arguments";
 import { hasVolumes } from "../pods/pod-volumes";
-import type { DeploymentKind } from "../deployment-kind";
+import type { DeploymentKind } from "../deployment-context";
 
 /** For each kind of failure: the data that the deployment can lose, and the time during which clients cannot write. */
 export function deploymentSurvivals(

@@ -3,14 +3,13 @@ import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";
 import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/running-pods";
 import { BadInput, problem, within } from "../../../lib/errors";
-import type { DeploymentContext } from "../deployment-context";
+import type { DeploymentContext, DeploymentKind } from "../deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import { externalProblems } from "../external-problems";
 import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
 import { leadToPrimary } from "./server-objects";
 import { objectNames, selectorLabels } from "../names";
-import type { DeploymentKind } from "../deployment-kind";
 import type { ExternalReach, ServerArgs } from "../arguments";
 import { nodeCount } from "../../../valkey/topology/placement";
 

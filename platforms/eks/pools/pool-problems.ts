@@ -3,10 +3,9 @@ import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
-import { capacityTypeProblems } from "./capacity";
 import { familyOf, machineType, unknownTypeProblem } from "../offers/machine-types";
 import type { PoolArgs, PoolName, Pools } from "./pools";
-import { POOLS } from "./pools";
+import { POOLS, capacityTypeProblems } from "./pools";
 import type { PriceTable } from "../offers/prices";
 
 /** Problems with pools of machines. @param prices prices of the region; undefined if there are none */

@@ -1,6 +1,19 @@
-/** Machine pools: names, taints, and the toleration and selector of a pod in a pool. Pure. */
+/** Machine pools: names, taints, capacity types, and the toleration and selector of a pod in a pool. Pure. */
 import type { Tuning } from "./tuning";
 import { UNTUNED } from "./tuning";
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
+
+/** Values of the label `karpenter.sh/capacity-type`. */
+export const CAPACITIES = ["on-demand", "spot"] as const;
+
+/** Reason why only load generators may use spot machines. */
+export const SERVERS_ON_DEMAND =
+  "AWS may take spot machines away from servers with a notice of two minutes; expected on-demand";
+
+export const SPOT_NOTE =
+  "load generators run on spot machines. The cost counts the on-demand price, which is the highest price of spot machines. " +
+  "AWS may take spot machines away with a notice of two minutes. An interrupted measurement is repeated once; if it is interrupted again, it fails";
 
 /**
  * Names of the pools. `servers` is for Valkey. `networkOptimized` is also for Valkey, for deployments that choose more
@@ -98,4 +111,15 @@ export const LOAD_GENERATOR_SET = "load-generators";
 /** Node selector of a pod that runs only on the machines of a set. All machines of a set belong to one pool. */
 export function machineSetSelector(set: string): Readonly<Record<string, string>> {
   return { [MACHINE_SET_KEY]: set };
+}
+
+export function isSpot(pools: Pools, pool: PoolName | "system"): boolean {
+  return pool !== "system" && pools[pool]?.capacity === "spot";
+}
+
+/** Problems with pools of servers that are configured as spot machines. */
+export function capacityTypeProblems(pools: Pools): Problem[] {
+  return POOLS.filter((pool) => pool !== "clients" && isSpot(pools, pool)).map((pool) =>
+    problem("servers-on-spot", `pools.${pool}.capacity`, SERVERS_ON_DEMAND),
+  );
 }

@@ -9,10 +9,8 @@ import { resourceName } from "../api/pod-diagnostics";
 export type LastMachines = ReadonlyMap<string, string>;
 
 interface ServerEvidence {
-  /** Names of all pods that the StatefulSet should have. */
   readonly names: readonly string[];
   readonly machines: readonly V1Node[];
-  /** Last known machine of each pod, by name of the pod. */
   readonly lastMachines: LastMachines;
 }
 

@@ -6,11 +6,10 @@ import { BACKUP_BUCKET_DEFAULTS, BUCKET_FATES, KEEP_DELETED_DAYS } from "../../.
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
-import { CAPACITIES, SERVERS_ON_DEMAND } from "../../../platforms/eks/pools/capacity";
 import { NAT_STRATEGIES } from "../../../platforms/eks/plan";
 import { CONTROL_PLANE_TIERS } from "../../../platforms/eks/offers/control-plane";
 import type { PoolArgs } from "../../../platforms/eks/pools/pools";
-import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
+import { POOL_DEFAULTS, CAPACITIES, SERVERS_ON_DEMAND } from "../../../platforms/eks/pools/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pod-options";

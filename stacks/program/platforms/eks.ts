@@ -9,7 +9,7 @@ import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { ownKeyOf } from "../../../platforms/eks/backup-bucket";
-import { isSpot } from "../../../platforms/eks/pools/capacity";
+import { isSpot } from "../../../platforms/eks/pools/pools";
 import { nodeSelectorsOfMachineSets } from "../../../platforms/eks/pools/machine-sets";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";

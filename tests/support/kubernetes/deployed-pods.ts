@@ -5,7 +5,7 @@ import { compact } from "../../../lib/compact";
 import { messageOf } from "../../../lib/errors";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import type { Tls } from "../../../components/kubernetes/arguments";
-import type { DeploymentKind } from "../../../components/kubernetes/deployment-kind";
+import type { DeploymentKind } from "../../../components/kubernetes/deployment-context";
 import { proxyLabels } from "../../../components/kubernetes/names";
 import { PROXY_COUNT } from "../../../components/kubernetes/pods/sidecar-resources";
 import { podReference } from "../../../components/kubernetes/deployment/reference";

@@ -24,7 +24,6 @@ export interface BucketLocation {
   readonly pathStyle: boolean;
 }
 
-/** Options of the command line that describe a bucket. */
 const BUCKET_OPTIONS = ["endpoint", "region", "encryption", "pathStyle"] as const;
 export type BucketOption = (typeof BUCKET_OPTIONS)[number];
 /** Names of the options on the command line. */

@@ -177,7 +177,6 @@ async function digestKeys(
 class SlotDigests {
   /** Number of keys of each slot, without expired keys. */
   readonly keys = new Float64Array(SLOT_COUNT);
-  /** Number of expired keys of each slot. */
   readonly expired = new Float64Array(SLOT_COUNT);
   readonly #sums = Buffer.alloc(SLOT_COUNT * DIGEST_BYTES);
 

@@ -15,7 +15,6 @@ interface ReplayOptions {
   /** Whether a key that the target has already is replaced. If not, this key is left as it is. */
   readonly overwrite: boolean;
   readonly signal: AbortSignal;
-  /** Called with the number of keys that were copied or left out so far. */
   readonly onProgress?: ((keys: number) => void) | undefined;
 }
 

@@ -32,9 +32,7 @@ export type RestoreResult = z.infer<typeof restoreResultSchema>;
 interface FilledKeys {
   /** Restored time of each archived shard, milliseconds since the epoch. */
   readonly shards: readonly { readonly name: string; readonly at: number }[];
-  /** Number of keys that the deployment has, and that were compared. */
   readonly keys: number;
-  /** Number of archived keys whose TTL has passed. */
   readonly expired: number;
 }
 
