@@ -9,12 +9,11 @@ import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { BadInput, messageOf, problem } from "../../lib/errors";
-import { observed, unobserved } from "../../valkey/observation";
 import { parseInfo } from "../../valkey/topology/replies";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 import type { OptionValues } from "../running/options";
-import { sameServers } from "../../valkey/verification/shared-assertions";
+import { namesOfOneServer } from "../../valkey/verification/shared-assertions";
 
 /** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */
 const NODE = /^(?:\[([0-9a-fA-F:]+)\]|([^:=\s[\]]+)):(\d{1,5})(?:=(\S+))?$/;
@@ -101,11 +100,12 @@ export async function refuseSameServers(deployment: Deployment): Promise<void> {
     Promise.all(
       attempts.map(async ({ node, connection }) => {
         const text = await connection?.info("server").catch(() => undefined);
-        return { node, info: text === undefined ? unobserved("no answer") : observed(parseInfo(text)) };
+        const nodeId = await connection?.cluster("MYID").catch(() => undefined);
+        return { name: node.name, runId: text === undefined ? undefined : parseInfo(text).get("run_id"), nodeId };
       }),
     ),
   );
-  const problems = sameServers(answers).map((names) =>
+  const problems = namesOfOneServer(answers).map((names) =>
     problem("node-twice", "--node", `${names.join(" and ")} are the same server; name it once`),
   );
   if (problems.length > 0) throw new BadInput("servers", problems);

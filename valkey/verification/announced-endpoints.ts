@@ -51,7 +51,9 @@ function endpointsInViews(
         if (address === undefined || host === undefined) continue;
         const endpoint = { host, port: address.port };
         const key = `${node} ${formatEndpoint(endpoint)}`;
-        given.set(key, { node, endpoint, by: [...(given.get(key)?.by ?? []), ...givers.map(({ name }) => name)] });
+        const each = given.get(key) ?? { node, endpoint, by: [] };
+        given.set(key, each);
+        for (const { name } of givers) each.by.push(name);
       }
     }
   }

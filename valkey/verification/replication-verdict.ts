@@ -1,10 +1,9 @@
 /** The verdict on a deployment in replication mode: one primary and its replicas. Pure. */
 import { compact } from "../../lib/compact";
-import { counted } from "../../lib/units";
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
 import { sentinelAssertions } from "./sentinel-verdict";
-import { hasPrimaryRole, infoFields, infoNumber } from "../topology/replies";
+import { hasPrimaryRole, infoFields } from "../topology/replies";
 import { groupByZone } from "../topology/placement";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations, violationsOf } from "./assertion";
@@ -116,23 +115,20 @@ function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]):
   return assertion("all-online", `${wanted} online`, [...chained(nodes), ...wrong, ...unasked]);
 }
 
-/** Replicas of replicas. A replica that counts replicas of its own has one, by whatever address that one follows it. */
+/** Replicas of replicas. A replica may know its primary by a different host, but at the same port. */
 function chained(nodes: readonly NodeFacts[]): Violation[] {
   const all = nodes.map(({ node }) => node);
   const replicas = nodes.filter(({ info }) => info.known && info.value.get("role") === "slave");
-  const named = replicas.flatMap(({ node, info }): Violation[] => {
-    if (!info.known) return [];
-    const followed = nodeNameAt(all, info.value.get("master_host") ?? "", Number(info.value.get("master_port")));
-    const isReplica = replicas.some((each) => each.node.name === followed && followed !== node.name);
-    return isReplica
-      ? [{ node: node.name, problem: `is a replica of ${followed ?? ""}, which is a replica itself` }]
-      : [];
-  });
-  if (named.length > 0) return named;
-  return violationsOf(replicas, replicationInfo, (info) => {
-    const own = infoNumber(info, "connected_slaves") ?? 0;
-    return own === 0 ? undefined : `is a replica, but has ${counted(own, "replica")} itself`;
-  });
+  return replicas.flatMap((replica) =>
+    violationsOf([replica], replicationInfo, (info) => {
+      const port = Number(info.get("master_port"));
+      const [only, ...others] = all.filter(({ endpoint }) => endpoint.port === port);
+      const name =
+        nodeNameAt(all, info.get("master_host") ?? "", port) ?? (others.length === 0 ? only?.name : undefined);
+      const followed = replicas.find((each) => each !== replica && each.node.name === name);
+      return followed && `is a replica of ${followed.node.name}, which is a replica itself`;
+    }),
+  );
 }
 
 function readOnly({ nodes }: DeploymentFacts): Assertion {

@@ -22,11 +22,30 @@ export function reachable({ nodes }: DeploymentFacts): Assertion {
   return assertion("reachable", `${nodes.length} of ${nodes.length} nodes`, [...violations, ...doubles]);
 }
 
-/** Names of nodes that are one server, one list for each such server. The run ID of a server is unique. */
-export function sameServers(nodes: readonly Pick<NodeFacts, "node" | "info">[]): string[][] {
-  const runIdOf = ({ info }: Pick<NodeFacts, "info">): string => (info.known ? (info.value.get("run_id") ?? "") : "");
-  const byServer = groupBy(nodes, (each) => runIdOf(each) || each.node.name);
-  return [...byServer.values()].filter(({ length }) => length > 1).map((own) => own.map(({ node }) => node.name));
+/** Names of nodes that are one server, one list for each such server. */
+export function sameServers(nodes: readonly NodeFacts[]): string[][] {
+  return namesOfOneServer(
+    nodes.map(({ node, info, view }) => ({
+      name: node.name,
+      runId: info.known ? info.value.get("run_id") : undefined,
+      nodeId: view.known ? view.value.selfId : undefined,
+    })),
+  );
+}
+
+/**
+ * Names of servers that are one server. The run ID of a server is unique, but a service in front of servers may give
+ * the same one for all of them. Then their node IDs differ.
+ */
+export function namesOfOneServer(
+  servers: readonly {
+    readonly name: string;
+    readonly runId?: string | undefined;
+    readonly nodeId?: string | undefined;
+  }[],
+): string[][] {
+  const byServer = groupBy(servers, ({ name, runId, nodeId = "" }) => (runId === undefined ? name : runId + nodeId));
+  return [...byServer.values()].filter(({ length }) => length > 1).map((own) => own.map(({ name }) => name));
 }
 
 const MODE_PROBLEMS: Readonly<Record<string, string>> = {
@@ -42,7 +61,9 @@ const MODE_PROBLEMS: Readonly<Record<string, string>> = {
  */
 export function wrongMode({ nodes, mode }: DeploymentFacts): Assertion | undefined {
   const wanted = mode === "cluster" ? "cluster" : "standalone";
-  const violations = nodes.flatMap(({ node, info }): Violation[] => {
+  const violations = nodes.flatMap(({ node, info, clusterInfo }): Violation[] => {
+    // Some services answer as a cluster, but INFO says something else.
+    if (clusterInfo.known) return [];
     const told = info.known ? (info.value.get("server_mode") ?? info.value.get("redis_mode") ?? "") : "";
     const problem = told === wanted ? undefined : MODE_PROBLEMS[told];
     return problem === undefined ? [] : [{ node: node.name, problem }];

@@ -220,7 +220,7 @@ describe("a replica of a replica", () => {
     await callNode(replication, 2, "REPLICAOF", "localhost", String(first?.endpoint.port));
     await eventually("it is", async () =>
       (await failing(replication)).some((each) =>
-        each.startsWith("all-online: replication-1: is a replica, but has 1 replica itself"),
+        each.startsWith("all-online: replication-2: is a replica of replication-1, which is a replica itself"),
       ),
     );
   });

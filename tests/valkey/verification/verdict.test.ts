@@ -40,6 +40,7 @@ const nothing = (why: ReturnType<typeof unobserved>): Omit<NodeFacts, "node"> =>
 const inZone = (facts: DeploymentFacts, index: number, zone: string | undefined): DeploymentFacts =>
   withNode(facts, index, { node: { ...(facts.nodes[index] as NodeFacts).node, zone } });
 
+const NO_CLUSTER = unobserved("ERR This instance has cluster support disabled");
 const JOB: MigrationJob = {
   ...{ name: "j", operation: "EXPORT", slots: [{ from: 1, to: 3 }], state: "snapshotting", message: "", remaining: "" },
   ...{ source: "0".repeat(40), target: "1".padStart(40, "0") },
@@ -156,17 +157,45 @@ describe("the verdict on a cluster", () => {
       ["10.0.0.1:443", true, []],
       ["[fd00::1]:7000", false, []],
     ]);
+    const asking = withNode(good, 0, {
+      announcing: observed(new Map([["cluster-preferred-endpoint-type", "unknown-endpoint"]])),
+    });
+    const asked = new Map([["n-0", { host: "10.0.0.9", port: 1 }]]);
+    expect(announcedEndpoints(asking.nodes, asked, false)).toContainEqual({
+      ...{ node: "n-1", endpoint: { host: "10.0.0.9", port: 7000 }, tls: false, by: ["n-0"] },
+    });
+  });
+
+  it("tells servers apart by their node IDs if a service gives one run ID for all of them", () => {
+    const shared = (facts: DeploymentFacts): DeploymentFacts =>
+      [0, 3].reduce(
+        (all, index) => withNode(all, index, told(index === 0 ? "primary" : "replica", { run_id: "r" })),
+        facts,
+      );
+    expect(failing(shared(good))).toEqual([]);
+    const twice = withNode(good, 3, { view: good.nodes[0]?.view ?? unobserved("") });
+    expect(failing(shared(twice))).toEqual(["reachable"]);
   });
 
   it.each<[string, DeploymentFacts, RegExp]>([
-    ["state-ok", withNode(good, 0, told("primary", { server_mode: "standalone" })), /--mode replication/],
-    ["state-ok", withNode(good, 0, told("primary", { redis_mode: "sentinel" })), /is a Sentinel and has no data/],
+    [
+      "state-ok",
+      withNode(good, 0, { ...told("primary", { server_mode: "standalone" }), clusterInfo: NO_CLUSTER }),
+      /--mode replication/,
+    ],
+    [
+      "state-ok",
+      withNode(good, 0, { ...told("primary", { redis_mode: "sentinel" }), clusterInfo: NO_CLUSTER }),
+      /is a Sentinel and has no data/,
+    ],
     [
       "one-primary",
       {
         ...good,
         mode: "replication",
-        nodes: good.nodes.slice(0, 1).map((each) => ({ ...each, ...told("primary", { server_mode: "cluster" }) })),
+        nodes: good.nodes
+          .slice(0, 1)
+          .map((each) => ({ ...each, ...told("primary", { server_mode: "cluster" }), clusterInfo: NO_CLUSTER })),
       },
       /--mode cluster/,
     ],
