@@ -1,5 +1,5 @@
 /**
- * What the drivers of load generators share. A driver runs load generators as processes on this machine
+ * The common part of the drivers of load generators. A driver runs load generators as processes on this machine
  * (`local-driver.ts`) or in Jobs (`jobs/job-driver.ts`). Pure.
  */
 import { messageOf } from "../../lib/errors";

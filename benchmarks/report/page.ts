@@ -123,7 +123,7 @@ function describeResult(row: ResultRow | undefined, notes: readonly WarningNote[
 function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
   const { costs: known = [], topologies } = results;
   if (known.length === 0) return undefined;
-  const usd = (value: number | null | undefined): string => (value == null ? "–" : `$${formatUsd(value)}`);
+  const usd = (value: number | null | undefined): string => (typeof value === "number" ? `$${formatUsd(value)}` : "–");
   const priced = deployments.filter((name) => known.some(({ deployment }) => deployment === name));
   const stores = [...new Set(topologies.filter(({ deployment }) => priced.includes(deployment)).map(dataLimitOf))];
   return section(

@@ -25,25 +25,31 @@ async function attempt(serve: (socket: Socket, count: number) => void): Promise<
   }
 }
 
-const answer = (text: string) => (socket: Socket) => void socket.on("data", () => void socket.write(text));
+const answers = (text: string) => (socket: Socket) => {
+  socket.on("data", () => {
+    socket.write(text);
+  });
+};
+const closes = (socket: Socket): void => {
+  socket.end();
+};
+const cuts = (socket: Socket): void => {
+  socket.on("data", () => {
+    socket.destroy();
+  });
+};
+const atFirst = (first: (socket: Socket) => void) => (socket: Socket, count: number) => {
+  (count === 1 ? first : answers("+PONG\r\n"))(socket);
+};
 
 it("are opened once more, and not a third time", async () => {
-  expect(await attempt((socket, count) => void (count === 1 ? socket.end() : answer("+PONG\r\n")(socket)))).toEqual([
-    2,
-    "",
-  ]);
-  const cut = (socket: Socket): void => void socket.on("data", () => void socket.destroy());
-  expect(await attempt((socket, count) => void (count === 1 ? cut(socket) : answer("+PONG\r\n")(socket)))).toEqual([
-    2,
-    "",
-  ]);
-  expect(await attempt(cut)).toEqual([2, expect.stringContaining("shop-4 (127.0.0.1:")]);
+  expect(await attempt(atFirst(closes))).toEqual([2, ""]);
+  expect(await attempt(atFirst(cuts))).toEqual([2, ""]);
+  expect(await attempt(cuts)).toEqual([2, expect.stringContaining("shop-4 (127.0.0.1:")]);
 });
 
 it("are not opened again after a refusal, or where nobody answers", async () => {
-  expect(await attempt(answer("-NOAUTH Authentication required.\r\n"))).toEqual([
-    1,
-    expect.stringContaining("requires a password"),
-  ]);
+  const refused = await attempt(answers("-NOAUTH Authentication required.\r\n"));
+  expect(refused).toEqual([1, expect.stringContaining("requires a password")]);
   expect(await attempt(() => undefined)).toEqual([1, expect.stringContaining("Command timed out")]);
 });

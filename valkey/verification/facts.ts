@@ -60,7 +60,7 @@ export interface AnnouncedEndpoint {
   readonly servers?: readonly FoundServer[] | string | undefined;
 }
 
-/** What is known about the server at one address of an announced endpoint. */
+/** Knowledge about the server at one address of an announced endpoint. */
 export type FoundServer =
   /** Name of a node of the deployment, or a phrase for a different server. */
   | { readonly name: string }

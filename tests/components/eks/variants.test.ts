@@ -69,7 +69,7 @@ describe("a stack in an existing network, with a key that is given", () => {
   });
 });
 
-/** What an account has that holds the plan. */
+/** Quotas and types of an account that holds the plan. */
 const FACTS: AccountFacts = {
   zones: [...EKS_ZONES, "us-west-2d"],
   offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])),
