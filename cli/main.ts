@@ -8,7 +8,9 @@ import { listenForInterruption } from "./terminal/interruption";
 import { printError } from "./terminal/terminal";
 
 const { signal } = listenForInterruption(() => {
-  printError("stopped at once; servers may still run, and the next run stops them");
+  printError(
+    "stopped at once; servers may still run, and the next run stops them; on servers that were measured, keys and users may stay, and the next measure finds them",
+  );
   process.exit(130);
 });
 

@@ -156,7 +156,10 @@ function addMeasure({ program, signal, finish }: Context): void {
     .command("measure")
     .description("Verify and measure servers that exist already. Removes its own keys afterwards");
   addBenchmarkOptions(addServerOptions(command))
-    .option("--overwrite", "overwrite and remove existing keys whose names the benchmark uses")
+    .option(
+      "--overwrite",
+      "overwrite and remove existing keys whose names the benchmark uses, and keys that a killed run left",
+    )
     .action(async (values: OptionValues) => {
       const { measureExternalServers } = await import("./commands/measure.js");
       finish(await measureExternalServers(values, benchmarkOverrides(values), signal));

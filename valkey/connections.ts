@@ -14,7 +14,7 @@ export type Connections = ReadonlyMap<DeploymentNode, Connection>;
 
 /** Tries to connect to all nodes in parallel, calls `use` with the results, and then closes all connections. */
 export async function withEveryNode<T>(
-  deployment: Deployment,
+  deployment: Pick<Deployment, "nodes" | "connect">,
   use: (attempts: readonly ConnectionAttempt[]) => Promise<T>,
 ): Promise<T> {
   const attempts = await Promise.all(deployment.nodes.map((node) => attemptConnection(deployment, node)));
@@ -25,7 +25,10 @@ export async function withEveryNode<T>(
   }
 }
 
-async function attemptConnection(deployment: Deployment, node: DeploymentNode): Promise<ConnectionAttempt> {
+async function attemptConnection(
+  deployment: Pick<Deployment, "connect">,
+  node: DeploymentNode,
+): Promise<ConnectionAttempt> {
   try {
     return { node, connection: await deployment.connect(node) };
   } catch (error) {

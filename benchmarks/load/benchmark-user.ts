@@ -21,10 +21,13 @@ interface ConnectedNode {
 }
 
 /**
- * Prefix of the user names. It contains a hash of this machine's host name. A machine can find out only for its own
- * runs whether they have ended, so it deletes only users with its own hash.
+ * Prefix of the names of this machine's runs. It contains a hash of the host name. A machine can find out only for its
+ * own runs whether they have ended, so it deletes only users with its own hash.
  */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
+
+/** Names of runs of all machines. */
+const RUN_NAME = new RegExp(`^${OWN_USERS}[0-9a-f]{8}-\\d+-`);
 
 /**
  * Commands that load generators need: the commands of the named tests, and the commands of valkey-benchmark itself
@@ -62,14 +65,32 @@ async function setUser(connection: Connection, username: string, password: strin
   }
 }
 
-/** Also deletes the users that killed runs on this machine left behind. */
-export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
-  const username = `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
+/** A new name for what a run makes on servers: its user, and the mark of its keys (`traces.ts`). */
+export function newRunName(): string {
+  return `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
+}
+
+/** Whether the process of a run lives. Undefined if the name is not the name of a run of this machine. */
+export function isRunAlive(name: string): boolean | undefined {
+  if (!name.startsWith(PREFIX)) return undefined;
+  const owner = name.slice(PREFIX.length).split("-").slice(0, 2).join("-");
+  return ownerOf(Number.parseInt(owner, 10)) === owner;
+}
+
+/**
+ * Creates the user on every node. The function also deletes users that killed runs on this machine left behind.
+ * @throws Failure when a node refuses a command
+ */
+export async function createBenchmarkUser(
+  nodes: readonly ConnectedNode[],
+  username = newRunName(),
+): Promise<BenchmarkUser> {
   const password = randomBytes(16).toString("hex");
   await Promise.all(
     nodes.map(async ({ name, connection }) => {
       try {
-        await removeLeftOvers(connection);
+        const abandoned = (await listUsers(connection)).filter((user) => isRunAlive(user) === false);
+        if (abandoned.length > 0) await connection.call("ACL", "DELUSER", ...abandoned);
         await setUser(connection, username, password);
       } catch (error) {
         throw new Failure(
@@ -84,18 +105,14 @@ export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Prom
   return { username, password };
 }
 
-export async function removeBenchmarkUser(nodes: readonly ConnectedNode[], user: BenchmarkUser): Promise<void> {
-  await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
+/** Users of runs on other machines. They may belong to runs that have not ended. */
+export async function usersOfOtherMachines(connection: Connection): Promise<string[]> {
+  const users = await listUsers(connection).catch(() => []);
+  return users.filter((user) => RUN_NAME.test(user) && isRunAlive(user) === undefined);
 }
 
-async function removeLeftOvers(connection: Connection): Promise<void> {
-  const users = (await connection.call("ACL", "USERS")) as string[];
-  const abandoned = users.filter((user) => {
-    if (!user.startsWith(PREFIX)) return false;
-    const owner = user.slice(PREFIX.length).split("-").slice(0, 2).join("-");
-    return ownerOf(Number.parseInt(owner, 10)) !== owner;
-  });
-  if (abandoned.length > 0) await connection.call("ACL", "DELUSER", ...abandoned);
+async function listUsers(connection: Connection): Promise<string[]> {
+  return (await connection.call("ACL", "USERS")) as string[];
 }
 
 /**

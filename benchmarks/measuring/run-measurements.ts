@@ -4,6 +4,7 @@
  */
 import { formatCount } from "../../lib/units";
 import { Failure } from "../../lib/errors";
+import { formatLatency } from "../results/latency-limits";
 import type { MeasurementRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { TestName } from "../workloads/named-tests";
@@ -110,7 +111,8 @@ class SeriesRun {
 /**
  * A result as text: `100,000/s, p50 0.9 ms`. The text also contains the p99 if the load was offered at intended times.
  */
-function describe({ client, offering }: MeasurementRecord): string {
-  const rate = `${formatCount(client.rps)}/s, p50 ${client.p50Ms} ms`;
-  return offering === null ? rate : `${rate}, p99 ${client.p99Ms} ms`;
+function describe({ client, offering, loadGenerator }: MeasurementRecord): string {
+  const [p50, p99] = [client.p50Ms, client.p99Ms].map((ms) => formatLatency(loadGenerator, ms, String));
+  const rate = `${formatCount(client.rps)}/s, p50 ${p50}`;
+  return offering === null ? rate : `${rate}, p99 ${p99}`;
 }

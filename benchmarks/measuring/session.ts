@@ -1,45 +1,29 @@
 /** One deployment during a series of measurements. */
 import { compact } from "../../lib/compact";
-import { BadInput, Failure } from "../../lib/errors";
+import { Failure } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import { openConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shard } from "../../valkey/verification/shards";
 import type { BenchmarkUser } from "../load/benchmark-user";
-import { createBenchmarkUser, removeBenchmarkUser } from "../load/benchmark-user";
-import type { PrefillSize } from "../workloads/key-slices";
+import type { NeededKeys, PrefillSize } from "../workloads/key-slices";
+import { FUNCTIONS, keyNames } from "../workloads/key-slices";
 import type { NamedTest, Prefill } from "../workloads/named-tests";
 import type { PrimaryNode } from "../workloads/prefill";
-import { countKeys, hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
+import { hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
 import type { MeasuredNode } from "./measure";
+import { Traces } from "./traces";
 
 /** A deployment that passed verification, with the shards that the verification found. */
 export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
   /**
-   * Rules for the keys on servers that existed before the run; undefined for servers that the run started. On servers
-   * that existed before, the run removes its keys at its end.
+   * Things that the measurements make on servers that outlive them; whoever made this object removes the traces.
+   * @default each session removes its user at its end, if the servers still reply, and no keys
    */
-  readonly externalKeys?: ExternalKeys | undefined;
-}
-
-/** Rules for keys on external servers, which the run did not start. */
-export interface ExternalKeys {
-  /** Whether to overwrite and remove existing keys whose names the benchmark uses. If false, such keys are an error. */
-  readonly overwrite: boolean;
-}
-
-/**
- * Beginning of the names of keys with the same purpose, such as `counter`. `functions` stands for function libraries.
- */
-type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
-
-/** Keys that a session has written. */
-interface WrittenKeys {
-  readonly what: Prefill;
-  readonly size: PrefillSize;
+  readonly traces?: Traces | undefined;
 }
 
 /**
@@ -47,7 +31,8 @@ interface WrittenKeys {
  * far.
  */
 export class Session {
-  readonly #written = new Map<Family, WrittenKeys>();
+  /** Keys by the beginning of their names. */
+  readonly #written = new Map<string, NeededKeys>();
 
   private constructor(
     readonly deployment: Deployment,
@@ -60,14 +45,16 @@ export class Session {
     readonly endpoint: Endpoint,
     /** User of the load generator; undefined if the servers have no password. */
     readonly user: BenchmarkUser | undefined,
-    private readonly externalKeys: ExternalKeys | undefined,
+    private readonly traces: Traces,
+    private readonly ownsTraces: boolean,
   ) {}
 
   /**
    * Connects to every node and creates the load generator's user.
    * @throws Failure when a node cannot be reached or refuses to create the user
    */
-  static async open({ deployment, shards, externalKeys }: VerifiedDeployment): Promise<Session> {
+  static async open({ deployment, shards, traces: given }: VerifiedDeployment): Promise<Session> {
+    const traces = given ?? Traces.onOwnServers(deployment);
     const connections = await openConnections(deployment);
     try {
       const nodes = [...connections].map(([{ name }, connection]) => ({
@@ -81,10 +68,11 @@ export class Session {
       if (first === undefined || primary === undefined || primaries.length !== shards.length) {
         throw new Failure(`${deployment.name} has a shard without a primary`);
       }
-      const user = deployment.access.password === undefined ? undefined : await createBenchmarkUser(nodes);
-      return new Session(deployment, nodes, primaries, primary, first.endpoint, user, externalKeys);
+      const user = deployment.access.password === undefined ? undefined : await traces.user(nodes);
+      return new Session(deployment, nodes, primaries, primary, first.endpoint, user, traces, given === undefined);
     } catch (error) {
       for (const connection of connections.values()) connection.disconnect();
+      if (given === undefined) await traces.remove(undefined, 0);
       throw error;
     }
   }
@@ -95,7 +83,7 @@ export class Session {
 
   /**
    * Writes the keys that a test needs, unless the session has already written them.
-   * @throws BadInput when external servers already have keys with these names
+   * @throws Failure if a server refuses the keys
    */
   async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
@@ -104,8 +92,8 @@ export class Session {
     const written = this.#written.get(family);
     if (written !== undefined && isSameKeys(written, { what, size })) return;
     if (written !== undefined) await this.#remove(family);
-    if (this.externalKeys?.overwrite === false) await this.#refuseExistingKeys(what, size);
     // The keys are recorded before they are written, so that the keys of an interrupted prefill are removed as well.
+    await this.traces.addKeys({ what, size }, this.primaries);
     this.#written.set(family, { what, size });
     await prefill(this.primaries, what, size, signal);
   }
@@ -116,40 +104,22 @@ export class Session {
    */
   async removeChangedKeys(test: NamedTest, size: PrefillSize): Promise<boolean> {
     if (test.leaves === "same" || test.prefill === undefined) return false;
-    const ranEmpty = await hasRunEmpty(this.primaries, test.prefill, size);
+    const ranEmpty = await hasRunEmpty(this.primaries, { what: test.prefill, size });
     await this.#remove(familyOf(test.prefill));
     return ranEmpty;
   }
 
-  /**
-   * Removes the load generator's user and, on external servers, the keys that the session wrote. Then closes all
-   * connections.
-   */
+  /** Closes all connections. */
   async close(): Promise<void> {
-    try {
-      if (this.user !== undefined) await removeBenchmarkUser(this.nodes, this.user);
-      if (this.externalKeys !== undefined) for (const family of [...this.#written.keys()]) await this.#remove(family);
-    } finally {
-      for (const { connection } of this.nodes) connection.disconnect();
-    }
+    for (const { connection } of this.nodes) connection.disconnect();
+    if (this.ownsTraces) await this.traces.remove(undefined, 0);
   }
 
-  async #refuseExistingKeys(what: Prefill, size: PrefillSize): Promise<void> {
-    const found = await countKeys(this.primaries, what, size);
-    if (found === 0) return;
-    throw BadInput.of(
-      this.deployment.name,
-      "keys-exist",
-      `${found} keys with names that valkey-benchmark uses (${familyOf(what)}…) exist already; ` +
-        "a benchmark would overwrite these keys and remove them afterwards. Remove the keys, or allow the benchmark to " +
-        "overwrite them: set --overwrite, or `overwriteKeys: true` of the external target",
-    );
-  }
-
-  async #remove(family: Family): Promise<void> {
+  async #remove(family: string): Promise<void> {
     const written = this.#written.get(family);
     if (written === undefined) return;
-    await removeKeys(this.primaries, written.what, written.size);
+    const names = keyNames(written, this.deployment.mode === "cluster");
+    await Promise.all(this.primaries.map((primary) => removeKeys(primary, names)));
     this.#written.delete(family);
   }
 }
@@ -158,8 +128,8 @@ export class Session {
  * Whether both values describe the same keys. The numbers of elements for tests that remove elements are not compared,
  * because the session removes these elements after each test.
  */
-function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
-  const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);
+function isSameKeys(one: NeededKeys, other: NeededKeys): boolean {
+  const identity = ({ what, size }: NeededKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);
   return identity(one) === identity(other);
 }
 
@@ -178,6 +148,6 @@ function primaryOf(
   return { name, connection, slots: mode === "cluster" ? slots : undefined, replicas: replicas.length };
 }
 
-function familyOf(what: Prefill): Family {
-  return what.kind === "functions" ? "functions" : what.family;
+function familyOf(what: Prefill): string {
+  return what.kind === "functions" ? FUNCTIONS : what.family;
 }

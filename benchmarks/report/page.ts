@@ -1,13 +1,13 @@
 /** report.html: a self-contained page for wide and narrow screens. It needs no network. Pure. */
 import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
-import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/units";
+import { formatBytes, formatCount, formatPercent } from "../../lib/units";
 import { dataLimitOf, describeCost, rowCost, storageCost } from "../results/cost";
 import { describeShape, formatCapacity } from "../results/formats/summary";
 import type { WarningNote } from "../warnings/warning-notes";
 import { NO_WARNINGS, noteLetter, warningNotes } from "../warnings/warning-notes";
 import type { DeploymentComparison, ResultRow, TestComparison } from "../results/rows";
-import { compareDeployments } from "../results/rows";
+import { compareDeployments, latencyOf } from "../results/rows";
 import type { MeasuredTopology, Results } from "../results/schema";
 import { colourOf, renderFigure } from "./chart";
 import { scenarioSections } from "./faults";
@@ -116,7 +116,7 @@ function describeResult(row: ResultRow | undefined, notes: readonly WarningNote[
   });
   return html`<b>${formatCount(row.rps.median)}</b>/s${marks}<small
       >${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}</small
-    ><small>p50 ${formatMs(row.p50Ms)} ms, p99 ${formatMs(row.p99Ms)} ms${hits}</small>`;
+    ><small>p50 ${latencyOf(row, row.p50Ms)}, p99 ${latencyOf(row, row.p99Ms)}${hits}</small>`;
 }
 
 /** The costs of the deployments; undefined if no prices are known. */

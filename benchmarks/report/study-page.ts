@@ -1,8 +1,8 @@
 /** Sections that only the report of a study has. Pure. */
 import { compact } from "../../lib/compact";
-import { formatCount, formatMs } from "../../lib/units";
+import { formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
-import { formatCpuPerOperation, resultRows } from "../results/rows";
+import { formatCpuPerOperation, latencyOf, resultRows } from "../results/rows";
 import type { Results } from "../results/schema";
 import {
   REFERENCE_LOAD_MOVED,
@@ -69,7 +69,7 @@ function treatments(results: Results, study: StudyRecord): Html {
           html`<b>${formatCount(row.rps.median)}</b>/s<small
               >${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}, ${row.repeats} rounds</small
             >`,
-          `${formatMs(row.p99Ms)} ms`,
+          latencyOf(row, row.p99Ms),
           formatCpuPerOperation(row),
           html`<small>${describeWarnings(row, shared)}</small>`,
         ]);

@@ -12,6 +12,7 @@ export const WARNING_CODES = [
   "rate-missed",
   "generator-late",
   "unanswered",
+  "latency-limit",
   "ran-empty",
   "hit-ratio",
   "evictions",

@@ -5,6 +5,7 @@
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
+import { formatLatency } from "./latency-limits";
 import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../../lib/statistics/median";
 import type { MedianInterval } from "../../lib/statistics/median";
@@ -141,6 +142,11 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
     ].reverse(),
     records,
   };
+}
+
+/** A latency of a result as text, as `formatLatency` makes it. */
+export function latencyOf({ records: [first] }: ResultRow, milliseconds: number): string {
+  return formatLatency(first?.loadGenerator ?? "open-loop", milliseconds);
 }
 
 /** CPU time of the servers per operation, microseconds; null if the rate or the CPU use is unknown. */

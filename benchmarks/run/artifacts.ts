@@ -1,8 +1,8 @@
 /** The output directory of a run. Each file is written under a temporary name and then renamed. */
-import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
-import { makeDirectory } from "../../lib/system/make-directory";
+import { BadInput, Failure } from "../../lib/errors";
+import { claimOutput, writeProblem } from "../../lib/system/output-directory";
 import { formatCsv } from "../results/formats/csv";
 import { formatOpenMetrics } from "../results/formats/open-metrics";
 import type { Results } from "../results/schema";
@@ -20,22 +20,20 @@ export const ARTIFACT_NAMES = [
 ] as const;
 export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
-/** Free space that a run requires at its start, bytes. The files of an ordinary run need less. */
-const MIN_FREE_BYTES = 1024 * 1024;
-
 /** Writes the files of a run. */
 export class Artifacts {
   private constructor(
     readonly directory: string,
     private readonly renderReport: (results: Results) => string,
+    /** Ends the claim of this process on the directory, and removes the directory if it is empty. */
+    readonly release: () => void,
   ) {}
 
   /**
-   * Creates the directory, and checks that files can be written to it.
+   * Creates the directory and takes it until `release`.
    * @param root parent directory of `results/`; it is used for runs without `output`
    * @param output directory that the user has chosen
-   * @throws BadInput if the directory cannot be written, has too little space, or contains the results of a different
-   *   run
+   * @throws the errors of `claimOutput`
    */
   static open(
     root: string,
@@ -43,36 +41,25 @@ export class Artifacts {
     output: string | undefined,
     renderReport: (results: Results) => string,
   ): Artifacts {
-    const directory = output === undefined ? unusedDirectory(join(root, "results", timestamp)) : resolve(output);
-    try {
-      makeDirectory(directory);
-      const taken = readdirSync(directory).filter((name) => ARTIFACT_NAMES.some((artifact) => artifact === name));
-      if (taken.length > 0)
-        throw BadInput.of(
-          `output directory ${directory}`,
-          "output-not-empty",
-          `holds results already (${taken.join(", ")}); name a different directory, or move the results away`,
-        );
-      const trial = join(directory, `.trial-${process.pid}`);
-      try {
-        writeFileSync(trial, Buffer.alloc(MIN_FREE_BYTES));
-      } finally {
-        rmSync(trial, { force: true });
-      }
-    } catch (error) {
-      if (error instanceof BadInput) throw error;
-      throw BadInput.of(
-        `output directory ${directory}`,
-        "output-unusable",
-        `${reasonOf(error)}; name a different directory with --output`,
-      );
+    if (output !== undefined) {
+      const directory = resolve(output);
+      return new Artifacts(directory, renderReport, claimOutput(directory, "new"));
     }
-    return new Artifacts(directory, renderReport);
+    // A run that started in the same second can have the wanted name.
+    for (let number = 1; ; number++) {
+      const directory = join(root, "results", number === 1 ? timestamp : `${timestamp}-${number}`);
+      if (existsSync(directory)) continue;
+      try {
+        return new Artifacts(directory, renderReport, claimOutput(directory, "new"));
+      } catch (error) {
+        if (!(error instanceof BadInput) || error.problems[0]?.code !== "output-in-use") throw error;
+      }
+    }
   }
 
-  /** Opens the directory of an interrupted run. */
-  static reopen(directory: string, renderReport: (results: Results) => string): Artifacts {
-    return new Artifacts(resolve(directory), renderReport);
+  /** Opens the directory of an interrupted run. @param release ends the claim on the directory */
+  static reopen(directory: string, renderReport: (results: Results) => string, release: () => void): Artifacts {
+    return new Artifacts(resolve(directory), renderReport, release);
   }
 
   path(name: ArtifactName): string {
@@ -109,12 +96,6 @@ export class Artifacts {
     this.#write("report.html", this.renderReport(results));
   }
 
-  /** Removes the directory if it is empty. */
-  discardIfEmpty(): void {
-    if (existsSync(this.directory) && readdirSync(this.directory).length === 0)
-      rmSync(this.directory, { recursive: true });
-  }
-
   #write(name: ArtifactName, text: string): void {
     const temporary = join(this.directory, `.${name}.${process.pid}`);
     try {
@@ -122,38 +103,13 @@ export class Artifacts {
       renameSync(temporary, this.path(name));
     } catch (error) {
       rmSync(temporary, { force: true });
-      throw new Failure(`${name} cannot be written to ${this.directory}: ${reasonOf(error)}`, { cause: error });
+      throw new Failure(`${name} cannot be written to ${this.directory}: ${writeProblem(error)}`, { cause: error });
     }
   }
 }
 
 function summaryOf(results: Results): string[] {
   return results.study === undefined ? formatSummary(results) : formatStudy(results);
-}
-
-function reasonOf(error: unknown): string {
-  const reasons: Readonly<Record<string, string>> = {
-    EACCES: "may not be written",
-    EPERM: "may not be written",
-    EROFS: "is read-only",
-    ENOSPC: "is full",
-    EDQUOT: "is full",
-    ENOTDIR: "is not a directory",
-    EEXIST: "is not a directory",
-    ENOENT: "cannot be created",
-  };
-  return reasons[codeOf(error) ?? ""] ?? messageOf(error);
-}
-
-/**
- * A directory name that is not in use yet. If a run that started in the same second has the wanted name, a number is
- * appended.
- */
-function unusedDirectory(wanted: string): string {
-  for (let number = 1; ; number++) {
-    const directory = number === 1 ? wanted : `${wanted}-${number}`;
-    if (!existsSync(directory)) return directory;
-  }
 }
 
 /**

@@ -41,6 +41,11 @@ export class ResultsCollector {
   readonly #capacities: CapacityRecord[] = [];
   readonly #scenarios: ScenarioRecord[] = [];
   readonly #raw: string[] = [];
+  /**
+   * Lines that say what the run could not remove from servers that outlive it, and how to remove it. They are not part of
+   * the results. If there are any, the run has failed.
+   */
+  readonly leftBehind: string[] = [];
 
   constructor(
     private readonly artifacts: Artifacts,

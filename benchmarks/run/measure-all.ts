@@ -1,4 +1,5 @@
 /** Measures verified deployments, passes the results to a collector, and verifies the deployments again at the end. */
+import { compact } from "../../lib/compact";
 import type { ReportProgress } from "../../lib/progress";
 import { formatDuration } from "../../lib/units";
 import type { Verification } from "../../valkey/verification/verify";
@@ -11,10 +12,13 @@ import type { LoadDrivers, MeasurementSeries } from "../measuring/measurement-se
 import { runReferenceLoad } from "../measuring/reference-load";
 import { runMeasurements } from "../measuring/run-measurements";
 import type { VerifiedDeployment } from "../measuring/session";
+import type { NeededKeys } from "../workloads/key-slices";
+import { prefillForMixed } from "../workloads/mixed-workload-tests";
+import { namedTest } from "../workloads/named-tests";
 
 /** All measurements of one run. */
 export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mixedWorkloads" | "repeats"> {
-  readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "externalKeys"> & {
+  readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "traces"> & {
     readonly verification: Verification;
   })[];
   /** Search for capacities. The search runs after all other measurements. @default no capacity is measured */
@@ -26,8 +30,20 @@ export interface CapacitiesPlan extends CapacitySearch {
   readonly deployments: readonly VerifiedDeployment[];
 }
 
+/** All keys that a plan writes to each deployment. */
+export function plannedKeys({
+  workload: { tests, keySpace, dataSize },
+  mixedWorkloads = [],
+  capacity,
+}: Pick<BenchmarkPlan, "workload" | "mixedWorkloads" | "capacity">): NeededKeys[] {
+  const size = { keySpace, dataSize, stock: 0 };
+  const ofTests = compact(tests.map((test) => namedTest(test).prefill)).map((what) => ({ what, size }));
+  return [...ofTests, ...mixedWorkloads.map(prefillForMixed), ...compact([capacity?.workload]).map(prefillForMixed)];
+}
+
 /**
- * Makes all measurements of a plan, and verifies the deployments again at the end.
+ * Makes all measurements of a plan, removes what they made on servers that outlive them, and verifies the deployments
+ * again. What could not be removed is in `leftBehind` of the collector.
  * @throws the errors of `runMeasurements` and `findCapacities`. After an error, the collector has all results from
  *   before the error
  */
@@ -37,11 +53,27 @@ export async function measureAll(
   collector: ResultsCollector,
   report: ReportProgress,
 ): Promise<void> {
+  try {
+    await makeMeasurements(plan, runners, collector, report);
+  } finally {
+    const left = await Promise.all(plan.verified.map(async ({ traces }) => (await traces?.remove(report)) ?? []));
+    collector.leftBehind.push(...left.flat());
+  }
+  for (const { deployment, verification } of plan.verified)
+    collector.addAfterwards(await verify(deployment, verification.facts.skippedAssertions));
+}
+
+async function makeMeasurements(
+  plan: BenchmarkPlan,
+  runners: LoadDrivers,
+  collector: ResultsCollector,
+  report: ReportProgress,
+): Promise<void> {
   const { workload, mixedWorkloads, repeats, capacity } = plan;
-  const deployments = plan.verified.map(({ deployment, verification, externalKeys }) => ({
+  const deployments = plan.verified.map(({ deployment, verification, traces }) => ({
     deployment,
     shards: verification.verdict.shards,
-    externalKeys,
+    traces,
   }));
   const perRound = (workload.tests.length + (mixedWorkloads?.length ?? 0)) * deployments.length;
   const countdown = new Countdown(repeats * perRound);
@@ -56,12 +88,9 @@ export async function measureAll(
         report(`${countdown.describe()} · ${line}`, passing);
       },
     });
-  if (capacity !== undefined) {
-    const firstRound = perRound > 0 ? repeats + 2 : 1;
-    await findCapacities({ ...capacity, deployments }, firstRound, runners, collector, report);
-  }
-  for (const { deployment, verification } of plan.verified)
-    collector.addAfterwards(await verify(deployment, verification.facts.skippedAssertions));
+  if (capacity === undefined) return;
+  const firstRound = perRound > 0 ? repeats + 2 : 1;
+  await findCapacities({ ...capacity, deployments }, firstRound, runners, collector, report);
 }
 
 /**

@@ -6,6 +6,7 @@ import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } from "../results/schema";
+import { LATENCY_LIMIT_MS } from "../results/latency-limits";
 import { bottleneckOf } from "./bottleneck";
 
 /**
@@ -75,6 +76,7 @@ export function warningsOf(evidence: WarningEvidence): Warning[] {
     ...lengthWarnings(evidence),
     ...rateWarnings(evidence),
     ...openLoopWarnings(evidence),
+    ...limitWarnings(evidence),
     ...workWarnings(evidence),
     ...bottleneckWarnings(evidence),
     ...neighbourWarnings(evidence),
@@ -153,6 +155,17 @@ function unansweredWarnings({ failed, unknown, offered }: OpenLoopCounts): Warni
       `${formatPercent(sum / offered)} of the requests got no answer and have no latency: ${kinds}`,
     ),
   ];
+}
+
+/** Warnings about latencies that are longer than the load generator records. */
+function limitWarnings({ record: { client, loadGenerator, offering } }: WarningEvidence): Warning[] {
+  const late = (offering?.unknown["timeout"] ?? 0) + (offering?.failed["unavailable"] ?? 0);
+  const unrecorded = `${formatCount(late)} requests took longer than a request may take, so the highest latency is not known`;
+  const limit = LATENCY_LIMIT_MS[loadGenerator];
+  if (client.maxMs < limit) return late === 0 ? [] : [warning("latency-limit", unrecorded)];
+  const most = `${formatCount(limit)} ms`;
+  const text = `${loadGenerator} records every latency above ${most} as ${most}, and some requests took that long or longer`;
+  return [warning("latency-limit", text)];
 }
 
 function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEvidence): Warning[] {

@@ -21,6 +21,22 @@ export interface PrefillSize {
 /** The action that a call of the script prefill.lua performs on its slice. */
 export type SliceAction = "fill" | "count" | "remove";
 
+/** The keys that a test needs, with their numbers and sizes. */
+export interface NeededKeys {
+  readonly what: Prefill;
+  readonly size: PrefillSize;
+}
+
+/** Names of keys with the same purpose. */
+export interface KeyNames {
+  /** Beginning of the names, such as `counter`. `functions` stands for the function library instead of keys. */
+  readonly family: string;
+  /** Number of keys with the same infix; null for a single key without a number. */
+  readonly count: number | null;
+  /** Whether keys have no hash tag. Such keys are numbered from 1, without leading zeros. */
+  readonly isUntagged: boolean;
+}
+
 /** Argument of prefill.lua. It describes the keys of a slice. */
 export interface KeySlice {
   readonly action: SliceAction;
@@ -57,6 +73,9 @@ export interface KeyExtent {
    */
   readonly valueSizes?: readonly number[] | undefined;
 }
+
+/** Family that stands for the function library. */
+export const FUNCTIONS = "functions";
 
 /** Slots of a primary; undefined in replication mode. */
 type Slots = readonly SlotRange[] | undefined;
@@ -95,6 +114,19 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
     case "stock":
       return { ...tagged, kind: what.type, count: stockPerInfix(size.stock, isCluster ? SLOT_COUNT : 1) };
   }
+}
+
+/** The names of all keys that a prefill, or the test after it, writes. */
+export function keyNames({ what, size }: NeededKeys, isCluster: boolean): KeyNames {
+  if (what.kind === "functions") return { family: FUNCTIONS, count: null, isUntagged: false };
+  const extent = keyExtent(what, size, isCluster ? [] : undefined);
+  const { family, count, isUntagged } = extent;
+  return { family, count: isNumbered(extent) ? count : null, isUntagged };
+}
+
+/** The keys with the given names, for calls of the script prefill.lua that count or remove them. */
+export function extentOf({ family, count, isUntagged }: KeyNames): KeyExtent {
+  return { kind: count === null ? "any" : "numbered", family, count: count ?? 1, value: "", isUntagged };
 }
 
 /**

@@ -5,18 +5,12 @@
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "./value-sizes";
-import type { PrefillSize } from "./key-slices";
+import type { NeededKeys } from "./key-slices";
 import { zsetMember } from "./key-space";
 import type { DataKind, MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";
 import { DATA_COMMANDS, KEY_FAMILIES, meanValueBytes, MEMTIER_FAMILY } from "./mixed-workload";
 import type { NamedTest, Prefill } from "./named-tests";
 import type { Workload } from "./workload";
-
-/** Keys that must exist before a load. */
-interface NeededKeys {
-  readonly what: Prefill;
-  readonly size: PrefillSize;
-}
 
 /** Number of value sizes that are drawn from the distribution of sizes. The keys are written with these sizes. */
 const SAMPLED_SIZES = 64;

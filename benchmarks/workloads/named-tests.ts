@@ -191,7 +191,8 @@ export const NAMED_TESTS = {
     title: "FUNCTION LOAD",
     command: "function|load",
     send: { named: "function_load" },
-    prefill: undefined,
+    // The test loads the library itself. It has a prefill, so that the library is refused if it exists, and removed.
+    prefill: { kind: "functions" },
     reads: false,
     leaves: "same",
   },

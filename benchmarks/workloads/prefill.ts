@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { SlotRange } from "../../valkey/topology/slots";
-import type { KeyExtent, PrefillSize, SliceAction } from "./key-slices";
-import { expectedKeys, keyExtent, keySlices, SLICE_KEYS } from "./key-slices";
+import type { KeyExtent, KeyNames, NeededKeys, PrefillSize, SliceAction } from "./key-slices";
+import { expectedKeys, extentOf, FUNCTIONS, keyExtent, keyNames, keySlices, SLICE_KEYS } from "./key-slices";
 import { keyInfixes } from "./key-space";
 import type { Prefill } from "./named-tests";
 
@@ -36,11 +36,23 @@ const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
 /**
- * The prefill script for a cluster, where one call covers many slots of a node. Without a cluster the plain script is
- * used, because some engines reject the flag `allow-cross-slot-keys`.
+ * Flags of the script in a cluster, where one call covers many slots of a node. Keys must be removable from a server
+ * whose memory is full. Without a cluster the script has no flags, because some engines reject them.
  */
-const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;
+const CLUSTER_FLAGS: Readonly<Record<SliceAction, string>> = {
+  fill: "allow-cross-slot-keys",
+  count: "allow-cross-slot-keys,allow-oom",
+  remove: "allow-cross-slot-keys,allow-oom",
+};
+/** Thing that a server refuses when it refuses the script, for messages. */
+const ACTION_TITLES: Readonly<Record<SliceAction, string>> = {
+  fill: "prefill",
+  count: "count of the benchmark's keys",
+  remove: "removal of the benchmark's keys",
+};
 
+/** Name of the function library in benchlib.lua. */
+export const LIBRARY = "benchlib";
 const FUNCTION_LIBRARY = readFileSync(join(__dirname, "benchlib.lua"), "utf8");
 
 /**
@@ -74,7 +86,7 @@ async function prefillPrimary(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   if (what.kind === "functions") {
-    await explained(primary, primary.connection.call("FUNCTION", "LOAD", "REPLACE", FUNCTION_LIBRARY));
+    await explained(primary, "fill", primary.connection.call("FUNCTION", "LOAD", "REPLACE", FUNCTION_LIBRARY));
     return 0;
   }
   const extent = keyExtent(what, size, primary.slots);
@@ -98,36 +110,40 @@ async function prefillPrimary(
   return found;
 }
 
-/** Removes a test's keys. */
-export async function removeKeys(primaries: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<void> {
-  await Promise.all(
-    primaries.map(async (primary) => {
-      if (what.kind === "functions")
-        await primary.connection.call("FUNCTION", "DELETE", "benchlib").catch(() => undefined);
-      else await runSlices(primary, keyExtent(what, size, primary.slots), "remove");
-    }),
-  );
+/** Removes keys from a primary. @returns the number of keys that existed */
+export async function removeKeys(primary: PrimaryNode, names: KeyNames): Promise<number> {
+  if (names.family !== FUNCTIONS) return runSlices(primary, extentOf(names), "remove");
+  return withLibrary(primary, "remove", ["DELETE", LIBRARY]);
 }
 
-/** Counts a test's keys. @returns the number of keys that exist */
-export async function countKeys(primaries: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<number> {
-  if (what.kind === "functions") return 0;
-  return sum(
-    await Promise.all(primaries.map((primary) => runSlices(primary, keyExtent(what, size, primary.slots), "count"))),
-  );
+/** Counts keys on a primary. @returns the number of keys that exist */
+export async function countKeys(primary: PrimaryNode, names: KeyNames): Promise<number> {
+  if (names.family !== FUNCTIONS) return runSlices(primary, extentOf(names), "count");
+  return withLibrary(primary, "count", ["LIST", "LIBRARYNAME", LIBRARY]);
+}
+
+/** Calls FUNCTION. @returns 1 if the function library exists, otherwise 0 */
+async function withLibrary(primary: PrimaryNode, action: SliceAction, words: readonly string[]): Promise<number> {
+  const reply = primary.connection.call("FUNCTION", ...words).catch((error: unknown) => {
+    // A server without functions has no library either.
+    if (/library not found|unknown (sub)?command/i.test(messageOf(error))) return [];
+    throw error;
+  });
+  const found = await explained(primary, action, reply);
+  return Array.isArray(found) && found.length === 0 ? 0 : 1;
 }
 
 /**
  * Whether a test has emptied a collection on a primary. In this case, the last requests of the test found no elements.
  */
-export async function hasRunEmpty(
-  primaries: readonly PrimaryNode[],
-  what: Prefill,
-  size: PrefillSize,
-): Promise<boolean> {
-  if (what.kind !== "stock") return false;
+export async function hasRunEmpty(primaries: readonly PrimaryNode[], needed: NeededKeys): Promise<boolean> {
+  if (needed.what.kind !== "stock") return false;
   const collections = sum(primaries.map(({ slots }) => keyInfixes(slots).length));
-  return (await countKeys(primaries, what, size)) < collections;
+  const names = keyNames(
+    needed,
+    primaries.some(({ slots }) => slots !== undefined),
+  );
+  return sum(await Promise.all(primaries.map((primary) => countKeys(primary, names)))) < collections;
 }
 
 async function runSlices(
@@ -136,14 +152,14 @@ async function runSlices(
   action: SliceAction,
   signal?: AbortSignal,
 ): Promise<number> {
-  const script = primary.slots === undefined ? SCRIPT : CLUSTER_SCRIPT;
+  const script = primary.slots === undefined ? SCRIPT : `#!lua flags=${CLUSTER_FLAGS[action]}\n${SCRIPT}`;
   const slices = keySlices(action, extent, primary.slots);
   let total = 0;
   for (let i = 0; i < slices.length; i += CALLS_IN_FLIGHT) {
     signal?.throwIfAborted();
     const calls = slices
       .slice(i, i + CALLS_IN_FLIGHT)
-      .map((slice) => explained(primary, primary.connection.eval(script, 0, JSON.stringify(slice))));
+      .map((slice) => explained(primary, action, primary.connection.eval(script, 0, JSON.stringify(slice))));
     total += sum((await Promise.all(calls)).map(Number));
   }
   return total;
@@ -153,13 +169,13 @@ async function runSlices(
  * Awaits a reply. If the reply is an error, the function explains the error.
  * @throws Failure that names the primary and the likely cause of the error
  */
-async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T> {
+async function explained<T>(primary: PrimaryNode, action: SliceAction, reply: Promise<T>): Promise<T> {
   try {
     return await reply;
   } catch (error) {
     const message = messageOf(error);
     const hint = message.includes("OOM") ? "; its maxmemory is too small for this workload" : "";
-    throw new Failure(`${primary.name} refused the prefill: ${message}${hint}`, { cause: error });
+    throw new Failure(`${primary.name} refused the ${ACTION_TITLES[action]}: ${message}${hint}`, { cause: error });
   }
 }
 

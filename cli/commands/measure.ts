@@ -3,9 +3,13 @@ import { BadInput, problem } from "../../lib/errors";
 import { counted, formatDuration } from "../../lib/units";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
-import { measureAll } from "../../benchmarks/run/measure-all";
+import { measureAll, plannedKeys } from "../../benchmarks/run/measure-all";
 import { localLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/local-load-drivers";
+import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
+import { Traces } from "../../benchmarks/measuring/traces";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
+import type { Programs } from "../../platforms/host/programs/programs";
 import { verdictLine } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
@@ -21,8 +25,9 @@ import type { ResultsRun } from "../running/run-to-end";
 import { runWithResults } from "../running/run-to-end";
 import type { Step } from "../terminal/steps";
 import { runSteps, StepFailure } from "../terminal/steps";
+import { print } from "../terminal/terminal";
 
-/** @returns 0 when everything was measured, 1 when verification failed */
+/** @returns 0 when everything was measured and removed, 1 when verification failed or something stays on the servers */
 export async function measureExternalServers(
   values: OptionValues,
   overrides: OptionOverrides,
@@ -32,26 +37,30 @@ export async function measureExternalServers(
   const { benchmark, workloads } = parseBenchmark(overrides);
   await refuseSameServers(deployment);
   const { mode } = deployment;
+  const isCluster = mode === "cluster";
+  const loads = {
+    workload: { ...benchmarkWorkload(benchmark), keySpace: adjustKeySpace(benchmark.keySpace, isCluster) },
+    mixedWorkloads: mixedWorkloads(benchmark, workloads, isCluster),
+    repeats: benchmark.repeats,
+  };
+  assertLoadGeneratorsInstalled(loads.mixedWorkloads);
   const nodes = deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
   const servers = new LocalServers(interruption);
 
-  const plan = (verification: Verification): BenchmarkPlan => {
-    const isCluster = mode === "cluster";
-    const workload = { ...benchmarkWorkload(benchmark), keySpace: adjustKeySpace(benchmark.keySpace, isCluster) };
-    const mixes = mixedWorkloads(benchmark, workloads, isCluster);
-    assertLoadGeneratorsInstalled(mixes);
-    if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
-    const externalKeys = { overwrite: values["overwrite"] === true };
-    return {
-      verified: [{ deployment, verification, externalKeys }],
-      workload,
-      mixedWorkloads: mixes,
-      repeats: benchmark.repeats,
-    };
+  /** Refuses before anything is started or written to the servers. */
+  const plan = async (verification: Verification, programs: Programs): Promise<BenchmarkPlan> => {
+    const { shards } = verification.verdict;
+    if (isCluster && loads.workload.tests.length > 0) refuseUnevenness(benchmark, shards.length);
+    assertRunnerSupports(loads, { features: await detectFeatures(programs.benchmark), count: 1 });
+    const overwrite = values["overwrite"] === true;
+    const traces = await Traces.onServersOfOthers({ deployment, shards }, plannedKeys(loads), overwrite);
+    print(...traces.notices);
+    return { ...loads, verified: [{ deployment, verification, traces }] };
   };
 
   const begin = (collector: ResultsCollector): ResultsRun => {
     const verifications: Verification[] = [];
+    let programs: Programs | undefined;
     const verifying: Step = {
       title: "Verify",
       run: async () => {
@@ -66,17 +75,18 @@ export async function measureExternalServers(
     const finding: Step = {
       title: "Find valkey-benchmark",
       run: async (report) => {
-        const programs = await findServerPrograms(interruption, report);
+        programs = await findServerPrograms(interruption, report);
         collector.setPrograms(programs);
-        servers.create("external", programs);
         return `valkey-benchmark ${programs.version} from ${programs.source}`;
       },
     };
     const execute = async (): Promise<void> => {
-      await runSteps([verifying]);
+      await runSteps([verifying, finding]);
       const [verification] = verifications;
-      if (verification?.verdict.pass === true)
-        await runSteps([finding, measureStep(plan(verification), servers, here, collector)]);
+      if (verification?.verdict.pass !== true || programs === undefined) return;
+      const measured = await plan(verification, programs);
+      servers.create("external", programs);
+      await runSteps([measureStep(measured, servers, here, collector)]);
     };
     return { verifications, execute, stop: async () => servers.openHost?.stop() };
   };

@@ -10,6 +10,8 @@ import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { localLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/local-load-drivers";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Verification } from "../../valkey/verification/verify";
@@ -132,6 +134,13 @@ class StackRun {
           report(`stopped ${count} processes that a killed run had left`);
           ended = `; stopped ${count} processes of a killed run`;
         });
+        if (this.capacity === undefined) {
+          const loads = {
+            workload: fittedWorkload(this.config),
+            mixedWorkloads: configuredMixedWorkloads(this.config),
+          };
+          assertRunnerSupports(loads, { features: await detectFeatures(programs.benchmark), count: 1 });
+        }
         collector.setPrograms(programs);
         servers.create(this.stack, programs);
         return `Valkey ${programs.version} from ${programs.source}${ended}`;

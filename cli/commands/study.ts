@@ -13,6 +13,7 @@ import type { StudyCheckpointLog, StudyLogHeader } from "../../benchmarks/studie
 import { changedVersions, studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import { availableCpus } from "../../benchmarks/studies/pinning";
 import type { StudyEnvironment } from "../../benchmarks/studies/running/treatment-servers";
+import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
 import { hostStepRunner, runStudy } from "../../benchmarks/studies/running/run-study";
 import type { Study } from "../../benchmarks/studies/study";
 import { fingerprint } from "../../benchmarks/studies/study";
@@ -85,20 +86,20 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     causeOf: (error) => error,
     finish: (reason, error) => {
       removeEmptyMemoryDirectory();
-      checkpoints.close();
-      if (checkpoints.entries.length === 0) {
-        artifacts.discardIfEmpty();
-        return;
+      try {
+        if (checkpoints.entries.length === 0) return;
+        // If nothing new was measured, the results of the earlier run are not written again.
+        const isNew = checkpoints.entries.length > already || !existsSync(artifacts.path("results.json"));
+        if (run.hasBegun && (reason === null || isNew))
+          print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
+        if (reason !== null && !(error instanceof BadInput))
+          print(
+            "",
+            `Finished measurements are kept. To continue: ${COMMAND} study ${name} --resume${output === undefined ? "" : ` --output ${output}`}`,
+          );
+      } finally {
+        checkpoints.close();
       }
-      // If nothing new was measured, the results of the earlier run are not written again.
-      const isNew = checkpoints.entries.length > already || !existsSync(artifacts.path("results.json"));
-      if (run.hasBegun && (reason === null || isNew))
-        print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
-      if (reason !== null && !(error instanceof BadInput))
-        print(
-          "",
-          `Finished measurements are kept. To continue: ${COMMAND} study ${name} --resume${output === undefined ? "" : ` --output ${output}`}`,
-        );
     },
   });
   return 0;
@@ -114,7 +115,7 @@ function beginStudy(study: Study, output: string | undefined): StudyDirectory {
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(process.cwd(), `${timestamp}-${name}`, output, renderReport);
   const header = { kind: "study" as const, name, fingerprint: fingerprint(study), seed, timestamp, machine: machine() };
-  return { artifacts, checkpoints: studyCheckpointLogs.create(artifacts.directory, header) };
+  return { artifacts, checkpoints: studyCheckpointLogs.create(artifacts.directory, header, artifacts.release) };
 }
 
 function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
@@ -129,7 +130,7 @@ function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
     differences: (header) => differences(header, study),
     code: "other-study",
   });
-  return { checkpoints, artifacts: Artifacts.reopen(directory, renderReport) };
+  return { checkpoints, artifacts: Artifacts.reopen(directory, renderReport, checkpoints.release) };
 }
 
 function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
@@ -183,12 +184,15 @@ class StudyRun {
         const changed = changedVersions(this.checkpoints.entries, engines);
         if (changed.length > 0)
           throw BadInput.of(`--resume of ${shortPath(this.artifacts.directory)}`, "other-version", changed);
+        const features = await detectFeatures(own.benchmark);
+        for (const { workload, runners } of treatments)
+          assertRunnerSupports({ workload }, { features, count: runners });
         this.#environment = { ...this.#environment, programs: { version: own.version, source: own.source } };
         this.#environmentOfStudy = {
           runs: memoryRunsDirectory() ?? runsDirectory(),
           engines,
           benchmark: own.benchmark,
-          features: await detectFeatures(own.benchmark),
+          features,
           zones: this.config.platform.zones,
           signal: this.interruption,
           raw: (heading, output) => {

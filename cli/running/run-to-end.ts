@@ -1,5 +1,5 @@
 /** The skeleton of a command's run: the work, the end of its servers, and its results, even after a failure. */
-import { messageOf } from "../../lib/errors";
+import { BadInput, messageOf } from "../../lib/errors";
 import { renderReport } from "../../benchmarks/report/page";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Results } from "../../benchmarks/results/schema";
@@ -8,7 +8,7 @@ import type { RunDescription } from "../../benchmarks/run/collector";
 import { ResultsCollector } from "../../benchmarks/run/collector";
 import { formatVerification, verdictLine } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
-import { print } from "../terminal/terminal";
+import { print, printError } from "../terminal/terminal";
 
 export interface Run<Result> {
   /** Does the work. @returns reason why the results are incomplete; null if they are complete */
@@ -60,7 +60,7 @@ export function havePassed(verifications: readonly Verification[]): boolean {
  * @param begin creates the run, which passes its results to the collector
  * @param failure reason why the results are incomplete after a failed verification
  * @param describe lines about the results, which come before the path of the report
- * @returns exit status: 0 if every deployment passed verification, else 1
+ * @returns exit status: 0 if every deployment passed verification and nothing stays on servers of others, else 1
  */
 export async function runWithResults(
   { output, ...description }: Omit<RunDescription, "timestamp"> & { readonly output: string | undefined },
@@ -81,18 +81,22 @@ export async function runWithResults(
       await run.execute();
       return havePassed(verifications) ? null : failure;
     },
-    finish: (incomplete) => {
-      const status = incomplete === null ? 0 : 1;
-      if (collector.isEmpty) {
-        artifacts.discardIfEmpty();
-        return status;
+    finish: (incomplete, error) => {
+      try {
+        // If the input was refused, nothing was started, and there are no results.
+        if (!(error instanceof BadInput) && !collector.isEmpty) {
+          const results = collector.finish(incomplete);
+          printFailures(verifications);
+          print("", ...describe(results, incomplete === null, verifications));
+          if (incomplete === null) print(`Report: ${shortPath(artifacts.path("report.html"))}`);
+          else print(`Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
+        }
+      } finally {
+        // What stays on servers that outlive the command is said even if the results cannot be written.
+        artifacts.release();
+        if (collector.leftBehind.length > 0) printError("", ...collector.leftBehind);
       }
-      const results = collector.finish(incomplete);
-      printFailures(verifications);
-      print("", ...describe(results, incomplete === null, verifications));
-      if (incomplete === null) print(`Report: ${shortPath(artifacts.path("report.html"))}`);
-      else print(`Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
-      return status;
+      return incomplete === null && collector.leftBehind.length === 0 ? 0 : 1;
     },
   });
 }

@@ -68,8 +68,9 @@ export interface ExternalTarget {
   /** Assertions that verification skips, such as `settings` if the servers forbid CONFIG. @default none */
   readonly skippedAssertions?: readonly ("settings" | "zones")[] | undefined;
   /**
-   * Whether existing keys with the benchmark's names (`key:…`, `mylist` …) may be overwritten. The benchmark's keys are
-   * deleted after the measurement.
+   * Whether existing keys with the benchmark's names (`key:…`, `mylist` …), and keys that a killed measurement left, may
+   * be overwritten and deleted. The benchmark's keys are deleted after the measurement. If they cannot be deleted, the
+   * measurement fails and says by which commands to delete them.
    * @default false: the measurement is refused if such keys exist
    */
   readonly overwriteKeys?: boolean | undefined;

@@ -1,8 +1,7 @@
 /**
  * Checkpoint logs: files of JSON lines. The first line is a header, and every further line is an entry. Each line is on
  * disk before the next line is written. If a process is killed, only the entry that the process was writing is lost,
- * and `resume` removes this unfinished line. A lock file next to the log prevents a second process from writing to the
- * log.
+ * and `resume` removes this unfinished line. While a process writes a log, no other process can write to its directory.
  */
 import {
   closeSync,
@@ -17,8 +16,7 @@ import {
 import { join } from "node:path";
 import { z } from "zod";
 import { BadInput, Failure, messageOf } from "../errors";
-import { makeDirectory } from "./make-directory";
-import { acquireProcessLock } from "./process-lock";
+import { claimOutput } from "./output-directory";
 
 interface CheckpointLogContent<Header, Entry> {
   readonly header: Header;
@@ -30,7 +28,7 @@ interface CheckpointLogContent<Header, Entry> {
 interface CheckpointLogKind<Header, Entry> {
   /** Subject of the logs of this kind, for messages: `study`. */
   readonly subject: string;
-  /** Name of the log file, which ends in `.jsonl`. The lock has the same name with `.lock`. */
+  /** Name of the log file, which ends in `.jsonl`. */
   readonly file: string;
   readonly header: z.ZodType<Header>;
   readonly entry: z.ZodType<Entry>;
@@ -42,9 +40,10 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
 
   /**
    * Creates a log, and its directory if it is missing.
-   * @throws BadInput if a log exists already, or if the directory cannot be used
+   * @param release ends the claim of this process on the directory. @default the log claims the directory
+   * @throws BadInput if a log exists already; the errors of `claimOutput`
    */
-  create(directory: string, header: Header): CheckpointLog<Header, Entry> {
+  create(directory: string, header: Header, release?: () => void): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
     if (existsSync(join(directory, file)))
       throw BadInput.of(
@@ -52,23 +51,9 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
         "output-not-empty",
         `it holds a ${subject} already; continue the ${subject} with --resume, or name a different directory`,
       );
-    try {
-      makeDirectory(directory);
-    } catch (error) {
-      throw BadInput.of(
-        `output directory ${directory}`,
-        "output-unusable",
-        `${messageOf(error)}; name a different directory with --output`,
-      );
-    }
-    return this.#locked(directory, (unlock) => {
-      const log = new CheckpointLog<Header, Entry>(
-        join(directory, file),
-        openSync(join(directory, file), "ax", 0o644),
-        header,
-        [],
-        unlock,
-      );
+    return claimed(release ?? claimOutput(directory, "new"), (unlock) => {
+      const path = join(directory, file);
+      const log = new CheckpointLog<Header, Entry>(path, openSync(path, "ax", 0o644), header, [], unlock);
       log.writeLine(header);
       return log;
     });
@@ -76,7 +61,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
 
   /**
    * Opens an existing log. New entries are appended to this log.
-   * @throws BadInput if the log is missing or unreadable, or if another live process writes it
+   * @throws BadInput if the log is missing or unreadable; the errors of `claimOutput`
    */
   resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
@@ -86,7 +71,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
         "nothing-to-resume",
         `${directory} holds no ${this.kind.file}; name the directory of an interrupted ${this.kind.subject}`,
       );
-    return this.#locked(directory, (unlock) => {
+    return claimed(claimOutput(directory, "continued"), (unlock) => {
       const { header, entries, completeBytes } = this.parse(readFileSync(path, "utf8"), path);
       const file = openSync(path, "a+");
       ftruncateSync(file, completeBytes);
@@ -134,34 +119,15 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
     return found.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1)).at(-1)?.directory;
   }
+}
 
-  /** Takes the lock and opens a log. @param open creates the log, which keeps the lock until it is closed */
-  #locked<T>(directory: string, open: (unlock: () => void) => T): T {
-    const unlock = this.#lock(directory);
-    try {
-      return open(unlock);
-    } catch (error) {
-      unlock();
-      throw error;
-    }
-  }
-
-  /** Takes the lock. @returns a function that releases the lock */
-  #lock(directory: string): () => void {
-    const path = join(directory, this.kind.file.replace(/\.jsonl$/, ".lock"));
-    let release: (() => void) | undefined;
-    try {
-      release = acquireProcessLock(path);
-    } catch (error) {
-      throw BadInput.of(`output directory ${directory}`, "log-unusable", messageOf(error));
-    }
-    if (release === undefined)
-      throw BadInput.of(
-        directory,
-        "log-in-use",
-        `another process is writing the checkpoint log of this ${this.kind.subject}`,
-      );
-    return release;
+/** Opens a log in a directory that this process has claimed. The log ends the claim when it is closed. */
+function claimed<T>(release: () => void, open: (release: () => void) => T): T {
+  try {
+    return open(release);
+  } catch (error) {
+    release();
+    throw error;
   }
 }
 
@@ -172,7 +138,8 @@ export class CheckpointLog<Header, Entry> {
     private readonly file: number,
     readonly header: Header,
     private readonly found: Entry[],
-    private readonly unlock: () => void,
+    /** Ends the claim of this process on the directory. */
+    readonly release: () => void,
   ) {}
 
   /** All entries of the log, including the entries that earlier processes wrote. */
@@ -202,9 +169,9 @@ export class CheckpointLog<Header, Entry> {
     }
   }
 
-  /** Closes the file and releases the lock. */
+  /** Closes the file and releases the directory. */
   close(): void {
     closeSync(this.file);
-    this.unlock();
+    this.release();
   }
 }

@@ -1,7 +1,9 @@
 /** Measures deployments that pass verification, and writes the results. */
 import { isAbsolute, relative, resolve } from "node:path";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
-import { measureAll } from "../../benchmarks/run/measure-all";
+import { measureAll, plannedKeys } from "../../benchmarks/run/measure-all";
+import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
+import { Traces } from "../../benchmarks/measuring/traces";
 import { adjustLoads, loadProblems } from "../../benchmarks/run/adjusted-loads";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, timestampOf } from "../../benchmarks/run/artifacts";
@@ -9,6 +11,7 @@ import { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { comparisonOf, withoutDistributions } from "../../benchmarks/results/comparison";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
+import type { Results } from "../../benchmarks/results/schema";
 import { measuredCosts } from "../../benchmarks/results/measured-cost";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
@@ -17,7 +20,7 @@ import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import type { ResourceHandler } from "../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-generator";
 import { openLoadGenerator } from "./load-generator";
 
@@ -72,20 +75,27 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
     const artifacts = Artifacts.open(directory, timestamp, chosen, renderReport);
     const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration });
     let incomplete: string | null = "the run has not ended";
+    let isRefused = false;
+    let results: Results | undefined;
     let load: LoadGenerator | undefined;
     try {
       load = await openLoadGenerator(inputs, signal);
-      await measure(inputs, load, collector, signal);
+      await measure(inputs, load, collector, { signal, report });
       incomplete = null;
     } catch (error) {
       incomplete = messageOf(error);
-      throw error;
+      isRefused = error instanceof BadInput;
+      throw collector.leftBehind.length === 0 ? error : leftBehind(collector, error);
     } finally {
-      if (collector.isEmpty) artifacts.discardIfEmpty();
-      else collector.finish(incomplete);
-      await load?.close();
+      try {
+        if (!isRefused && !collector.isEmpty) results = collector.finish(incomplete);
+      } finally {
+        artifacts.release();
+        await load?.close();
+      }
     }
-    const results = collector.finish(null);
+    if (collector.leftBehind.length > 0) throw leftBehind(collector);
+    if (results === undefined) throw new Error("the measurement has no results");
     const page = pathFrom(directory, artifacts.path("report.html"));
     report(`report: ${page}`);
     return {
@@ -100,6 +110,11 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
   },
 };
 
+function leftBehind(collector: ResultsCollector, cause?: unknown): Failure {
+  const lines = [...(cause === undefined ? [] : [messageOf(cause)]), ...collector.leftBehind];
+  return new Failure(lines.join("\n"), { cause });
+}
+
 /**
  * Path of a file: relative if the file is inside the directory, absolute otherwise. A relative path keeps the state
  * independent of the program's location.
@@ -113,7 +128,7 @@ async function measure(
   inputs: MeasurementInputs,
   load: LoadGenerator,
   collector: ResultsCollector,
-  signal: AbortSignal,
+  { signal, report }: HandlerContext,
 ): Promise<void> {
   const { targets, repeats, adjustLoad } = inputs;
   if (load.programs !== null) collector.setPrograms(load.programs);
@@ -130,7 +145,7 @@ async function measure(
         deployment,
         verification,
         formationMs: measured?.formationMs ?? null,
-        externalKeys: external && { overwrite: external.overwriteKeys },
+        overwriteKeys: external?.overwriteKeys,
       };
     }),
   );
@@ -145,8 +160,21 @@ async function measure(
   const loads = adjustLoads(inputs, found, adjustLoad);
   const problems = loadProblems(loads, found);
   if (problems.length > 0) throw new BadInput("the load", problems);
+  const plan = { workload: loads.workload, mixedWorkloads: loads.mixes, repeats, capacity: loads.capacity };
+  assertRunnerSupports(plan, load.runner);
+  const traced = await Promise.all(
+    verified.map(async ({ deployment, verification, overwriteKeys }) => {
+      const servers = { deployment, shards: verification.verdict.shards };
+      const traces =
+        overwriteKeys === undefined
+          ? Traces.onOwnServers(deployment)
+          : await Traces.onServersOfOthers(servers, plannedKeys(plan), overwriteKeys);
+      for (const notice of traces.notices) report(notice);
+      return { deployment, verification, traces };
+    }),
+  );
   await measureAll(
-    { verified, workload: loads.workload, mixedWorkloads: loads.mixes, repeats, capacity: loads.capacity },
+    { ...plan, verified: traced },
     { valkeyBenchmark: load.runner, ...load.loadDrivers, signal },
     collector,
     () => undefined,

@@ -4,8 +4,8 @@
  */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
-import { counted, formatCount, formatDuration, formatMs, formatPercent } from "../../../lib/units";
-import { formatCpuPerOperation, resultRows } from "../rows";
+import { counted, formatCount, formatDuration, formatPercent } from "../../../lib/units";
+import { formatCpuPerOperation, latencyOf, resultRows } from "../rows";
 import type { Results } from "../schema";
 import type { Claim, StudyComparison, StudyRecord } from "../study-schema";
 
@@ -139,7 +139,7 @@ function treatmentTable(results: Results, { treatments }: StudyRecord): string[]
         label,
         row.title,
         `${formatCount(row.rps.median)}/s`,
-        `${formatMs(row.p99Ms)} ms`,
+        latencyOf(row, row.p99Ms),
         formatCpuPerOperation(row),
         compact([...row.warnings.map(({ code }) => code), shared === null ? undefined : "shared-cpus"]).join(" "),
       ]),

@@ -4,14 +4,14 @@
  */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
-import { counted, formatPercent, formatCount, formatMs } from "../../../lib/units";
+import { counted, formatPercent, formatCount } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
 import type { WarningNote } from "../../warnings/warning-notes";
 import { warningNotes, NO_WARNINGS, noteLetter } from "../../warnings/warning-notes";
 import { formatScenarios } from "../scenario-rows";
 import type { TestComparison, ResultRow } from "../rows";
-import { compareDeployments } from "../rows";
+import { compareDeployments, latencyOf } from "../rows";
 import { formatObjective } from "../../capacity/objective";
 import type { CapacityRecord, Results, MeasuredTopology } from "../schema";
 
@@ -101,8 +101,8 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
     .join("");
   const hits = row.hitRatio === null ? "" : ` · ${formatPercent(row.hitRatio)} hits`;
   const marks = letters === "" ? "" : ` [${letters}]`;
-  const p99 = row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : "";
-  return `${formatCount(row.rps.median)}/s${marks} · p50 ${formatMs(row.p50Ms)} ms${p99}${hits}`;
+  const p99 = row.isOpenLoop ? `, p99 ${latencyOf(row, row.p99Ms)}` : "";
+  return `${formatCount(row.rps.median)}/s${marks} · p50 ${latencyOf(row, row.p50Ms)}${p99}${hits}`;
 }
 
 /**

@@ -24,13 +24,14 @@ describe("the directory of results", () => {
   it("holds complete files only", () => {
     const artifacts = open();
     artifacts.writeAll(results([recordAt("cluster", 1, 5)]), "raw\n");
+    artifacts.release();
     expect(readdirSync(artifacts.directory).sort()).toEqual([...ARTIFACT_NAMES].sort());
     expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("raw\n");
   });
 
   it("is removed when it stays empty", () => {
     const artifacts = open();
-    artifacts.discardIfEmpty();
+    artifacts.release();
     expect(readdirSync(join(directory.path, "results"))).toEqual([]);
   });
 

@@ -147,8 +147,8 @@ describe("the checkpoint log of a soak", () => {
   it("is refused while the process that writes it is alive, and resumed when that process has ended", () => {
     const made = temporaryDirectory();
     soakCheckpointLogs.create(made, header);
-    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process is writing the checkpoint log of this soak/);
-    writeFileSync(join(made, "soak.lock.1"), JSON.stringify({ pid: 1, started: "never" }));
+    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process is writing to it/);
+    writeFileSync(join(made, ".run.lock.1"), JSON.stringify({ pid: 1, started: "never" }));
     const log = soakCheckpointLogs.resume(made);
     log.add(window(0, []));
     expect(soakedSeconds(windowsOf(log))).toBe(60);

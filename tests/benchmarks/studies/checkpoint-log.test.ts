@@ -72,10 +72,7 @@ describe("a checkpoint log", () => {
     const log = written();
     expect(() => studyCheckpointLogs.resume(directory.path)).toThrow(/another process is writing/);
     log.close();
-    writeFileSync(
-      join(directory.path, "checkpoints.lock.1"),
-      JSON.stringify({ pid: 999_999_999, started: "long ago" }),
-    );
+    writeFileSync(join(directory.path, ".run.lock.1"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
     studyCheckpointLogs.resume(directory.path).close();
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
 import type { KeySlice } from "../../../benchmarks/workloads/key-slices";
+import { keyNames } from "../../../benchmarks/workloads/key-slices";
 import type { Prefill } from "../../../benchmarks/workloads/named-tests";
 import type { PrimaryNode } from "../../../benchmarks/workloads/prefill";
 import { countKeys, prefill } from "../../../benchmarks/workloads/prefill";
@@ -40,7 +41,7 @@ describe("a prefill", () => {
   it("succeeds when every key is stored", async () => {
     const target = primary(never);
     await prefill([target], STRINGS, size);
-    expect(await countKeys([target], STRINGS, size)).toBe(5000);
+    expect(await countKeys(target, keyNames({ what: STRINGS, size }, false))).toBe(5000);
     await prefill([primary(never, SLOTS)], STRINGS, inCluster);
   });
 

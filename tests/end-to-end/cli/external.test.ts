@@ -1,6 +1,7 @@
 /** `verify` and `bench` against servers that exist already, as a user has them. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { startRecorded } from "../../../platforms/host/processes";
@@ -163,7 +164,11 @@ describe("measure", () => {
     await callNode(replication, 0, "SET", "key:000000000007", "theirs");
     const { status, output } = await place.call([...args, "--output", place.output("a")], passwordOf(replication));
     expect(status, output).toBe(2);
-    expect(output).toMatch(/1 keys with names that valkey-benchmark uses .* exist already/);
+    expect(output.match(/1 keys with names that valkey-benchmark uses .* exist already/g)).toHaveLength(1);
+    // Status 2: nothing was started, so there are neither results nor a run.
+    expect(output).not.toMatch(/Measure set/);
+    expect(existsSync(place.output("a"))).toBe(false);
+    expect(existsSync(place.runs)).toBe(false);
     expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
     expect(
       (await place.call([...args, "--overwrite", "--output", place.output("b")], passwordOf(replication))).status,
@@ -184,7 +189,50 @@ describe("measure", () => {
       passwordOf(cluster),
     );
     expect(uneven.status, uneven.output).toBe(2);
+    expect(existsSync(place.output("b"))).toBe(false);
     expect(uneven.output).toMatch(/--clients: 50 clients cannot be shared evenly by 3 primaries.*48 or 51/);
+  });
+
+  it("keeps its --output to itself while it runs, and its results afterwards", async () => {
+    const args = ["measure", ...serverOptions(replication), ...BENCH, "--output", place.output()];
+    const first = await place.start(args, passwordOf(replication));
+    await first.printed(/Verify/);
+    const meanwhile = await place.call([...args, "--tests", "incr"], passwordOf(replication));
+    expect(meanwhile.status, meanwhile.output).toBe(2);
+    expect(meanwhile.output).toContain("another process is writing to it");
+    expect((await first.ended).status).toBe(0);
+    const written = resultsIn(place.output());
+    expect([...new Set(written.records.map(({ test }) => test))]).toEqual(["set", "get"]);
+    for (const command of [args, ["soak", "local", "--output", place.output()]]) {
+      const afterwards = await place.call(command, passwordOf(replication));
+      expect(afterwards.status, afterwards.output).toBe(2);
+      expect(afterwards.output).toContain("holds results already");
+    }
+    expect(resultsIn(place.output())).toEqual(written);
+  });
+
+  it("shows latencies that valkey-benchmark cannot record as at least its limit", async () => {
+    const pid = /process_id:(\d+)/.exec(String(await callNode(replication, 0, "INFO", "server")))?.[1];
+    const reads = async (): Promise<number> =>
+      Number(/cmdstat_get:calls=(\d+)/.exec(String(await callNode(replication, 0, "INFO", "commandstats")))?.[1] ?? 0);
+    const before = await reads();
+    const load =
+      "--tests get --rate 24 --duration 7 --keyspace-len 1000 --warmup 0 --repeats 1 --clients 12 --threads 1".split(
+        " ",
+      );
+    const command = await place.start(
+      ["measure", ...serverOptions(replication), ...load, "--output", place.output()],
+      passwordOf(replication),
+    );
+    // Measurements by the tests before this one count as well.
+    await eventually("the load has begun", async () => (await reads()) > before + 20, 60_000);
+    process.kill(Number(pid), "SIGSTOP");
+    await sleep(4000);
+    process.kill(Number(pid), "SIGCONT");
+    const { status, output } = await command.ended;
+    expect(status, output).toBe(0);
+    expect(output).toContain("valkey-benchmark records every latency above 3,000 ms as 3,000 ms");
+    expect(readFileSync(join(place.output(), "report.html"), "utf8")).toContain("p99 ≥ 3,000 ms");
   });
 
   it("takes its keys and its user away again when it is stopped half-way", async () => {
@@ -200,8 +248,8 @@ describe("measure", () => {
     );
     await command.printed(/❯ Measure/);
     await eventually(
-      "keys are in place",
-      async () => (await withNode(replication, 0, (connection) => connection.dbsize())) === 16_384,
+      "keys are in place, and their mark",
+      async () => (await withNode(replication, 0, (connection) => connection.dbsize())) === 16_385,
     );
     command.child.kill("SIGTERM");
     expect((await command.ended).status).toBe(143);

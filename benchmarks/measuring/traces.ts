@@ -1,0 +1,416 @@
+/**
+ * Things that a measurement makes on servers that outlive it: the load generator's user on every node, and keys on the
+ * primaries. A mark beside the keys names them and the run, so that a later run finds the keys of a killed run.
+ *
+ * Everything is removed at the end over new connections, because a failover or a killed client has ended the
+ * connections of the measurement by then, and other nodes may be the primaries.
+ */
+import calculateSlot from "cluster-key-slot";
+import { z } from "zod";
+import { compact } from "../../lib/compact";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
+import { pause } from "../../lib/polling";
+import { readInfoSections } from "../../valkey/connection";
+import type { Connection } from "../../valkey/connection";
+import { withEveryNode } from "../../valkey/connections";
+import type { Deployment } from "../../valkey/deployment";
+import type { DeploymentNode } from "../../valkey/node";
+import { formatEndpoint, nodeNameAt } from "../../valkey/node";
+import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/replies";
+import type { KnownNode } from "../../valkey/topology/cluster-view";
+import { ViewParser } from "../../valkey/topology/cluster-view";
+import type { SlotRange } from "../../valkey/topology/slots";
+import { SLOT_COUNT, subtractRanges } from "../../valkey/topology/slots";
+import type { Shard } from "../../valkey/verification/shards";
+import type { BenchmarkUser } from "../load/benchmark-user";
+import { createBenchmarkUser, isRunAlive, newRunName, usersOfOtherMachines } from "../load/benchmark-user";
+import type { KeyNames, NeededKeys } from "../workloads/key-slices";
+import { keyNames } from "../workloads/key-slices";
+import type { PrimaryNode } from "../workloads/prefill";
+import { countKeys, removeKeys } from "../workloads/prefill";
+import type { UncleanedNode } from "./removal-commands";
+import { removalCommands } from "./removal-commands";
+
+/** Name of the key that marks the keys of a measurement. */
+export const MARK = "valkey-measured-keys";
+const MARK_SLOT = calculateSlot(MARK);
+
+const markSchema = z.object({
+  run: z.string(),
+  /** Time at which the run wrote its first keys, ISO 8601. */
+  at: z.string(),
+  keys: z.array(z.object({ family: z.string(), count: z.int().nullable(), isUntagged: z.boolean() })),
+});
+type Mark = z.infer<typeof markSchema>;
+
+/** Time limit for connecting to a node and for each command, milliseconds. */
+const NODE_LIMIT_MS = 5_000;
+/**
+ * Time during which nodes may refuse the removal, milliseconds. With the default settings, a cluster replaces a lost
+ * primary within 20 s.
+ */
+const REMOVAL_LIMIT_MS = 30_000;
+const RETRY_MS = 500;
+
+/** The nodes of a deployment as they are now. */
+interface CurrentNodes {
+  /** Nodes that reply, each with its connection. */
+  readonly replying: readonly { readonly node: DeploymentNode; readonly connection: Connection }[];
+  /** Nodes that are primaries. */
+  readonly primaries: readonly (PrimaryNode & { readonly node: DeploymentNode })[];
+  /** Nodes whose role is not known. */
+  readonly silent: readonly { readonly node: DeploymentNode; readonly why: string }[];
+}
+
+export class Traces {
+  #user: Promise<BenchmarkUser> | undefined;
+  readonly #keys = new Map<string, KeyNames>();
+  /** Nodes that no longer have the user. */
+  readonly #withoutUser = new Set<string>();
+  readonly #run = newRunName();
+  readonly #at = new Date().toISOString();
+  /** Users of other machines' runs, as sentences. */
+  readonly notices: string[] = [];
+
+  private constructor(
+    private readonly deployment: Deployment,
+    /** Primaries at the start of the measurement; undefined if the keys of the measurement stay. */
+    private readonly primariesAtStart: readonly string[] | undefined,
+  ) {}
+
+  /** Traces on servers of this project's own deployments, on which only the user is removed. */
+  static onOwnServers(deployment: Deployment): Traces {
+    return new Traces(deployment, undefined);
+  }
+
+  /**
+   * Traces on servers that existed before the run. This function starts nothing, so a measurement calls it first.
+   * @param planned all keys that the measurement will write
+   * @param overwrite whether to overwrite and remove keys that exist, and keys that an earlier run left
+   * @throws BadInput if keys exist and `overwrite` is false, or if another measurement uses the servers; Failure if the
+   *   keys of an earlier run cannot be removed
+   */
+  static async onServersOfOthers(
+    { deployment, shards }: { readonly deployment: Deployment; readonly shards: readonly Shard[] },
+    planned: readonly NeededKeys[],
+    overwrite: boolean,
+  ): Promise<Traces> {
+    const traces = new Traces(deployment, compact(shards.map(({ primary }) => primary)));
+    const names = new Map(planned.map((keys) => traces.#named(keys)));
+    const left = await withCurrentNodes(deployment, async (current) => {
+      for (const { node, connection } of current.replying)
+        for (const user of await usersOfOtherMachines(connection))
+          traces.notices.push(
+            `${node.name} has the user ${user} of a measurement from another machine; if that measurement has ended, ` +
+              `remove the user: ACL DELUSER ${user}`,
+          );
+      const mark = await readMark(current.primaries);
+      if (mark !== undefined) refuseMarked(deployment, current.primaries, mark, overwrite);
+      if (!overwrite) await refuseExisting(deployment, current.primaries, [...names.values()]);
+      return mark;
+    });
+    if (left !== undefined) await traces.#removeLeft(left);
+    return traces;
+  }
+
+  /** Creates the load generator's user on all nodes. Every further call returns the same user. */
+  user(nodes: readonly { readonly name: string; readonly connection: Connection }[]): Promise<BenchmarkUser> {
+    this.#user ??= createBenchmarkUser(nodes, this.#run);
+    return this.#user;
+  }
+
+  /**
+   * Adds keys that are about to be written, and writes their names into the mark.
+   * @throws Failure if another measurement has marked its keys in the meantime, or the mark cannot be written
+   */
+  async addKeys(keys: NeededKeys, primaries: readonly PrimaryNode[]): Promise<void> {
+    if (this.primariesAtStart === undefined) return;
+    const [id, names] = this.#named(keys);
+    if (this.#keys.has(id)) return;
+    const isFirst = this.#keys.size === 0;
+    const mark: Mark = { run: this.#run, at: this.#at, keys: [...this.#keys.values(), names] };
+    const server = primaries.find(servesMark);
+    // They count from now on, because a write without a reply can have happened.
+    this.#keys.set(id, names);
+    const words = [MARK, JSON.stringify(mark), ...(isFirst ? ["NX"] : [])] as const;
+    const reply = await server?.connection.call("SET", ...words).catch((error: unknown) => {
+      throw new Failure(`${server.name} does not store ${MARK}: ${messageOf(error)}`, { cause: error });
+    });
+    if (reply === "OK") return;
+    this.#keys.delete(id);
+    throw new Failure(`${this.deployment.name}: another measurement has just begun to write keys (${MARK})`);
+  }
+
+  /**
+   * Removes the user and the keys. Nodes that refuse are tried again until the time is up. Keys count as removed when a
+   * new look at the primaries finds none.
+   * @param limitMs time during which nodes may refuse, milliseconds. With 0, each node is tried once
+   * @returns the lines that say what remains where and how to remove it; empty if nothing remains
+   */
+  async remove(report: ReportProgress = () => undefined, limitMs = REMOVAL_LIMIT_MS): Promise<string[]> {
+    if (this.#user === undefined && this.#keys.size === 0) return [];
+    await this.#user?.catch(() => undefined);
+    const deadline = performance.now() + limitMs;
+    let said = "";
+    for (;;) {
+      const { removed, uncleaned } = await withCurrentNodes(this.deployment, (current) => this.#removeOnce(current));
+      const isLate = performance.now() >= deadline;
+      if (uncleaned.length === 0 && (removed === 0 || isLate)) return [];
+      if (isLate)
+        return removalCommands(this.deployment, {
+          user: this.#user === undefined ? undefined : this.#run,
+          keys: [...this.#keys.values()],
+          uncleaned,
+          mark: MARK,
+        });
+      if (uncleaned.length === 0) continue;
+      const waiting = uncleaned.map(({ node, why }) => `${node.name}: ${why}`).join("; ");
+      if (waiting !== said) report(`removing users and keys, tried again: ${waiting}`);
+      said = waiting;
+      await pause(RETRY_MS);
+    }
+  }
+
+  async #removeOnce(current: CurrentNodes): Promise<{ removed: number; uncleaned: UncleanedNode[] }> {
+    const failures = new Map<string, string>(current.silent.map(({ node, why }) => [node.name, why]));
+    if (this.#user !== undefined)
+      await Promise.all(
+        current.replying.map(async ({ node: { name }, connection }) => {
+          try {
+            await connection.call("ACL", "DELUSER", this.#run);
+            this.#withoutUser.add(name);
+          } catch (error) {
+            // Who may not remove the user has not created it either.
+            if (/^NOPERM|unknown (sub)?command/i.test(messageOf(error))) this.#withoutUser.add(name);
+            else failures.set(name, messageOf(error));
+          }
+        }),
+      );
+    const cleaned: PrimaryNode[] = [];
+    let removed = 0;
+    await Promise.all(
+      current.primaries.map(async (primary) => {
+        try {
+          for (const names of this.#keys.values()) {
+            // Not `removed += await …`, which would lose what other primaries add meanwhile.
+            const count = await removeKeys(primary, names);
+            removed += count;
+          }
+          cleaned.push(primary);
+        } catch (error) {
+          failures.set(primary.name, messageOf(error));
+        }
+      }),
+    );
+    const seen = [...current.primaries, ...current.silent].map(({ node }) => node);
+    const nodes = [...new Set([...this.deployment.nodes, ...seen])];
+    const uncleaned = nodes.flatMap((node) => {
+      const hasUser = this.#user !== undefined && isNamed(this.deployment, node) && !this.#withoutUser.has(node.name);
+      const hasKeys = this.#keys.size > 0 && this.#mayHaveKeys(node.name, current, cleaned);
+      const why = failures.get(node.name) ?? "it is no longer a primary, and no other node is";
+      return hasUser || hasKeys ? [{ node, why, hasUser, hasKeys }] : [];
+    });
+    // The mark goes last: while keys remain, a later run can find them.
+    if (this.#keys.size > 0 && !uncleaned.some(({ hasKeys }) => hasKeys))
+      removed += await unlinkMark(cleaned).catch(() => 1);
+    return { removed, uncleaned };
+  }
+
+  /**
+   * Whether a node can still hold keys. A replica holds what its primary holds. A node that does not reply can hold
+   * keys if no other node has replaced it.
+   */
+  #mayHaveKeys(name: string, { primaries, silent }: CurrentNodes, cleaned: readonly PrimaryNode[]): boolean {
+    if (cleaned.some((primary) => primary.name === name)) return false;
+    if (primaries.some((primary) => primary.name === name)) return true;
+    const isSilent = silent.some(({ node }) => node.name === name);
+    const wasPrimary = this.primariesAtStart?.includes(name) === true;
+    if (this.deployment.mode === "cluster") return !coversAllSlots(cleaned) && (isSilent || wasPrimary);
+    return wasPrimary && (isSilent || cleaned.length === 0);
+  }
+
+  /** Removes the keys of an earlier run. @throws Failure with the commands that remove the rest */
+  async #removeLeft({ keys }: Mark): Promise<void> {
+    for (const names of keys) this.#keys.set(JSON.stringify(names), names);
+    const lines = await this.remove();
+    if (lines.length > 0) throw new Failure(lines.join("\n"));
+    this.#keys.clear();
+  }
+
+  #named(keys: NeededKeys): [string, KeyNames] {
+    const names = keyNames(keys, this.deployment.mode === "cluster");
+    return [JSON.stringify(names), names];
+  }
+}
+
+/** Connects to all nodes, finds their roles, and closes all connections after `use`. */
+async function withCurrentNodes<T>(deployment: Deployment, use: (current: CurrentNodes) => Promise<T>): Promise<T> {
+  const views = new ViewParser();
+  return withLooks(deployment, deployment.nodes, views, (named) =>
+    withLooks(deployment, unnamedPrimaries(deployment, named.known), views, (unnamed) => {
+      const primaries = [...named.known, ...unnamed.known].flatMap(({ node, connection, role }) =>
+        role.isPrimary ? [{ node, name: node.name, connection, slots: role.slots, replicas: role.replicas }] : [],
+      );
+      return use({ replying: named.known, primaries, silent: [...named.silent, ...unnamed.silent] });
+    }),
+  );
+}
+
+interface Looks {
+  readonly known: readonly {
+    readonly node: DeploymentNode;
+    readonly connection: Connection;
+    readonly role: NodeRole;
+  }[];
+  readonly silent: CurrentNodes["silent"];
+}
+
+function withLooks<T>(
+  deployment: Deployment,
+  nodes: readonly DeploymentNode[],
+  views: ViewParser,
+  use: (looks: Looks) => Promise<T>,
+): Promise<T> {
+  const connect: Deployment["connect"] = (node) => deployment.connect(node, NODE_LIMIT_MS);
+  return withEveryNode({ connect, nodes }, async (attempts) => {
+    const looks = await Promise.all(
+      attempts.map(async (attempt) => {
+        if (attempt.connection === undefined) return attempt;
+        try {
+          return { ...attempt, role: await readRole(attempt.connection, deployment, views) };
+        } catch (error) {
+          return { ...attempt, why: messageOf(error) };
+        }
+      }),
+    );
+    return use({
+      known: looks.flatMap((look) => ("role" in look ? [look] : [])),
+      silent: looks.flatMap((look) => ("why" in look ? [look] : [])),
+    });
+  });
+}
+
+/** Role of a node, as the node itself reports it. */
+interface NodeRole {
+  readonly isPrimary: boolean;
+  readonly slots: readonly SlotRange[] | undefined;
+  readonly replicas: number;
+  /** Node ID in a cluster. */
+  readonly id: string | undefined;
+  /** All primaries in the node's view of the cluster. */
+  readonly peers: readonly KnownNode[];
+}
+
+async function readRole(connection: Connection, { mode }: Deployment, views: ViewParser): Promise<NodeRole> {
+  const info = parseInfo(await readInfoSections(connection, "replication"));
+  const replicas = infoNumber(info, "connected_slaves") ?? 0;
+  if (mode === "replication")
+    return { isPrimary: hasPrimaryRole(info), slots: undefined, replicas, id: undefined, peers: [] };
+  const { topology, selfId: id } = views.parse(String(await connection.call("CLUSTER", "NODES")));
+  const peers = [...topology.nodes.values()].filter(({ role, slots }) => role === "primary" && slots.length > 0);
+  const self = peers.find((peer) => peer.id === id);
+  return { isPrimary: self !== undefined, slots: self?.slots ?? [], replicas, id, peers };
+}
+
+/** Primaries that the cluster has and that nobody named, such as nodes that were added during the measurement. */
+function unnamedPrimaries({ nodes }: Deployment, known: Looks["known"]): DeploymentNode[] {
+  const named = new Set(known.map(({ role }) => role.id));
+  const others = known
+    .flatMap(({ role }) => role.peers)
+    .filter(
+      ({ id, address: { host, port } }) => !named.has(id) && host !== "" && nodeNameAt(nodes, host, port) === undefined,
+    );
+  return [...new Map(others.map(({ id, address }) => [id, address])).values()].map(({ host, port }) => {
+    const endpoint = { host, port };
+    return { name: formatEndpoint(endpoint), endpoint, zone: undefined, machine: host };
+  });
+}
+
+function coversAllSlots(primaries: readonly PrimaryNode[]): boolean {
+  const all = { from: 0, to: SLOT_COUNT - 1 };
+  return (
+    subtractRanges(
+      [all],
+      primaries.flatMap(({ slots = [] }) => slots),
+    ).length === 0
+  );
+}
+
+function servesMark({ slots }: PrimaryNode): boolean {
+  return slots?.some(({ from, to }) => from <= MARK_SLOT && MARK_SLOT <= to) ?? true;
+}
+
+async function readMark(primaries: readonly PrimaryNode[]): Promise<Mark | undefined> {
+  const server = primaries.find(servesMark);
+  const text = await server?.connection.get(MARK);
+  if (server === undefined || text === null || text === undefined) return undefined;
+  try {
+    return markSchema.parse(JSON.parse(text));
+  } catch {
+    throw BadInput.of(
+      server.name,
+      "unknown-mark",
+      `the key ${MARK} says that a measurement left keys, but not in the format of this version; measure with the ` +
+        "version that wrote it, or remove the keys and then this key",
+    );
+  }
+}
+
+async function unlinkMark(primaries: readonly PrimaryNode[]): Promise<number> {
+  return (await primaries.find(servesMark)?.connection.unlink(MARK)) ?? 0;
+}
+
+/** @throws BadInput if the run of the mark lives, or if its keys may not be removed */
+function refuseMarked(
+  deployment: Deployment,
+  primaries: CurrentNodes["primaries"],
+  { run, at, keys }: Mark,
+  overwrite: boolean,
+): void {
+  const isAlive = isRunAlive(run);
+  if (isAlive === true)
+    throw BadInput.of(
+      deployment.name,
+      "measured-now",
+      `another measurement, which began at ${at}, measures these servers now; wait until it ends`,
+    );
+  if (overwrite) return;
+  const uncleaned = primaries.map(({ node }) => ({ node, why: "", hasUser: false, hasKeys: true }));
+  const doubt = isAlive === undefined ? " from another machine. If that measurement has ended, remove its keys:" : ":";
+  throw BadInput.of(
+    deployment.name,
+    "keys-left",
+    [
+      `a measurement, which began at ${at}, left keys on these servers${doubt} measure again with --overwrite (or ` +
+        "`overwriteKeys: true` of the external target), which removes them first, or type",
+      ...removalCommands(deployment, { user: undefined, keys, uncleaned, mark: MARK }),
+    ].join("\n"),
+  );
+}
+
+/** @throws BadInput if keys with these names exist */
+async function refuseExisting(
+  deployment: Deployment,
+  primaries: readonly PrimaryNode[],
+  planned: readonly KeyNames[],
+): Promise<void> {
+  const counts = await Promise.all(
+    planned.map(async (names) => {
+      const each = await Promise.all(primaries.map((primary) => countKeys(primary, names)));
+      return { family: names.family, count: each.reduce((sum, count) => sum + count, 0) };
+    }),
+  );
+  const found = counts.filter(({ count }) => count > 0);
+  if (found.length === 0) return;
+  const families = [...new Set(found.map(({ family }) => `${family}…`))].join(", ");
+  throw BadInput.of(
+    deployment.name,
+    "keys-exist",
+    `${Math.max(...found.map(({ count }) => count))} keys with names that valkey-benchmark uses (${families}) exist already; ` +
+      "a benchmark would overwrite these keys and remove them afterwards. Remove the keys, or allow the benchmark to " +
+      "overwrite them: set --overwrite, or `overwriteKeys: true` of the external target",
+  );
+}
+
+const isNamed = ({ nodes }: Deployment, node: DeploymentNode): boolean => nodes.includes(node);

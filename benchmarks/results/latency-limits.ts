@@ -1,0 +1,18 @@
+/** The longest latency that each load generator records. It records longer latencies as this latency. Pure. */
+import { formatCount, formatMs } from "../../lib/units";
+import type { MeasurementRecord } from "./measurement-schema";
+
+type LoadGenerator = MeasurementRecord["loadGenerator"];
+
+/** Milliseconds, from the sources of valkey-benchmark and memtier_benchmark, and from `lib/histogram.ts`. */
+export const LATENCY_LIMIT_MS: Readonly<Record<LoadGenerator, number>> = {
+  "valkey-benchmark": 3_000,
+  memtier: 60_000,
+  "open-loop": 3_600_000,
+};
+
+/** A latency as text, such as `1.234 ms`, or `≥ 3,000 ms` if the load generator can have recorded a longer latency. */
+export function formatLatency(loadGenerator: LoadGenerator, milliseconds: number, format = formatMs): string {
+  const limit = LATENCY_LIMIT_MS[loadGenerator];
+  return milliseconds < limit ? `${format(milliseconds)} ms` : `≥ ${formatCount(limit)} ms`;
+}

@@ -1,0 +1,81 @@
+/** Directories for the files of one run. At most one live process writes to such a directory. */
+import { readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BadInput, codeOf, messageOf } from "../errors";
+import { makeDirectory } from "./make-directory";
+import { acquireProcessLock } from "./process-lock";
+
+/** Files that runs write. A directory with such a file belongs to the run that wrote the file. */
+const RESULT_FILE = /^(results|summary|raw|report|soak|checkpoints)\.(json|jsonl|csv|om|txt|html)$/;
+/** Free space that a run requires at its start, bytes. The files of an ordinary run need less. */
+const MIN_FREE_BYTES = 1024 * 1024;
+
+/** Whether a directory is given to a new run, or to a run that continues and owns the files in the directory. */
+export type OutputUse = "new" | "continued";
+
+/**
+ * Takes a directory for this process until it ends or releases the directory. A missing directory is made.
+ * @returns a function that releases the directory, and removes it if it is empty
+ * @throws BadInput if another live process has taken the directory, if it cannot be written or has too little space, or
+ *   if it is for a new run and holds files of another run
+ */
+export function claimOutput(directory: string, use: OutputUse): () => void {
+  const refused = (code: string, message: string): BadInput =>
+    BadInput.of(`output directory ${directory}`, code, message);
+  let unlock: (() => void) | undefined;
+  try {
+    makeDirectory(directory);
+    unlock = acquireProcessLock(join(directory, ".run.lock"));
+    if (unlock === undefined)
+      throw refused("output-in-use", "another process is writing to it; name a different directory, or wait");
+    const taken = use === "new" ? readdirSync(directory).filter((name) => RESULT_FILE.test(name)) : [];
+    if (taken.length > 0)
+      throw refused(
+        "output-not-empty",
+        `holds results already (${taken.join(", ")}); name a different directory, or move the results away`,
+      );
+    const trial = join(directory, `.trial-${process.pid}`);
+    try {
+      writeFileSync(trial, Buffer.alloc(MIN_FREE_BYTES));
+    } finally {
+      rmSync(trial, { force: true });
+    }
+  } catch (error) {
+    unlock?.();
+    if (error instanceof BadInput) throw error;
+    throw refused("output-unusable", `${writeProblem(error)}; name a different directory with --output`);
+  }
+  return once(() => {
+    unlock();
+    try {
+      rmdirSync(directory);
+    } catch {
+      // It holds files, or nobody may remove it.
+    }
+  });
+}
+
+/** A second release would end the claim of the next process. */
+function once(release: () => void): () => void {
+  let isReleased = false;
+  return () => {
+    if (isReleased) return;
+    isReleased = true;
+    release();
+  };
+}
+
+/** The reason why a file cannot be written, such as `is full`. */
+export function writeProblem(error: unknown): string {
+  const reasons: Readonly<Record<string, string>> = {
+    EACCES: "may not be written",
+    EPERM: "may not be written",
+    EROFS: "is read-only",
+    ENOSPC: "is full",
+    EDQUOT: "is full",
+    ENOTDIR: "is not a directory",
+    EEXIST: "is not a directory",
+    ENOENT: "cannot be created",
+  };
+  return reasons[codeOf(error) ?? ""] ?? messageOf(error);
+}

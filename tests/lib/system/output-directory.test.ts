@@ -1,0 +1,50 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BadInput } from "../../../lib/errors";
+import { claimOutput } from "../../../lib/system/output-directory";
+
+let directory: string;
+beforeEach(() => {
+  directory = join(mkdtempSync(join(tmpdir(), "output-")), "out");
+});
+afterEach(() => {
+  rmSync(join(directory, ".."), { recursive: true, force: true });
+});
+
+describe("a directory for output", () => {
+  it("has one process at a time, and is removed when it stays empty", () => {
+    const release = claimOutput(directory, "new");
+    for (const use of ["new", "continued"] as const)
+      expect(() => claimOutput(directory, use)).toThrow(/another process is writing to it/);
+    release();
+    expect(existsSync(directory)).toBe(false);
+    const again = claimOutput(directory, "new");
+    // A second release does not end the claim of somebody else.
+    release();
+    expect(() => claimOutput(directory, "new")).toThrow(BadInput);
+    writeFileSync(join(directory, "results.json"), "{}");
+    again();
+    expect(readdirSync(directory)).toEqual(["results.json"]);
+  });
+
+  it.each(["results.json", "summary.txt", "checkpoints.jsonl", "soak.jsonl", "soak.html", "raw.txt"])(
+    "is refused to a new run when it holds %s, and given to the run that continues",
+    (name) => {
+      mkdirSync(directory);
+      writeFileSync(join(directory, name), "theirs");
+      expect(() => claimOutput(directory, "new")).toThrow(`holds results already (${name})`);
+      claimOutput(directory, "continued")();
+      expect(readdirSync(directory)).toEqual([name]);
+    },
+  );
+
+  it("is taken over from a killed process, and may hold files of others", () => {
+    mkdirSync(directory);
+    writeFileSync(join(directory, ".run.lock.1"), JSON.stringify({ pid: 1, started: "never" }));
+    writeFileSync(join(directory, "nodes.txt"), "theirs");
+    claimOutput(directory, "new")();
+    expect(readdirSync(directory)).toEqual(["nodes.txt"]);
+  });
+});
