@@ -1,4 +1,5 @@
 /** `npm start -- measure`: verifies existing servers and then measures them. */
+import type { Problem } from "../../lib/errors";
 import { BadInput, problem } from "../../lib/errors";
 import { counted, formatDuration } from "../../lib/units";
 import { formatObjective } from "../../benchmarks/capacity/objective";
@@ -27,14 +28,32 @@ import type { Step } from "../terminal/steps";
 import { runSteps, StepFailure } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 
+/** @throws BadInput with the problems of the servers and of the load */
+function readInput(values: OptionValues, overrides: OptionOverrides) {
+  const problems: Problem[] = [];
+  const read = <T>(part: () => T): T | undefined => {
+    try {
+      return part();
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error;
+      problems.push(...error.problems);
+      return undefined;
+    }
+  };
+  const external = read(() => externalDeployment(values));
+  const load = read(() => parseBenchmark(overrides));
+  if (external === undefined || load === undefined) throw new BadInput("the options", problems);
+  return { ...load, external };
+}
+
 /** @returns 0 when everything was measured and removed, 1 when verification failed or something stays on the servers */
 export async function measureExternalServers(
   values: OptionValues,
   overrides: OptionOverrides,
   interruption: AbortSignal,
 ): Promise<number> {
-  const { deployment, without, here } = externalDeployment(values);
-  const { benchmark, workloads } = parseBenchmark(overrides);
+  const { external, benchmark, workloads } = readInput(values, overrides);
+  const { deployment, without, here } = external;
   await refuseSameServers(deployment);
   const { mode } = deployment;
   const isCluster = mode === "cluster";

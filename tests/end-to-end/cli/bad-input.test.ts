@@ -32,6 +32,11 @@ describe("bad input", () => {
       /- --tests: sett is not one of[\s\S]*- --repeats is 0/,
     ],
     [
+      "servers and a load that are both wrong",
+      ["measure", "--mode", "both", "--node", "x", "--clients", "many"],
+      /- --mode: .*\n.*- --node: x is not a node.*\n.*- --clients is "many"/,
+    ],
+    [
       "clients that do not divide",
       ["run", "--clients", "50"],
       /--clients: 50 clients cannot be shared evenly.*48 or 51/,
