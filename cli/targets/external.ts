@@ -91,7 +91,7 @@ export function externalDeployment(
 const IDENTIFY_MS = 2_000;
 
 /**
- * Refuses servers of which two names lead to the same one, such as `localhost:7001` and `127.0.0.1:7001`.
+ * Refuses two names of one server, such as `localhost:7001` and `127.0.0.1:7001`.
  * @throws BadInput with the names. A server that does not answer is not compared
  */
 export async function refuseSameServers(deployment: Deployment): Promise<void> {

@@ -43,7 +43,7 @@ import { replaceFile } from "../../lib/system/replace-file";
 const recordSchema = z.object({
   /** Description of the restore: the archive, the keys and the rule for TTLs, as canonical JSON. */
   order: z.string(),
-  /** Time as of which the data are restored, milliseconds since the epoch. */
+  /** Point in time to which the data are restored, milliseconds since 1970. */
   at: z.number(),
   /** Time from which TTLs count, milliseconds since the epoch. */
   time: z.number(),

@@ -13,8 +13,8 @@ seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
 
 # own_copy: describes the data on this server's disk in variables.
 #   disk             the file that this server will load: aof (an append-only file), rdb (a snapshot) or none
-#   age              seconds from the time when that file was written to `seen_at`
 #   seen_at          the present time, by `now`
+#   age              age of that file at `seen_at`, seconds
 #   durable          yes if no acknowledged write can be missing from it
 #   history, offset  replication ID and offset of the file; empty and -1 if they are unknown
 #   last             replication ID that this server had when it last ran (written by ready-replication.sh)

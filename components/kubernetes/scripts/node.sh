@@ -9,8 +9,8 @@ DATA=${DATA:-/data}
 # File with the replication ID that this node had last.
 HISTORY=$DATA/history
 
-# now: prints seconds by a clock that nobody can set, to measure how long this script waits. They count from the start of the machine, so a
-# value is of no use in a file.
+# now: prints the seconds since the machine started. Scripts measure their waits by it, because nobody can set this clock. Another machine
+# counts from its own start, so no file keeps such a value.
 now() { read -r up _ </proc/uptime && echo "${up%.*}"; }
 
 # tell HOST SECONDS [PORT]: sends the lines of standard input as commands to a node, and prints the answers. The password is the first line

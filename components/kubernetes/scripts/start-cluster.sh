@@ -6,8 +6,8 @@
 #   a replica has all data of this disk and more       the replica with the highest offset takes over
 #   a node has taken over already                      the server starts
 #   every write is on this disk (appendfsync always)   the server starts
-#   a file with data, and replicas are silent          it waits for SECONDS: they may have what this disk lacks, as the last second of an
-#                                                      append-only file, or may be starting with a newer snapshot
+#   a file with data, and replicas are silent          it waits for SECONDS: they may have writes that this disk lacks, for example the last
+#                                                      second of an append-only file, or they may be starting with a newer snapshot
 #   no data on this disk, and replicas are silent      it waits for PATIENCE
 #   a replica is loading its data                      it waits for PATIENCE
 #   a replica has more, but cannot take over yet       it waits for PATIENCE

@@ -8,8 +8,8 @@
 #                       a replica has newer data, the script lets the Sentinels promote that replica
 # The rules for newer data, and for waiting for silent servers, are those of a cluster:
 #   every write is on this disk (appendfsync always)  only a primary that was promoted meanwhile can have newer data
-#   a file with data, and replicas are silent         it waits for SECONDS: they may have what this disk lacks, as the last second of an
-#                                                     append-only file, or may be starting with a newer snapshot
+#   a file with data, and replicas are silent         it waits for SECONDS: they may have writes that this disk lacks, for example the last
+#                                                     second of an append-only file, or they may be starting with a newer snapshot
 #   no data on this disk, and replicas are silent     it waits for PATIENCE: in a new deployment all servers answer soon
 #   a replica is loading or copying its data          it waits for PATIENCE
 # Other servers never wait for this one, so no two servers wait for each other. The script saves no state, so it can be killed and run

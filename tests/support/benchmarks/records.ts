@@ -180,7 +180,7 @@ export const capacityRecord = (changes: Partial<CapacityRecord> = {}): CapacityR
   ...changes,
 });
 
-/** Result of two probes of a rate, of which so many held. */
+/** Result of two probes of a rate. @param held number of these probes that met the objective */
 export const capacityPoint = (rate: number, held: number): CapacityRecord["points"][number] => ({
   ...{ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" },
 });
