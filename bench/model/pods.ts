@@ -32,9 +32,9 @@ import type { Fact } from "./oracle";
 const NAME = "model";
 /** Arguments of the start scripts: a quarter of those of pods. */
 const START_ARGUMENTS: Readonly<Record<Persistence, readonly string[]>> = {
-  none: ["5", "30"],
-  snapshots: ["5", "30"],
-  "append-only": ["5", "30"],
+  none: ["15", "30"],
+  snapshots: ["15", "30"],
+  "append-only": ["15", "30"],
 };
 export const PROBE_MS = 2000;
 const PROBE_TIMEOUT_MS = 8000;
@@ -157,7 +157,7 @@ export class ModelPods {
     };
   }
 
-  /** Starts all pods, and forms a cluster. @throws Failure when the deployment is not complete in time */
+  /** Starts all pods, forms a cluster, and waits until all are ready. @throws Failure when that takes too long */
   async open(): Promise<void> {
     for (const pod of this.pods) {
       this.start(pod);
@@ -166,7 +166,9 @@ export class ModelPods {
     }
     if (this.mode === "cluster") await this.#form();
     const isComplete = async (): Promise<boolean> =>
-      this.shard.slice(1).every(({ role }) => role === "slave") && (await this.write([PROBE_KEY], 2)).replicas === 2;
+      this.shard.slice(1).every(({ role }) => role === "slave") &&
+      (await this.write([PROBE_KEY], 2)).replicas === 2 &&
+      this.shard.every(({ ready }) => ready);
     if (!(await holdsInTime(isComplete, { timeoutMs: 60_000, intervalMs: 200 })))
       throw new Failure(`the deployment of the model was not complete in time:\n${this.log.join("\n")}`);
     this.#timeoutMs = 1500;
@@ -566,7 +568,9 @@ function appendOnlyFile(directory: string): string | undefined {
 /** Keys in the files of a server. Names of keys stand in all of them as they are. */
 function keysOnDisk(data: string): ReadonlySet<string> {
   const files = join(data, "appendonlydir");
-  const paths = existsSync(files) ? readdirSync(files).map((name) => join(files, name)) : [join(data, "dump.rdb")];
+  // Until a rewrite ends, what is written since then is in a temporary file, which a start does not load.
+  const names = existsSync(files) ? readdirSync(files).filter((name) => !name.startsWith("temp-")) : [];
+  const paths = existsSync(files) ? names.map((name) => join(files, name)) : [join(data, "dump.rdb")];
   return new Set(
     paths.filter((path) => existsSync(path)).flatMap((path) => readFileSync(path, "latin1").match(KEY) ?? []),
   );

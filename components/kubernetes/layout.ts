@@ -38,10 +38,10 @@ export const CHANGED_BY_SHARDS = ["spec"];
 /** Time limit for a primary to hand over its slots before its pod stops, seconds. */
 export const HAND_OVER_SECONDS = 30;
 /**
- * Seconds that a primary with a snapshot on its disk waits for silent replicas before it starts. Such replicas may be
- * starting as well, and may have newer data.
+ * Seconds that a primary with data on its disk waits for silent replicas before it starts. They may be frozen, or starting
+ * as well, and may have newer data.
  */
-export const ASK_SECONDS = 20;
+export const ASK_SECONDS = 60;
 /**
  * Longest wait of a primary before it starts, seconds. The primary waits while a replica may have newer data or the
  * only copy of the data.

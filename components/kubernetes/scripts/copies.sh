@@ -8,41 +8,58 @@ setting() {
   echo "${value:-$2}"
 }
 
-# seconds_since FILE: prints the age of a file in seconds.
-seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
-
 # own_copy: describes the data on this server's disk in variables.
 #   disk             the file that this server will load: aof (an append-only file), rdb (a snapshot) or none
-#   seen_at          the present time, by `now`
-#   age              age of that file at `seen_at`, seconds
 #   durable          yes if no acknowledged write can be missing from it
-#   history, offset  replication ID and offset of the file; empty and -1 if they are unknown
-#   last             replication ID that this server had when it last ran (written by ready-replication.sh)
+#   history, offset  replication ID of the file, and an offset up to which it has all writes; empty and -1 if they are unknown
+#   marked           the mark as `ID:OFFSET:ID:OFFSET…`, the newest replication ID first
 own_copy() {
-  seen_at=$(now)
-  disk=none age=0 durable=no history='' offset=-1 last=$(cat "$HISTORY" 2>/dev/null)
+  disk=none durable=no history='' offset=-1 marked='' last='' at=-1 size=0 files=-
+  # shellcheck disable=SC2034
+  [ ! -s "$MARK" ] || while read -r id end bytes names; do
+    [ -n "$marked" ] || last=$id at=$end size=$bytes files=$names
+    marked=$marked${marked:+:}$id:$end
+  done <"$MARK"
   directory=$(setting dir .)
   snapshot=$directory/$(setting dbfilename dump.rdb)
   if [ "$(setting appendonly no)" = yes ]; then
     # A server with an append-only file ignores snapshots.
-    files=$directory/$(setting appenddirname appendonlydir)
-    # shellcheck disable=SC2012
-    newest=$(ls -t "$files" 2>/dev/null | head -n 1)
-    [ -n "$newest" ] && ! without_data "$files" || return 0
-    disk=aof age=$(seconds_since "$files/$newest")
+    own=$directory/$(setting appenddirname appendonlydir)
+    [ -n "$(ls "$own" 2>/dev/null)" ] && ! without_data "$own" || return 0
+    disk=aof
     [ "$(setting appendfsync everysec)" != always ] || durable=yes
-    # A snapshot that is at least as new as the append-only file was saved when the server stopped in order. It has all writes of
-    # the append-only file, so its replication ID and offset are valid for both.
-    { [ -s "$snapshot" ] && [ ! "$files/$newest" -nt "$snapshot" ]; } || return 0
+    # What the files have gained since the mark, or lost in a power loss, counts: they have nearly the same bytes as the replication stream,
+    # which also has some that only replicas get. So the offset may be a little too low.
+    history=$last grown=0
+    [ "$files" = - ] || [ "$files" != "$(append_only_files)" ] || grown=$(($(size_of "$own" "$files") - size))
+    [ -z "$last" ] || offset=$((at + grown))
   elif [ -s "$snapshot" ]; then
-    disk=rdb age=$(seconds_since "$snapshot")
-  else
-    return 0
+    disk=rdb
   fi
+  [ $disk != none ] && [ -s "$snapshot" ] || return 0
   # place prints neither if the snapshot does not have these fields.
   # shellcheck disable=SC2046
   set -- $(place "$snapshot")
-  history=${2-} offset=${3:--1}
+  if [ -z "$history" ] || { [ $disk = rdb ] && [ -n "${2-}" ]; }; then
+    history=${2:-$last} offset=${3:--1}
+  elif [ $disk = aof ] && [ "${2-}" = "$history" ] && [ "$grown" -ge 0 ] && [ "${3:--1}" -gt "$offset" ]; then
+    # The server saved this snapshot when it stopped in order, after the last write of the append-only file.
+    offset=$3
+  fi
+}
+
+# size_of DIRECTORY FILES: prints the size of these files together, in bytes.
+size_of() {
+  echo "$2" | tr / '\n' | while read -r name; do [ -z "$name" ] || stat -c %s "$1/$name"; done | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# description: prints what own_copy found as `ID:OFFSET:ID:OFFSET…`, the newest replication ID first. A server carries it as its syslog-ident,
+# because it begins with a new replication ID, or does not say the earlier ones. Nothing else uses this setting.
+description() {
+  [ -n "$history" ] || return 0
+  case $marked in *"$history":*) earlier=${marked#*"$history":} ;; *) earlier='' ;; esac
+  case $earlier in *:*) earlier=:${earlier#*:} ;; *) earlier='' ;; esac
+  echo "$history:$offset$earlier"
 }
 
 # without_data DIRECTORY: whether the append-only file in this directory has no commands and its base has no keys. A server creates
@@ -89,15 +106,23 @@ place() {
     }'
 }
 
+# settle: call it after own_copy, before the server starts. The server writes to its append-only file with another replication ID than the
+# mark names, so what the file gains from now on does not count for the mark.
+settle() {
+  [ $disk = aof ] && [ -n "$history" ] || return 0
+  { echo "$history $offset 0 -" && sed 1d "$MARK" 2>/dev/null; } >"$MARK.new"
+  mv "$MARK.new" "$MARK"
+}
+
 # ask HOST [COMMAND]: asks a server about its copy, and sets variables from its answer. COMMAND is sent too; answer has the whole reply.
 #   role      master or slave; empty if the server does not answer
 #   since     seconds since the server lost its primary; -1 if it has had no primary since it started
 #   followed  host of the replica's primary
-#   lineage   replication ID of the server's copy
-#   parent    replication ID that the copy had before
+#   copy      what it has, as `description` prints it
+#   synced    whether it has had a primary since it started
 ask() {
-  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' parent='' keys=no followed='' replicas=0
-  answer=$(printf 'INFO persistence replication keyspace\n%s\n' "${2-}" | tell "$1" 2)
+  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' parent='' left=0 loaded='' keys=no followed='' replicas=0
+  answer=$(printf 'INFO persistence replication keyspace\nCONFIG GET syslog-ident\n%s\n' "${2-}" | tell "$1" 2)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
@@ -111,32 +136,76 @@ ask() {
       slave_repl_offset) applied=$value ;;
       master_repl_offset) position=$value ;;
       master_replid) lineage=$value ;;
-      master_replid2) parent=$value ;;
+      master_replid2) parent=${value##*0000000000} ;;
+      second_repl_offset) left=$((value - 1)) ;;
+      mark) loaded=$value ;;
       db[0-9]*) keys=yes ;;
     esac
   done <<ANSWER
 $answer
 ANSWER
-  [ "$link" != up ] || since=0
+  synced=yes copy=$lineage:$position
+  if [ -n "$parent" ]; then
+    copy=$copy:$parent:$left
+  elif [ "$role" = master ]; then
+    copy=$copy${loaded:+:$loaded}
+  elif [ "$link" != up ] && [ "$since" -lt 0 ]; then
+    synced=no copy=${loaded:-$copy}
+  fi
 }
 
 # has_data: whether the server that was asked has a copy at all. A replica that has not synchronized yet has applied no writes.
 has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
-# newer: call it after own_copy and ask. It tells whether the server that was asked has all data of this server's disk, and more.
-#   The disk is empty: any copy is newer.
-#   Both copies have the same replication ID: the higher offset is newer.
-#   This server noted the other server's replication ID after it wrote its snapshot: the other copy continues the snapshot.
-#   Otherwise: the other copy is newer if the other server was linked to its primary when this disk was written, because it then had
-#   all writes. A server that has only loaded its own disk since it started does not count, because the age of its copy is unknown.
-newer() {
-  has_data || return 1
-  [ "$disk" != none ] || return 0
-  if [ -n "$history" ] && [ "$lineage" = "$history" ]; then
-    [ "$position" -gt "$offset" ]
-    return
-  fi
-  if [ "$disk" = rdb ] && [ -n "$last" ] && [ "$lineage" = "$last" ] && [ "$HISTORY" -nt "$snapshot" ]; then return 0; fi
-  # since and age are rounded to seconds, so a difference of two seconds is tolerated.
-  [ "$since" -ge 0 ] && [ "$since" -le $((age + $(now) - seen_at + 2)) ]
+# relation: call it after own_copy and ask. It prints what the server that was asked has, compared with this server's disk.
+#   more     all data of this disk, and more
+#   same     all data of this disk
+#   less     a part of the data of this disk
+#   parted   it has a part of this disk's data, and went on from there
+# A copy whose replication IDs are all unknown here is later than the mark if its server has had a primary since it started. Otherwise its
+# server has only loaded its own disk, and nothing says that this is more.
+relation() {
+  has_data || { echo less && return; }
+  [ "$disk" != none ] || { echo more && return; }
+  awk -v disk="$history:$offset" -v marked="$marked" -v copy="$copy" -v synced="$synced" '
+    BEGIN {
+      theirs = split(copy, their, ":")
+      split(disk, own, ":")
+      marks = split(marked, mark, ":")
+      # The place of the own replication ID in the mark: those before it are later, those behind it earlier.
+      place = marks + 1
+      for (i = 1; i < marks; i += 2) if (mark[i] == own[1] && place > marks) place = i
+      for (i = 1; i < theirs; i += 2) {
+        if (own[1] != "" && their[i] == own[1]) say(their[i + 1] + 0 < own[2] + 0 ? (i == 1 ? "less" : "parted") : i > 1 || their[2] + 0 > own[2] + 0 ? "more" : "same")
+        for (k = 1; k < marks; k += 2) if (mark[k] == their[i]) {
+          if (k > place) say(i == 1 && their[2] + 0 <= mark[k + 1] + 0 ? "less" : "parted")
+          if (k < place) say(place > marks || mark[place + 1] + 0 >= own[2] + 0 ? "more" : "parted")
+        }
+      }
+      say(synced == "yes" ? "more" : "less")
+    }
+    function say(word) { if (!said++) print word; exit }' </dev/null
+}
+
+# best: reads lines `KIND POSITION HOST COPY`, where COPY is what `ask` calls so, and prints `KIND HOST` of the copy with most data among
+# those that are a primary, linked or loaded. The copies are compared by the replication ID that the mark names; if none of them knows it,
+# by one that another copy continues. The copy that has most of it comes first. Among equals, a copy that went on from there comes first, then
+# a primary, then a copy that has had a primary, then the highest position.
+best() {
+  awk -v last="$last" '
+    $1 !~ /^(primary|linked|loaded)$/ { next }
+    {
+      kind[++count] = $1; position[count] = $2; host[count] = $3
+      fields = split($4, field, ":")
+      for (i = 1; i < fields; i += 2) {
+        end[count, field[i]] = field[i + 1] + 1
+        if (i > 1) { went[count, field[i]] = 1; earlier[field[i]] = 1 } else newest[field[i]] = 1
+        if (field[i] == last) known = 1
+      }
+    }
+    END {
+      if (!known) for (id in earlier) if (id in newest) last = id
+      for (i = 1; i <= count; i++)
+        print end[i, last] + 0, went[i, last] + 0, kind[i] == "primary", kind[i] == "linked", position[i], kind[i], host[i]
+    }' | sort -k 1,1nr -k 2,2nr -k 3,3nr -k 4,4nr -k 5,5nr | awk 'NR == 1 { print $6, $7 }'
 }

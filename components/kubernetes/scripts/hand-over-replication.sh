@@ -164,6 +164,7 @@ while look; [ "$role" = master ] && [ "$(now)" -lt "$end" ] && ! hand_over; do
   sleep 0.5
 done
 look
+remember
 # No replica has taken over. The only copy of the data may be in memory, so the server saves it when it stops.
 [ "$role" != master ] || echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
 exit 0

@@ -6,8 +6,10 @@
 
 CARRIAGE_RETURN=$(printf '\r')
 DATA=${DATA:-/data}
-# File with the replication ID that this node had last.
-HISTORY=$DATA/history
+# The mark says what this node's data set is. Its first line is `ID OFFSET SIZE FILES`: the replication ID, an offset up to which the disk
+# has all writes, and size and names of the append-only file at that offset. Each other line is `ID OFFSET`: an earlier replication ID, and
+# the offset at which the data set went on with a newer one. Probes write the mark, and start scripts read it (copies.sh).
+MARK=$DATA/mark
 
 # now: prints the seconds since the machine started. Scripts measure their waits by it, because nobody can set this clock. Another machine
 # counts from its own start, so no file keeps such a value.
@@ -38,8 +40,9 @@ designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
 # look: sets variables from this node's INFO and CLUSTER INFO. If the node does not answer, role and state are empty. While the node
 # loads its data, state is empty.
 look() {
-  run='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
-  answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
+  run='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
+  lineage='' parent='' left=0 position=-1 counted=0 written=0 buffered=0 rewrites='' loaded=''
+  answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\nCONFIG GET syslog-ident\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
@@ -52,6 +55,14 @@ look() {
       slave_repl_offset) applied=$value ;;
       master_link_down_since_seconds) since=$value ;;
       master_replid) lineage=$value ;;
+      master_replid2) parent=${value##*0000000000} ;;
+      second_repl_offset) left=$((value - 1)) ;;
+      master_repl_offset) position=$value ;;
+      repl_backlog_active) counted=$value ;;
+      aof_current_size) written=$value ;;
+      aof_buffer_length) buffered=$value ;;
+      aof_rewrite_in_progress | aof_rewrite_scheduled | aof_last_bgrewrite_status) rewrites=$rewrites$value ;;
+      mark) loaded=$value ;;
       cluster_state) state=$value ;;
       cluster_known_nodes) known=$value ;;
       cluster_size) size=$value ;;
@@ -61,6 +72,45 @@ look() {
   done <<ANSWER
 $answer
 ANSWER
+}
+
+# append_only_files: prints the names of the files of which this node's append-only file consists, each after a slash; `-` without one.
+append_only_files() {
+  names=''
+  for manifest in "$DATA"/*/*.manifest; do
+    # file NAME seq NUMBER type b|i|h
+    [ ! -e "$manifest" ] || while read -r _ name _ _ _ type; do [ "$type" = h ] || names=$names/$name; done <"$manifest"
+  done
+  echo "${names:--}"
+}
+
+# remember: call look first. Writes the mark. Nothing is written of a replica without a primary, which may not have what its disk had, nor
+# during a rewrite of the append-only file: until it ends, a start loads the former files.
+remember() {
+  [ "$loading" = 0 ] && [ "$rewrites" = 00ok ] && { [ "$role" = master ] || [ "$link" = up ]; } || return 0
+  former='' earlier=''
+  [ ! -e "$MARK" ] || while read -r id offset _; do
+    [ -n "$former" ] && earlier="$earlier
+$id $offset" || former=$id
+  done <"$MARK"
+  if [ "$lineage" != "$former" ]; then
+    [ "$parent" = "$former" ] || earlier=''
+    if [ -n "$parent" ]; then
+      earlier="
+$parent $left$earlier"
+    elif [ "$role" = master ] && [ -n "$loaded" ]; then
+      earlier="
+$(echo "$loaded" | sed 's/\([^:]*\):\([^:]*\):*/\1 \2\n/g')"
+    fi
+  fi
+  # A server without a backlog does not count its offset.
+  [ "$counted" = 1 ] && [ "$written" != 0 ] && files=$(append_only_files) || files=-
+  # Without an append-only file, the snapshot says its offset.
+  [ "$lineage" != "$former" ] || [ "$files" != - ] || return 0
+  echo "$lineage $position $((written + buffered)) $files$earlier" >"$MARK.new"
+  # The position may be older after a power loss; the replication ID may not.
+  [ "$lineage" = "$former" ] || sync "$MARK.new" 2>/dev/null
+  mv "$MARK.new" "$MARK"
 }
 
 # own_slots: prints the slots that this node serves in a cluster.

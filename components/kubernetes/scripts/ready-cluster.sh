@@ -27,6 +27,7 @@ announce_machine() {
 }
 
 look
+remember
 reload_certificate
 announce_machine
 [ -n "$state" ] || exit 1

@@ -7,11 +7,12 @@
 # refuses connections while the primary is not ready. The replica keeps its data set, for a partial synchronization.
 . "${0%/*}/node.sh"
 
-# lasts SECONDS FILE: whether SECONDS have passed since the first call with FILE. FILE keeps that time.
+# lasts SECONDS FILE: whether SECONDS have passed since the first call with FILE on this machine. FILE keeps that time.
 lasts() {
-  [ -s "$2" ] || date +%s >"$2"
-  first=$(cat "$2")
-  [ $(($(date +%s) - ${first:-$(date +%s)})) -ge "$1" ]
+  first='' boot=$(cat /proc/sys/kernel/random/boot_id)
+  # shellcheck disable=SC2015
+  [ -s "$2" ] && read -r since_boot first <"$2" && [ "$since_boot" = "$boot" ] || { first=$(now) && echo "$boot $first" >"$2"; }
+  [ $(($(now) - first)) -ge "$1" ]
 }
 
 # reopen: repairs an interrupted hand-over. During a hand-over, `up` lets the former primary listen only to its own pod for a moment. If
@@ -115,26 +116,25 @@ resign() {
   rm -f "$DATA/outvoted"
 }
 
-# remember: notes the replication ID of this node's data set for the next start, because a snapshot may still have an earlier one.
-remember() { [ "$lineage" = "$(cat "$HISTORY" 2>/dev/null)" ] || echo "$lineage" >"$HISTORY"; }
-
 # copying: whether this node receives a data set.
 copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
 
 # keeps_up: whether this linked replica has every write that the primary had MAX_LAG seconds ago. At each probe it notes the primary's
-# position together with the replication ID, because positions of different replication IDs cannot be compared.
+# position together with the replication ID, because positions of different replication IDs cannot be compared. Times of before the last
+# start of the machine are forgotten, because they are later than all times since.
 keeps_up() {
   [ -n "${MAX_LAG-}" ] || return 0
   reached=$(echo 'INFO replication' | tell "$followed" 2 | sed -n 's/^master_repl_offset:\([0-9]*\).*/\1/p')
-  { cat "$DATA/reached" 2>/dev/null; [ -z "$reached" ] || echo "$(date +%s) $lineage $reached"; } |
-    awk -v due="$(($(date +%s) - MAX_LAG))" -v lineage="$lineage" '
+  { cat "$DATA/reached" 2>/dev/null; [ -z "$reached" ] || echo "$(now) $lineage $reached"; } |
+    awk -v now="$(now)" -v due="$(($(now) - MAX_LAG))" -v lineage="$lineage" '
+      $1 > now { next }
       $2 != lineage { next }
       $1 <= due { last = $0; next }
       { later = later $0 "\n" }
       END { if (last != "") print last; printf "%s", later }' >"$DATA/reached.new"
   mv "$DATA/reached.new" "$DATA/reached"
   # If the primary does not answer, it may be far ahead, so the replica counts as late.
-  awk -v due="$(($(date +%s) - MAX_LAG))" -v applied="$applied" '
+  awk -v due="$(($(now) - MAX_LAG))" -v applied="$applied" '
     $1 <= due && $3 > applied { late = 1 }
     { newest = $1 }
     END { exit late || newest <= due }' "$DATA/reached"
@@ -143,7 +143,7 @@ keeps_up() {
 look
 reload_certificate
 [ "$loading" = 0 ] || exit 1
-{ [ "$role" = slave ] && [ "$link" != up ]; } || remember
+remember
 [ -z "${DEPLOYMENT-}" ] || reopen
 if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
   if [ "$POD_NAME" != "$(designated)" ]; then

@@ -3,7 +3,7 @@
 # nodes.conf, it first asks its replicas whether one has newer data. If it simply started, its replicas would copy the data on its disk.
 # Instead, a replica with newer data takes over. Then this node starts, learns of the new primary from the others, and becomes its
 # replica. What this script finds, and what it does:
-#   a replica has all data of this disk and more       the replica with the highest offset takes over
+#   a replica has all data of this disk and more       the replica that has most takes over
 #   a node has taken over already                      the server starts
 #   every write is on this disk (appendfsync always)   the server starts
 #   a file with data, and replicas are silent          it waits for SECONDS: they may have writes that this disk lacks, for example the last
@@ -45,8 +45,7 @@ members() {
 #   primary               it is a primary with slots
 #   busy                  it is loading data or synchronizing
 #   poor                  its copy does not have more than this disk
-#   linked POSITION HOST  its copy has more than this disk, and comes from a primary
-#   loaded POSITION HOST  its copy has more than this disk, and comes from its own disk
+#   linked, loaded        its copy has more than this disk, and comes from a primary or from its own disk; a line that `best` reads
 judge() {
   ask "$2" 'CLUSTER NODES'
   # shellcheck disable=SC2046
@@ -63,8 +62,8 @@ judge() {
     echo gone
   elif [ "$syncing" != 0 ]; then
     echo busy
-  elif newer; then
-    [ "$since" -ge 0 ] && echo "linked $position $2" || echo "loaded $position $2"
+  elif [ "$(relation)" = more ]; then
+    [ $synced = yes ] && echo "linked $position $2 $copy" || echo "loaded $position $2 $copy"
   else
     echo poor
   fi
@@ -98,12 +97,12 @@ superseded() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# take_over: lets the peer with the highest offset take over. A forced failover needs the votes of most primaries. Primaries may be starting
+# take_over: lets the best peer take over. A forced failover needs the votes of most primaries. Primaries may be starting
 # too, and do not vote twice for one shard within two node timeouts. So after 3 s the peer takes over without votes, if all peers answer and
 # follow this node: then no other node can have been elected. Fails if this node does not own its slots any more.
 take_over() {
-  best=$(echo "$seen" | grep -E '^(linked|loaded) ' | sort -k 2,2nr | head -n 1)
-  host=${best##* }
+  host=$(echo "$seen" | best)
+  host=${host##* }
   if [ "$host" != "$chosen" ]; then
     say "$host has newer data than this node's disk ($disk), so $host takes over"
     chosen=$host first=$(now) asked=0
@@ -137,7 +136,6 @@ patience_for() {
 safe() {
   members=$(members "$(setting dir .)/$(setting cluster-config-file nodes.conf)")
   echo "$members" | grep -q '^peer ' || return 0
-  own_copy
   [ $durable = no ] || return 0
   read -r _ own slot <<MEMBERS
 $members
@@ -169,7 +167,10 @@ trap 'exit 143' TERM
 seconds=${1:?seconds} patience=${2:?seconds}
 shift 2
 CONFIG=${2:?configuration file}
+own_copy
+settle
 safe
+set -- "$@" --syslog-ident "mark:$(description)"
 # The entry points of Valkey's images load the modules of a bundle. Those of Redis are skipped: they would load modules that the
 # comparison with Valkey leaves out.
 if [ "$1" = valkey-server ]; then

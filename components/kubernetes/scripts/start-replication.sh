@@ -33,30 +33,28 @@ peers() {
   done
 }
 
-# judge HOST: prints a line `KIND POSITION HOST LINEAGE PARENT` about that server. LINEAGE is the replication ID of its copy, PARENT the
-# one that the copy had before. KIND is its present state:
+# judge HOST: prints a line `KIND POSITION HOST COPY` about that server. COPY is its copy as `ask` describes it. KIND is its present state:
 #   silent   it does not answer
 #   busy     it is loading data or synchronizing
 #   poor     its copy does not have more than this disk
-#   primary  it is a primary with data
+#   primary  it is a primary with data. Without Sentinels, one that lacks data of this disk does not count: nobody made it the primary
 #   linked   its copy has more than this disk, and comes from a primary
 #   loaded   its copy has more than this disk, and comes from its own disk
 judge() {
   ask "$1"
+  kind=poor
   if [ -z "$role" ]; then
     kind=silent
   elif [ "$loading" != 0 ]; then
     kind=busy
   elif [ "$role" = master ]; then
-    has_data && kind=primary || kind=poor
+    ! has_data || case $watching$(relation) in yes* | more | same) kind=primary ;; esac
   elif [ "$syncing" != 0 ]; then
     kind=busy
-  elif [ $durable = no ] && newer; then
-    [ "$since" -ge 0 ] && kind=linked || kind=loaded
-  else
-    kind=poor
+  elif [ $durable = no ] && [ "$(relation)" = more ]; then
+    [ $synced = yes ] && kind=linked || kind=loaded
   fi
-  echo "$kind $position $1 $lineage $parent"
+  echo "$kind $position $1 $copy"
 }
 
 # survey: prints the state of all peers, one line for each.
@@ -68,16 +66,6 @@ survey() {
 }
 
 has() { echo "$seen" | grep -q "^$1"; }
-
-# best: prints `KIND POSITION HOST` of the server to copy from. A copy that continues the replication ID that this server had last comes
-# first, then a copy with that replication ID, then all others: a former primary that has not noticed its successor has less data. Among
-# equals, a primary comes first, then the copy with the highest position.
-best() {
-  echo "$seen" | awk -v last="$last" '
-    $1 !~ /^(primary|linked|loaded)$/ { next }
-    { own = last == "" || $1 == "loaded" ? 0 : $5 == last ? 2 : $4 == last; print own, $1 == "primary", $1, $2, $3 }
-  ' | sort -k 1,1nr -k 2,2nr -k 4,4nr | awk 'NR == 1 { print $3, $4, $5 }'
-}
 
 # patience_for: prints the seconds for which this server waits, given the states of the others.
 patience_for() {
@@ -109,9 +97,8 @@ may_lead() { true; }
 find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
-  own_copy
   # Without Sentinels only the designated pod asks others.
-  [ -e "$HISTORY" ] || { [ -z "$watching" ] && [ "$POD_NAME" != "$(designated)" ]; } || await_names
+  [ -e "$MARK" ] || { [ -z "$watching" ] && [ "$POD_NAME" != "$(designated)" ]; } || await_names
   asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)
@@ -121,8 +108,8 @@ find_source() {
     seen=$(survey)
     waited=$(($(now) - began)) limit=$(patience_for)
     # shellcheck disable=SC2046
-    set -- $(best)
-    kind=${1-} position=${2-} host=${3-}
+    set -- $(echo "$seen" | best)
+    kind=${1-} host=${2-}
     if [ "$waited" -ge "$limit" ] && may_lead; then
       [ "$limit" = 0 ] || say "starts with its own data ($disk), because no replica has handed over newer data within $waited s"
       return
@@ -158,7 +145,13 @@ if [ -n "${SENTINELS-}" ]; then
   }
   # even: whether all other servers that answer have at least the data of $host. A Sentinel may promote any of them, because its knowledge of
   # their positions is up to two seconds old.
-  even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
+  even() {
+    ! has busy && echo "$seen" | awk -v host="$host" '
+      $1 == "silent" { next }
+      { at[NR] = $2; split($4, id, ":"); line[NR] = id[1] }
+      $3 == host { most = $2; own = id[1] }
+      END { for (i in at) if (at[i] < most || line[i] != own) exit 1 }'
+  }
   # may_lead: whether this server may start as the primary. It may not if there is a primary, or while Sentinels are about to promote a
   # replica. If the pod has a new address, Sentinels connect to it only after 15 s. They would then promote a replica while clients already
   # write here. So the script first makes them connect again. A container that restarts keeps its address, so the script does not do that:
@@ -203,7 +196,10 @@ trap 'exit 143' TERM
 seconds=${1:?seconds} patience=${2:?seconds}
 shift 2
 CONFIG=${2:?configuration file}
+own_copy
+settle
 find_source
+set -- "$@" --syslog-ident "mark:$(description)"
 [ -z "$primary" ] || set -- "$@" --replicaof "$primary" 6379
 # The entry points of Valkey's images load the modules of a bundle.
 entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)

@@ -99,6 +99,7 @@ async function stopPod(deployment: Deployment, name: string, hidden?: string): P
     env: {
       PATH: `${bin}:${process.env["PATH"] ?? ""}`,
       VALKEY_PASSWORD_FILE: join(bin, "password"),
+      DATA: bin,
       HOSTNAME: host,
       SERVERS: "",
       DEPLOYMENT: NAME,

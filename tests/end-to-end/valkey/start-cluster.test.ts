@@ -113,6 +113,10 @@ const wait = (...indices: readonly number[]): Promise<void> =>
     ),
   );
 
+/** Probes a pod as its kubelet does, which writes the mark. */
+const probe = (index: number): Promise<void> =>
+  pods.runWith({ DATA: directoryOf(index) }, "ready-cluster.sh", nameOf(index)).catch(() => undefined);
+
 const write = (value: string): Promise<unknown> =>
   Promise.all(Array.from({ length: KEYS }, (_, key) => client.set(`key:${key}`, value)));
 
@@ -163,6 +167,7 @@ describe("a cluster node that is killed and starts again at once", () => {
     const [primary = 0] = await primaries();
     const replica = await replicaOf(primary);
     await replicate("both");
+    await probe(primary);
     // The replica loses its primary, and misses what is written from then on.
     await call(replica, "CONFIG", "SET", "primaryauth", "wrong");
     await call(replica, "CLIENT", "KILL", "TYPE", "master");

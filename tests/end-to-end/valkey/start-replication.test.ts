@@ -1,5 +1,5 @@
 /** Script that runs before a server in replication mode, without Sentinels: real servers that are killed, and start again by the script. */
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,6 +16,9 @@ const NAME = "crash";
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
 const ALL = [0, 1, 2];
 const KEYS = 300;
+const BOOT = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+/** Seconds since this machine started, by which scripts measure their waits. */
+const uptime = (): number => Number.parseInt(readFileSync("/proc/uptime", "utf8"), 10);
 /** Seconds for which a primary waits in vain. Longer than a test, so that no test depends on it. */
 const LONG = 100;
 const SERVICE = { PRIMARY_SERVICE: "service.pods" };
@@ -160,6 +163,15 @@ describe.each([
     expect(outputOf(0).slice(before)).not.toContain("has newer data");
   });
 
+  it("has what a linked replica has, and not the older copy of a server that leads by itself", async () => {
+    await replicate("old");
+    await call(1, "REPLICAOF", "NO", "ONE");
+    await replicate("new", [2]);
+    await end("SIGKILL", 0);
+    await restart([0]);
+    await expectAll("new");
+  });
+
   if (persistence === NOTHING) {
     it("has what a replica has that answers late, and not the older copy of another one", async () => {
       await replicate("old");
@@ -221,6 +233,23 @@ describe.each([
     });
 
   if (persistence !== APPEND_ONLY_FILE) return;
+  it("keeps what its file has and replicas lack, however old the file seems", async () => {
+    await replicate("old");
+    await ready();
+    await end("SIGSTOP", 1, 2);
+    await call(0, "CLIENT", "KILL", "TYPE", "replica");
+    await write("alone");
+    await eventually("the file has every write", async () =>
+      String(await call(0, "INFO", "persistence")).includes("aof_buffer_length:0"),
+    );
+    await end("SIGKILL", 0);
+    await end("SIGCONT", 1, 2);
+    for (const file of readdirSync(join(directoryOf(0), "appendonlydir")))
+      utimesSync(join(directoryOf(0), "appendonlydir", file), 1000, 1000);
+    await restart([0]);
+    await expectAll("alone");
+  });
+
   it("has what its replicas have and its file lacks after a power loss, also where both answer late", async () => {
     await replicate("old");
     await eventually("the file has every write", async () =>
@@ -262,18 +291,17 @@ describe("a replica that is linked", () => {
   });
   const probeOne = (): Promise<void> => probe(1, { MAX_LAG: String(MAX_LAG) });
   const file = (): string => join(directoryOf(1), "reached");
-  const now = (): number => Math.floor(Date.now() / 1000);
   const offset = async (): Promise<number> => Number(await replication(1, "slave_repl_offset"));
 
   it("is ready while it has what the primary had some seconds ago, by what it has noted of it", async () => {
     await replicate("value");
     await probeOne();
     const [[seconds = "", lineage = "", reached = ""] = []] = noted();
-    expect(Math.abs(Number(seconds) - now())).toBeLessThan(5);
+    expect(Math.abs(Number(seconds) - uptime())).toBeLessThan(5);
     expect(lineage).toBe(await replication(0, "master_replid"));
     expect(Math.abs(Number(reached) - (await offset()))).toBeLessThan(1000);
     // Since then the primary may have had much more.
-    writeFileSync(file(), `${now() - MAX_LAG + 5} ${lineage} ${(await offset()) + 100_000}\n`);
+    writeFileSync(file(), `${uptime() - MAX_LAG + 5} ${lineage} ${(await offset()) + 100_000}\n`);
     await probeOne();
     expect(noted()).toHaveLength(2);
   });
@@ -281,7 +309,7 @@ describe("a replica that is linked", () => {
   it("is not ready when it lacks what the primary had before that, and forgets what is older", async () => {
     const lineage = await replication(0, "master_replid");
     const [far, near] = [(await offset()) + 100_000, 1];
-    writeFileSync(file(), `${now() - 30} ${lineage} ${near}\n${now() - 20} ${lineage} ${far}\n`);
+    writeFileSync(file(), `${uptime() - 30} ${lineage} ${near}\n${uptime() - 20} ${lineage} ${far}\n`);
     await expect(probeOne()).rejects.toThrow();
     expect(
       noted()
@@ -291,7 +319,7 @@ describe("a replica that is linked", () => {
   });
 
   it("does not compare its position with one of another history", async () => {
-    writeFileSync(file(), `${now() - 20} ${"0".repeat(40)} ${(await offset()) + 100_000}\n`);
+    writeFileSync(file(), `${uptime() - 20} ${"0".repeat(40)} ${(await offset()) + 100_000}\n`);
     await probeOne();
     expect(noted()).toHaveLength(1);
   });
@@ -314,7 +342,7 @@ describe("a designated primary", () => {
   });
   /** Notes in a server's data directory that a state has lasted for so long. */
   function note(index: number, state: "replaced" | "closed", seconds: number): void {
-    writeFileSync(join(directoryOf(index), state), `${Math.floor(Date.now() / 1000) - seconds}\n`);
+    writeFileSync(join(directoryOf(index), state), `${BOOT} ${uptime() - seconds}\n`);
   }
 
   it("has its role back after some minutes where `up` ended before it designated the one that took over", async () => {
