@@ -141,6 +141,8 @@ export class ModelPods {
     writeFileSync(join(directory, "servers"), `${this.deployment.nodes.length}\n`);
     const own = {
       ...{ "repl-diskless-sync-delay": 0, "repl-timeout": 10, "cluster-node-timeout": SILENT_MS },
+      // Only one shard has replicas, and the others would take one of them.
+      "cluster-allow-replica-migration": false,
       ...PERSIST[this.persistence],
     };
     const stop = this.mode === "replication" ? "save" : "default";

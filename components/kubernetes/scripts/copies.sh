@@ -2,9 +2,9 @@
 # Functions that compare copies of a data set: the copy on the disk of a server that is about to start, and the copies of running
 # servers. Sourced after node.sh. CONFIG is the server's configuration file.
 
-# setting NAME DEFAULT: prints the value of a directive. If CONFIG has the directive several times, the last line counts.
+# setting NAME DEFAULT: prints the value of a directive, which may be in quotes. If CONFIG has it several times, the last line counts.
 setting() {
-  value=$(sed -n "s/^$1  *//p" "$CONFIG" | tail -n 1)
+  value=$(sed -n "s/^$1  *\"*\([^\"]*\).*/\1/p" "$CONFIG" | tail -n 1)
   echo "${value:-$2}"
 }
 
