@@ -110,8 +110,8 @@ place() {
 # mark names, so what the file gains from now on does not count for the mark.
 settle() {
   [ $disk = aof ] && [ -n "$history" ] || return 0
-  { echo "$history $offset 0 -" && sed 1d "$MARK" 2>/dev/null; } >"$MARK.new"
-  mv "$MARK.new" "$MARK"
+  [ -e "$MARK" ] || : >"$MARK"
+  { echo "$history $offset 0 -" && sed 1d "$MARK"; } >"$MARK.new" && mv "$MARK.new" "$MARK"
 }
 
 # ask HOST [COMMAND]: asks a server about its copy, and sets variables from its answer. COMMAND is sent too; answer has the whole reply.

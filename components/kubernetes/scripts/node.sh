@@ -107,7 +107,8 @@ $(echo "$loaded" | sed 's/\([^:]*\):\([^:]*\):*/\1 \2\n/g')"
   [ "$counted" = 1 ] && [ "$written" != 0 ] && files=$(append_only_files) || files=-
   # Without an append-only file, the snapshot says its offset.
   [ "$lineage" != "$former" ] || [ "$files" != - ] || return 0
-  echo "$lineage $position $((written + buffered)) $files$earlier" >"$MARK.new"
+  # A full disk must not replace the mark by an empty file.
+  echo "$lineage $position $((written + buffered)) $files$earlier" >"$MARK.new" || return 0
   # The position may be older after a power loss; the replication ID may not.
   [ "$lineage" = "$former" ] || sync "$MARK.new" 2>/dev/null
   mv "$MARK.new" "$MARK"
