@@ -114,6 +114,23 @@ settle() {
   { echo "$history $offset 0 -" && sed 1d "$MARK"; } >"$MARK.new" && mv "$MARK.new" "$MARK"
 }
 
+# set_aside HOST: call it after own_copy and before the server starts as a replica of HOST. If the last start did not come up, the file of this
+# server may be damaged, and every further start would end in the same way. So the file is renamed if HOST has all data of it. If HOST does
+# not answer, or has less, the file stays: it may be the best copy that there is.
+set_aside() {
+  if [ -e "$STARTING" ] && [ $disk != none ] && [ -n "$1" ]; then
+    ask "$1"
+    case $role$(relation) in
+      mastermore | mastersame)
+        [ $disk = aof ] && damaged=$own || damaged=$snapshot
+        say "the last start did not come up, and $1 has all data of $damaged, so it is renamed to $damaged.damaged"
+        rm -rf "$damaged.damaged" && mv "$damaged" "$damaged.damaged"
+        ;;
+    esac
+  fi
+  : >"$STARTING"
+}
+
 # ask HOST [COMMAND]: asks a server about its copy, and sets variables from its answer. COMMAND is sent too; answer has the whole reply.
 #   role      master or slave; empty if the server does not answer
 #   since     seconds since the server lost its primary; -1 if it has had no primary since it started
@@ -185,6 +202,15 @@ relation() {
       say(synced == "yes" ? "more" : "less")
     }
     function say(word) { if (!said++) print word; exit }' </dev/null
+}
+
+# preferable: whether that copy is to be used rather than this disk. If the last start did not come up, this disk may be damaged.
+preferable() {
+  case $(relation) in
+    more) true ;;
+    same) [ -e "$STARTING" ] ;;
+    *) false ;;
+  esac
 }
 
 # best: reads lines `KIND POSITION HOST COPY`, where COPY is what `ask` calls so, and prints `KIND HOST` of the copy with most data among

@@ -10,6 +10,8 @@ DATA=${DATA:-/data}
 # has all writes, and size and names of the append-only file at that offset. Each other line is `ID OFFSET`: an earlier replication ID, and
 # the offset at which the data set went on with a newer one. Probes write the mark, and start scripts read it (copies.sh).
 MARK=$DATA/mark
+# This file exists from the start of a server until a probe finds that the server has loaded its data.
+STARTING=$DATA/starting
 
 # now: prints the seconds since the machine started. Scripts measure their waits by it, because nobody can set this clock. Another machine
 # counts from its own start, so no file keeps such a value.
@@ -77,7 +79,7 @@ ANSWER
 # append_only_files: prints the names of the files of which this node's append-only file consists, each after a slash; `-` without one.
 append_only_files() {
   names=''
-  for manifest in "$DATA"/*/*.manifest; do
+  for manifest in "$DATA"/appendonlydir/*.manifest; do
     # file NAME seq NUMBER type b|i|h
     [ ! -e "$manifest" ] || while read -r _ name _ _ _ type; do [ "$type" = h ] || names=$names/$name; done <"$manifest"
   done
@@ -93,6 +95,8 @@ remember() {
     [ -n "$former" ] && earlier="$earlier
 $id $offset" || former=$id
   done <"$MARK"
+  # A server without a backlog does not count its offset.
+  [ "$counted" = 1 ] && [ "$written" != 0 ] && files=$(append_only_files) || files=-
   if [ "$lineage" != "$former" ]; then
     [ "$parent" = "$former" ] || earlier=''
     if [ -n "$parent" ]; then
@@ -102,17 +106,19 @@ $parent $left$earlier"
       earlier="
 $(echo "$loaded" | sed 's/\([^:]*\):\([^:]*\):*/\1 \2\n/g')"
     fi
+  elif [ "$files" = - ]; then
+    # Without an append-only file, the snapshot says its offset.
+    return 0
   fi
-  # A server without a backlog does not count its offset.
-  [ "$counted" = 1 ] && [ "$written" != 0 ] && files=$(append_only_files) || files=-
-  # Without an append-only file, the snapshot says its offset.
-  [ "$lineage" != "$former" ] || [ "$files" != - ] || return 0
   # A full disk must not replace the mark by an empty file.
   echo "$lineage $position $((written + buffered)) $files$earlier" >"$MARK.new" || return 0
   # The position may be older after a power loss; the replication ID may not.
   [ "$lineage" = "$former" ] || sync "$MARK.new" 2>/dev/null
   mv "$MARK.new" "$MARK"
 }
+
+# came_up: call look first. Notes that this node has loaded its data (copies.sh).
+came_up() { [ "$loading" != 0 ] || [ ! -e "$STARTING" ] || rm "$STARTING"; }
 
 # own_slots: prints the slots that this node serves in a cluster.
 own_slots() {

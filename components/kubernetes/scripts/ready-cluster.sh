@@ -27,6 +27,7 @@ announce_machine() {
 }
 
 look
+came_up
 remember
 reload_certificate
 announce_machine

@@ -141,6 +141,7 @@ keeps_up() {
 }
 
 look
+came_up
 reload_certificate
 [ "$loading" = 0 ] || exit 1
 remember

@@ -42,7 +42,7 @@ members() {
 # judge ID HOST: prints the present state of that peer.
 #   silent                it does not answer
 #   gone                  a different node has its host name, or it follows a different primary
-#   primary               it is a primary with slots
+#   primary HOST          it is a primary with slots
 #   busy                  it is loading data or synchronizing
 #   poor                  its copy does not have more than this disk
 #   linked, loaded        its copy has more than this disk, and comes from a primary or from its own disk; a line that `best` reads
@@ -57,12 +57,12 @@ judge() {
   elif [ "$3" != "$1" ]; then
     echo gone
   elif [ "$role" = master ]; then
-    [ -n "${6-}" ] && echo primary || echo poor
+    [ -n "${6-}" ] && echo "primary $2" || echo poor
   elif [ "$5" != "$own" ]; then
     echo gone
   elif [ "$syncing" != 0 ]; then
     echo busy
-  elif [ "$(relation)" = more ]; then
+  elif preferable; then
     [ $synced = yes ] && echo "linked $position $2 $copy" || echo "loaded $position $2 $copy"
   else
     echo poor
@@ -93,6 +93,14 @@ superseded() {
     }
   )
   [ -n "$found" ]
+}
+
+# successor: prints the host of the primary that this node will copy, if it is known: that of its shard, or the one in its nodes.conf.
+successor() {
+  echo "${seen-}" | sed -n 's/^primary //p' | grep . || awk '
+    NF >= 8 { split($2, field, ","); host[$1] = field[2] }
+    $3 ~ /myself/ { followed = $4 }
+    END { print host[followed] }' "$(setting dir .)/$(setting cluster-config-file nodes.conf)" 2>/dev/null
 }
 
 has() { echo "$seen" | grep -q "^$1"; }
@@ -170,6 +178,7 @@ CONFIG=${2:?configuration file}
 own_copy
 settle
 safe
+set_aside "$(successor)"
 set -- "$@" --syslog-ident "mark:$(description)"
 # The entry points of Valkey's images load the modules of a bundle. Those of Redis are skipped: they would load modules that the
 # comparison with Valkey leaves out.

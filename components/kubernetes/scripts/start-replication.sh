@@ -51,7 +51,7 @@ judge() {
     ! has_data || case $watching$(relation) in yes* | more | same) kind=primary ;; esac
   elif [ "$syncing" != 0 ]; then
     kind=busy
-  elif [ $durable = no ] && [ "$(relation)" = more ]; then
+  elif [ $durable = no ] && preferable; then
     [ $synced = yes ] && kind=linked || kind=loaded
   fi
   echo "$kind $position $1 $copy"
@@ -199,6 +199,7 @@ CONFIG=${2:?configuration file}
 own_copy
 settle
 find_source
+set_aside "$primary"
 set -- "$@" --syslog-ident "mark:$(description)"
 [ -z "$primary" ] || set -- "$@" --replicaof "$primary" 6379
 # The entry points of Valkey's images load the modules of a bundle.

@@ -9,6 +9,8 @@ import { realPrograms } from "../../support/valkey/real";
 
 const EVENTS = 6;
 const SEED = 1;
+/** Many processes start at the same time. */
+const TIMEOUT_MS = 240_000;
 
 async function expectKept(events: readonly Event[], mode: ModelMode, persistence: Persistence): Promise<void> {
   const here = { runs: runsDirectory(), programs: await realPrograms() };
@@ -33,14 +35,22 @@ describe.skipIf(process.platform !== "linux").concurrent("servers keep what clie
       ...(["cluster", "snapshots"] as const),
       "write 5 1, save primary, write 5 2, freeze first 3, freeze second 3, kill primary 0, wait 3, wait 1",
     ],
-  ])("after %s (%s, %s)", (_what, mode, persistence, events) => expectKept(parseEvents(events), mode, persistence));
+  ])(
+    "after %s (%s, %s)",
+    (_what, mode, persistence, events) => expectKept(parseEvents(events), mode, persistence),
+    TIMEOUT_MS,
+  );
 
   it.each([
     ["replication", "append-only"],
     ["sentinels", "snapshots"],
     ["cluster", "none"],
-  ] as const)("after random faults: %s, persistence %s", (mode, persistence) => {
-    const [events = []] = fc.sample(eventsOf(mode, persistence, EVENTS), { seed: SEED, numRuns: 1 });
-    return expectKept(events, mode, persistence);
-  });
+  ] as const)(
+    "after random faults: %s, persistence %s",
+    (mode, persistence) => {
+      const [events = []] = fc.sample(eventsOf(mode, persistence, EVENTS), { seed: SEED, numRuns: 1 });
+      return expectKept(events, mode, persistence);
+    },
+    TIMEOUT_MS,
+  );
 });

@@ -1,5 +1,5 @@
 /** Script that runs before a server in replication mode, without Sentinels: real servers that are killed, and start again by the script. */
-import { cpSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { handOver } from "../../../valkey/formation/hand-over";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
 import { parseFlatReply, parseInfo } from "../../../valkey/topology/replies";
-import { loseLaterWrites, PodScripts } from "../../support/valkey/pod-scripts";
+import { loseLaterWrites, newestFile, PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 
 const NAME = "crash";
@@ -53,6 +53,7 @@ const emptyFile = (): string => join(sandbox.host.run.nodeDirectory(NAME, nameOf
 
 const nameOf = (index: number): string => deployment.nodes[index]?.name ?? "";
 const directoryOf = (index: number): string => sandbox.host.run.nodeDirectory(NAME, nameOf(index));
+const mark = (index: number): string => readFileSync(join(directoryOf(index), "mark"), "utf8");
 const outputOf = (index: number): string => readFileSync(join(directoryOf(index), "output"), "utf8");
 const call = (index: number, ...command: [string, ...string[]]): Promise<unknown> =>
   withNode(deployment, index, (connection) => connection.call(...command));
@@ -156,6 +157,11 @@ describe.each([
 
   it("takes nothing from its replicas when it stopped in order", async () => {
     await replicate("newest");
+    // During a rewrite of the append-only file, the mark has the former replication ID.
+    await eventually("the mark is that of the present data", async () => {
+      await probe(0);
+      return mark(0).startsWith(await replication(0, "master_replid"));
+    });
     const before = outputOf(0).length;
     await end("SIGTERM", 0);
     await restart([0]);
@@ -217,6 +223,20 @@ describe.each([
     for (const file of ["dump.rdb", "appendonlydir"])
       rmSync(join(directoryOf(0), file), { recursive: true, force: true });
     await restart(ALL);
+    await expectAll("last");
+  });
+
+  it("comes back with what its replicas have when its own file is damaged", async () => {
+    await replicate("last");
+    if (persistence === SNAPSHOTS) await call(0, "SAVE");
+    await ready();
+    await end("SIGKILL", 0);
+    const files = join(directoryOf(0), "appendonlydir");
+    const file = persistence === SNAPSHOTS ? join(directoryOf(0), "dump.rdb") : newestFile(files);
+    const { size } = statSync(file);
+    writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, size / 2), Buffer.alloc(size / 4, "x")]));
+    await expect(restart([0])).rejects.toThrow();
+    await restart([0]);
     await expectAll("last");
   });
 

@@ -36,18 +36,19 @@ case "$*" in
   *) exec /bin/date "$@" ;;
 esac`;
 
+/** The file of an append-only file that has the newest writes. @param directory directory of the append-only file */
+export function newestFile(directory: string): string {
+  const names = readdirSync(directory).filter((name) => name.endsWith(".incr.aof"));
+  return join(directory, names.sort().at(-1) ?? "");
+}
+
 /**
  * A power loss: a server's disk lacks its last writes.
  * @param directory directory of the append-only file, which has every write so far
  * @returns a function that takes later writes out of the file, once the server has been killed
  */
 export function loseLaterWrites(directory: string): () => void {
-  const newest =
-    readdirSync(directory)
-      .filter((name) => name.endsWith(".incr.aof"))
-      .sort()
-      .at(-1) ?? "";
-  const path = join(directory, newest);
+  const path = newestFile(directory);
   const { size } = statSync(path);
   return () => {
     truncateSync(path, size);
