@@ -1,7 +1,4 @@
-/**
- * Copies the data and all later writes of one deployment to its archive, until a signal stops it. It starts again after
- * every interruption.
- */
+/** Copies the data and all later writes of one deployment to its archive, until a signal stops it. */
 import { mkdir, rm } from "node:fs/promises";
 import { describeStep } from "../lib/clock";
 import { BadInput, Failure, isCausedBy, messageOf } from "../lib/errors";
@@ -19,35 +16,29 @@ import { ArchiveMetrics } from "./metrics";
 
 /** Interval at which the list of servers and the password are read, milliseconds. */
 const REFRESH_MS = 5_000;
-/** Shortest and longest wait after an interruption, milliseconds. */
 const RETRY_MS = { min: 1_000, max: 30_000 };
 /** Time without an interruption after which the next wait is short again, milliseconds. */
 const CALM_MS = 60_000;
-/** Highest number of bytes of one shard that wait in the spool for the archive. */
 const SHARD_SPOOL_BYTES = 1024 ** 3;
 
 interface RefreshedDeployment extends Deployment {
   readonly refresh: () => Promise<void>;
 }
 
-/** An open archive that only this process writes to. */
 export interface OpenArchive {
   readonly place: Place;
   /** Aborted when a different process has taken over. */
   readonly lost: AbortSignal;
-  /** Counts the sets in the archive. A set is a base (an RDB file) of one shard, with the commands after it. */
   readonly countSets: () => Promise<number>;
   readonly close: () => Promise<void>;
 }
 
 interface ArchiverOptions {
   readonly deployment: RefreshedDeployment;
-  /** Opens the archive. @throws BadInput if it cannot be used, Failure if it does not answer */
+  /** @throws BadInput if it cannot be used, Failure if it does not answer */
   readonly open: (signal: AbortSignal) => Promise<OpenArchive>;
   readonly spoolDirectory: string;
-  /** Highest number of bytes that wait in the spool for the archive, all shards together. */
   readonly spoolBytes: number;
-  /** Time between two bases (RDB files) of a shard, milliseconds. */
   readonly baseEveryMs: number;
   /** Time for which the archive keeps sets that have ended, milliseconds. */
   readonly keepMs: number;
@@ -56,7 +47,6 @@ interface ArchiverOptions {
 
 export class Archiver {
   readonly metrics: ArchiveMetrics;
-  /** Whether the archive was open at least once. */
   #wasOpen = false;
   readonly #safeAt = new Map<string, number>();
   /** Shards for which the newest archived time is not known yet. */
@@ -65,7 +55,6 @@ export class Archiver {
   #openedAt = performance.now();
   /** Sets (a base of one shard with its later commands) that are being written, as PERIOD/SHARD/SET. */
   readonly #liveSets = new Set<string>();
-  /** Number of shards of the deployment. */
   #shards = 1;
 
   constructor(private readonly options: ArchiverOptions) {
@@ -80,7 +69,6 @@ export class Archiver {
     return this.#wasOpen;
   }
 
-  /** Archives until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.options;
     const isOver = (): boolean => signal.aborted;
@@ -109,7 +97,6 @@ export class Archiver {
     }
   }
 
-  /** Opens the archive once and archives until the signal is aborted or an error occurs. */
   async #archive(signal: AbortSignal): Promise<void> {
     const { deployment, open, spoolDirectory, spoolBytes, baseEveryMs } = this.options;
     await deployment.refresh();
@@ -147,11 +134,7 @@ export class Archiver {
     }
   }
 
-  /**
-   * Deletes sets that are too old to be needed for a restore. Each search also updates four metrics: the number of
-   * remaining sets, the times of the last verified restore and of the last failed drill, and the time at which the archive
-   * began.
-   */
+  /** Each search also updates the metrics of sets, restores and drills. */
   #retention({ place, lost, countSets }: OpenArchive, signal: AbortSignal): Retention {
     return new Retention(place, {
       ...{ keepMs: this.options.keepMs, liveSets: this.#liveSets, lost, signal },

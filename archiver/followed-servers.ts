@@ -1,7 +1,4 @@
-/**
- * Finds the servers of a deployment on Kubernetes by the SRV record of their headless Service. The servers, the
- * password and the CA certificate can change while the program runs.
- */
+/** Finds the servers of a deployment on Kubernetes by the SRV record of their headless Service. */
 import { resolveSrv } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { Failure, messageOf } from "../lib/errors";
@@ -13,7 +10,6 @@ import type { ArchiverSettings } from "./pod-settings";
 
 type Found = Pick<ArchiverSettings, "deployment" | "mode" | "servers" | "passwordFile" | "caFile">;
 
-/** A deployment on Kubernetes. Each call of `refresh` updates its list of nodes from DNS. */
 export class FollowedServers implements Deployment {
   readonly shape = {};
   readonly directives = new Map<string, string>();
@@ -40,7 +36,7 @@ export class FollowedServers implements Deployment {
 
   readonly connect = (node: DeploymentNode): Promise<Connection> => connect(node.name, node.endpoint, this.#access);
 
-  /** Reads the list of servers, the password and the CA certificate. @throws Failure if one of them cannot be read */
+  /** @throws Failure if one of them cannot be read */
   async refresh(): Promise<void> {
     const { servers, passwordFile, caFile } = this.settings;
     const [password, ca] = await Promise.all([
@@ -55,7 +51,7 @@ export class FollowedServers implements Deployment {
   }
 }
 
-/** Returns the nodes that an SRV record lists. The first label of each host name is the name of the pod. Pure. */
+/** The first label of each host name is the name of the pod. */
 function nodesOf(records: readonly { readonly name: string; readonly port: number }[]): DeploymentNode[] {
   return records
     .map(({ name: host, port }) => ({

@@ -1,7 +1,5 @@
-/** Metrics of an archive for Prometheus. */
 import { Counter, Gauge, Registry } from "prom-client";
 
-/** Cause of an error: the bucket, the servers, the spool, or the settings. */
 export type ErrorKind = "place" | "servers" | "spool" | "input";
 
 interface ArchiveReadings {
@@ -23,10 +21,7 @@ export class ArchiveMetrics {
   readonly #errors: Counter<"deployment" | "kind">;
   readonly #bytes: Counter<"deployment" | "shard">;
 
-  /**
-   * Creates the metrics of a deployment's archive.
-   * @param read returns the present values. Called each time Prometheus reads the metrics
-   */
+  /** @param read is called each time Prometheus reads the metrics */
   constructor(
     private readonly deployment: string,
     read: () => ArchiveReadings,
@@ -111,15 +106,12 @@ export class ArchiveMetrics {
     this.#bytes.inc({ deployment: this.deployment, shard }, bytes);
   }
 
-  /**
-   * Records the time at which the last base (RDB file) of a shard was complete in the archive.
-   * @param at milliseconds since the epoch
-   */
+  /** @param at milliseconds since the epoch, like all times here */
   recordBase(shard: string, at: number): void {
     this.#base.set({ deployment: this.deployment, shard }, at / 1000);
   }
 
-  /** Removes the base times of all shards. Called when the shards of the deployment may have changed. */
+  /** Called when the shards of the deployment may have changed. */
   keepShards(): void {
     this.#base.reset();
   }
@@ -128,22 +120,18 @@ export class ArchiveMetrics {
     this.#sets.set({ deployment: this.deployment }, count);
   }
 
-  /** Records the time of the last verified restore. @param at milliseconds since the epoch */
   recordProof(at: number): void {
     this.#proof.set({ deployment: this.deployment }, at / 1000);
   }
 
-  /** Records the time at which a drill (a restore for a test) failed last. @param at milliseconds since the epoch */
   recordFailedDrill(at: number): void {
     this.#failedDrill.set({ deployment: this.deployment }, at / 1000);
   }
 
-  /** Records the time at which the archive began. @param at milliseconds since the epoch */
   recordStart(at: number): void {
     this.#started.set({ deployment: this.deployment }, at / 1000);
   }
 
-  /** Records the time between two drills (restores for a test), seconds. */
   recordDrills(everySeconds: number): void {
     this.#drills.set({ deployment: this.deployment }, everySeconds);
   }
@@ -152,7 +140,6 @@ export class ArchiveMetrics {
     this.#errors.inc({ deployment: this.deployment, kind });
   }
 
-  /** The metrics in Prometheus' text format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }

@@ -14,16 +14,10 @@ import { formatEndpoint } from "../valkey/node";
 import type { OpenArchive } from "./archiver";
 import type { ArchiverSettings } from "./pod-settings";
 
-/**
- * Number of names that are listed to find out whether a place has other objects. It is greater than 1, because names
- * that begin with a dot come first and do not count.
- */
+/** Greater than 1, because names that begin with a dot come first and do not count. */
 const FIRST_NAMES = 20;
 
-/**
- * Opens the bucket of the settings. The log has the reason when requests fail for a longer time.
- * @throws BadInput if the bucket does not exist, refuses the request or does not answer
- */
+/** @throws BadInput if the bucket does not exist, refuses the request or does not answer */
 export async function openBucket(
   {
     place: { bucket, prefix, ...options },
@@ -38,20 +32,14 @@ export async function openBucket(
   return BucketStore.open(location, signal, { report: logLine });
 }
 
-/**
- * Reads the S3 keys and sets the environment variables from which the S3 library reads them. The kubelet updates the
- * files, so the keys are read each time the bucket is opened.
- */
+/** The kubelet updates the files, so the keys are read each time the bucket is opened. */
 async function readCredentials(directory: string): Promise<void> {
   const read = async (file: string): Promise<string> => (await readFile(join(directory, file), "utf8")).trim();
   process.env["AWS_ACCESS_KEY_ID"] = await read("accessKeyId");
   process.env["AWS_SECRET_ACCESS_KEY"] = await read("secretAccessKey");
 }
 
-/**
- * Opens a bucket or a folder as the archive of a deployment, and takes its lease.
- * @throws BadInput if the archive belongs to a different deployment, or if a different process writes to it
- */
+/** @throws BadInput if the archive belongs to a different deployment, or if a different process writes to it */
 export async function openArchive(
   place: Place,
   { name, mode, nodes }: Deployment,
@@ -77,15 +65,11 @@ export async function openArchive(
   return { place, lost: lease.lost, countSets: () => countSets(place), close: () => lease.release() };
 }
 
-/**
- * Returns names of the objects in a place, without names that begin with a dot. An attempt to create an archive may
- * have left such objects.
- */
+/** Names that begin with a dot do not count: an attempt to create an archive may have left such objects. */
 async function otherFiles(place: Place): Promise<string[]> {
   return (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
 }
 
-/** Counts the sets (a base of one shard with its later commands) of all periods and shards in the archive. */
 async function countSets(store: ArchiveStore): Promise<number> {
   const periods = await listPeriods(store);
   const counts = periods.flatMap((period) =>

@@ -2,7 +2,6 @@
 import * as z from "zod";
 import { checkSettingsText } from "../lib/pod/settings-text";
 
-/** Port of the metrics. */
 export const ARCHIVER_PORT = 9_123;
 /** Path that answers with the status 200 when the archive could be opened once. */
 export const READY_PATH = "/ready";
@@ -16,7 +15,6 @@ export const DRILL_SECONDS = { daily: 86_400, weekly: 604_800, monthly: 2_678_40
 export type DrillInterval = keyof typeof DRILL_SECONDS;
 export const DRILL_INTERVALS: readonly DrillInterval[] = ["daily", "weekly", "monthly"];
 
-/** A bucket, and the beginning of the names of an archive's objects. */
 export const bucketSchema = z.strictObject({
   bucket: z.string().min(1),
   prefix: z.string(),
@@ -48,11 +46,7 @@ const schema = z.strictObject({
 
 export type ArchiverSettings = z.infer<typeof schema>;
 
-/**
- * Reads the settings.
- * @param expected checksum of the text that `up` wrote
- * @throws BadInput when the text differs from the text that `up` wrote
- */
+/** @throws BadInput when the text differs from the text that `up` wrote */
 export function readArchiverSettings(text: string, expected: string | undefined): ArchiverSettings {
   checkSettingsText(text, expected, "the settings of the archive's pod");
   // The checksum says that this package wrote the text.

@@ -1,4 +1,4 @@
-/** The command line. Every error becomes one message and an exit status. */
+/** Every error becomes one message and an exit status. */
 import { CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
 import { exitStatusOf } from "./terminal/interruption";
@@ -6,7 +6,7 @@ import { buildProgram } from "./program";
 import { printError } from "./terminal/terminal";
 import { COMMAND } from "../lib/system/package";
 
-/** Exit status for wrong input. In this case nothing was started. */
+/** In this case nothing was started. */
 const BAD_INPUT = 2;
 
 export async function commandLine(args: readonly string[], signal: AbortSignal): Promise<number> {

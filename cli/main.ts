@@ -1,8 +1,4 @@
 #!/usr/bin/env node
-/**
- * Main file of `npm start`, and of the package's command `valkey-measured`. It runs one command and ends with the exit
- * status of this command.
- */
 import { commandLine } from "./cli";
 import { listenForInterruption } from "./terminal/interruption";
 import { printError } from "./terminal/terminal";

@@ -1,4 +1,4 @@
-/** The commands with their arguments and options. The module of a command is loaded only when the command runs. */
+/** The module of a command is loaded only when the command runs. */
 import type { CommandOptions } from "commander";
 import { Command } from "commander";
 import type { OptionValues } from "./running/options";

@@ -1,43 +1,29 @@
-/** Rules and thresholds of the alerts on the servers of a namespace, in the format of Prometheus. Pure. */
+/** Rules and thresholds of the alerts on the servers of a namespace, in the format of Prometheus. */
 
 interface AlertRule {
   readonly alert: string;
   readonly expr: string;
-  /** Time for which the expression must be true before the alert fires. */
   readonly for: string;
   readonly labels: { readonly severity: "critical" | "warning" };
   readonly annotations: { readonly summary: string; readonly description: string };
 }
 
-/**
- * Alert threshold for used memory, as a part of maxmemory. Above it, the server will soon evict keys or refuse writes.
- */
+/** Part of maxmemory, above which the server will soon evict keys or refuse writes. */
 const FULL = 0.9;
 /** Alert threshold for a replica's lag: seconds since its last acknowledgement. */
 const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
-/**
- * Alert threshold for the remaining validity of a certificate, days. cert-manager renews a certificate of 90 days when
- * 30 days remain.
- */
+/** cert-manager renews a certificate of 90 days when 30 days remain. */
 const CERTIFICATE_DAYS = 14;
-/**
- * Alert threshold for the age of the controller's last verification, seconds. The controller verifies at least every
- * 120 s.
- */
+/** The controller verifies at least every 120 s. */
 const STALE_LOOK_SECONDS = 300;
-/** Alert threshold for the age of the newest data in an archive, seconds. It is below one second in a healthy archive. */
+/** Age of the newest data in an archive, seconds: below one second in a healthy archive. */
 const ARCHIVE_AGE_SECONDS = 60;
 
 /** Alert threshold for the age of the last proof of an archive, as a multiple of the interval of drills. */
 const MISSED_DRILLS = 2;
 
-/**
- * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
- * engine. Controllers and archives publish metrics whose names begin with valkey_, and kube-state-metrics publishes metrics
- * whose names begin with kube_.
- * @param namespace value of the label `namespace` of the metrics
- */
+/** redis_ metrics: oliver006/redis_exporter; valkey_: controllers and archives; kube_: kube-state-metrics. */
 export function alertRules(namespace: string): AlertRule[] {
   const here = (metric: string): string => `${metric}{namespace="${namespace}"}`;
   const of = (metric: string): string => here(`redis_${metric}`);

@@ -29,7 +29,6 @@ import { planZones } from "./kubernetes/pods/zone-plan";
 import type { SecretFiles } from "./kubernetes/server-config";
 import { accessFiles, replicationConfig } from "./kubernetes/server-config";
 
-/** Arguments that only Valkey has. */
 type ValkeyOnly =
   | "tls"
   | "backup"
@@ -43,16 +42,15 @@ type ValkeyOnly =
 export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | "image"> {
   readonly engine: Exclude<Engine, "valkey">;
   readonly image: string;
-  /** Mode of the deployment. Dragonfly supports only replication mode here. */
+  /** Dragonfly supports only replication mode here. */
   readonly mode: Mode;
-  /** Number of shards and of replicas per shard. Replication mode has one shard. */
+  /** Replication mode has one shard. */
   readonly shape: Shape;
 }
 
 /**
- * Redis or Dragonfly for comparisons with Valkey, in the same kind of pods. In replication mode pod 0 is always the
- * primary. Connections are plain TCP. A change restarts pods, may lose data and does not update the password of running
- * servers, so destroy the deployment before you change it.
+ * In replication mode pod 0 is always the primary. A change restarts pods, may lose data and does not update the
+ * password of running servers, so destroy the deployment before you change it.
  */
 export class EngineDeployment extends ComparedDeployment {
   /** @throws BadInput when the name is not a host name, there are too few zones, or settings are refused */
@@ -116,19 +114,12 @@ function createServers(
 
 export interface EngineServersArgs extends Omit<ServerArgs, "tls"> {
   readonly engine: Exclude<Engine, "valkey">;
-  /** Number of replicas of the one primary. */
   readonly replicas: number;
 }
 
-/**
- * Servers of Redis or Dragonfly in replication mode. Pod 0 is the primary; there is no failover, and connections are
- * plain TCP. The component's name is part of the name of every Kubernetes object, so a new name creates a new
- * deployment.
- */
+/** A new name creates a new deployment, as objects have the component's name. */
 export class EngineServers extends pulumi.ComponentResource {
-  /** Location of the nodes' pods. */
   readonly pods: ServerPods;
-  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` that routes to all nodes, including the primary. */
   readonly endpoint: pulumi.Output<string>;
@@ -163,9 +154,7 @@ interface ServerFiles {
   readonly accessFiles: SecretFiles;
 }
 
-/**
- * The configuration and the password, in the format that the engine reads: flags for Dragonfly, directives for Redis.
- */
+/** Flags for Dragonfly, directives for Redis. */
 function serverFiles({ engine, settings }: EngineServersArgs): ServerFiles {
   if (engine === "dragonfly") {
     const config = `${dragonflyFlags(settings).join("\n")}\n`;

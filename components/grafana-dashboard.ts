@@ -1,7 +1,4 @@
-/**
- * The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. This file loads
- * Grafana's SDK, so `ValkeyDashboard` imports this file only when a program declares a dashboard.
- */
+/** Loads Grafana's SDK, so `ValkeyDashboard` imports this file only when a program declares a dashboard. */
 import { VizLegendOptionsBuilder, LegendDisplayMode, LegendPlacement } from "@grafana/grafana-foundation-sdk/common";
 import type { DataSourceRef } from "@grafana/grafana-foundation-sdk/common";
 import { DashboardBuilder, DatasourceVariableBuilder, RowBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
@@ -13,7 +10,6 @@ const DATASOURCE: DataSourceRef = { type: "prometheus", uid: "${datasource}" };
 interface Graph {
   readonly title: string;
   readonly description: string;
-  /** Grafana's name of the unit. */
   readonly unit: string;
   /** PromQL expressions, each with the legend of its lines. */
   readonly queries: readonly (readonly [expression: string, legend: string])[];
@@ -23,10 +19,7 @@ interface Graph {
 const rate = (metric: string, namespace: string, by: string): string =>
   `sum by (${by}) (rate(redis_${metric}{namespace="${namespace}"}[$__rate_interval]))`;
 
-/**
- * Graphs of the servers' metrics, from github.com/oliver006/redis_exporter. The names of the metrics begin with redis_
- * for every engine.
- */
+/** From github.com/oliver006/redis_exporter, whose metrics begin with redis_ for every engine. */
 function liveGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   const hits = rate("keyspace_hits_total", namespace, "pod");
@@ -126,10 +119,7 @@ function liveGraphs(namespace: string): Graph[] {
   ];
 }
 
-/**
- * Graphs of the metrics that the controllers publish about their verifications. Without controllers, these graphs are
- * empty.
- */
+/** Without controllers, these graphs are empty. */
 function verifiedGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   return [
@@ -158,7 +148,7 @@ function verifiedGraphs(namespace: string): Graph[] {
   ];
 }
 
-/** Graphs of the archives. Without backups, these graphs are empty. */
+/** Without backups, these graphs are empty. */
 function archivedGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   return [
@@ -200,7 +190,7 @@ function archivedGraphs(namespace: string): Graph[] {
   ];
 }
 
-/** Graphs of the metrics in results.om. Each graph shows the last run before the end of the dashboard's time range. */
+/** Each graph shows the last run before the end of the dashboard's time range. */
 function measuredGraphs(): Graph[] {
   const last = (metric: string): string => `last_over_time(valkey_measured_${metric}[90d])`;
   return [
@@ -254,11 +244,11 @@ function measuredGraphs(): Graph[] {
   ];
 }
 
-/** Width of a panel. Grafana has 24 columns, so three panels fit side by side. */
+/** Grafana has 24 columns, so three panels fit side by side. */
 const WIDTH = 8;
 const HEIGHT = 8;
 
-/** The dashboard in the format that Grafana imports. Pure. @param title @default `Valkey: NAMESPACE` */
+/** @default `Valkey: NAMESPACE` */
 export function grafanaDashboard(namespace: string, title = `Valkey: ${namespace}`): object {
   // oxlint-disable-next-line typescript/no-deprecated -- Grafana before 12 does not read what replaces it
   const builder = new DashboardBuilder(title)

@@ -1,4 +1,3 @@
-/** Base class of all deployments of Valkey on Kubernetes. It creates, forms and verifies the servers. */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../valkey/verification/topology-record";
 import { compact } from "../lib/compact";
@@ -105,10 +104,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   }
 }
 
-/**
- * Certificate of the authority that issued the servers' certificate.
- * @param secret ID of the Secret with the certificate; not known before this Secret exists
- */
+/** @param secret ID of the Secret with the certificate; not known before this Secret exists */
 function authorityOf(
   name: string,
   secret: pulumi.Output<string | null>,

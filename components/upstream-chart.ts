@@ -1,7 +1,4 @@
-/**
- * The Valkey project's own Helm chart in replication mode, deployed and verified for comparisons with this project's
- * deployments.
- */
+/** The Valkey project's own Helm chart in replication mode, for comparisons. */
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
 import { BadInput, problem, within } from "../lib/errors";
@@ -34,7 +31,6 @@ import { releaseName } from "./kubernetes/deployment/reference";
 import { checksum } from "../lib/checksum";
 import { PASSWORD_FILE } from "./kubernetes/server-config";
 
-/** Message that each preview and update logs. */
 const LIMITS =
   "this project runs the upstream chart without failover and without TLS. Clients cannot write while an update restarts the primary, and a crash of the " +
   "primary can leave all servers without data. The password and the volumes cannot be changed";

@@ -1,6 +1,3 @@
-/**
- * Component that declares the alerts for the Prometheus operator. `alert-rules.ts` has the rules and their thresholds.
- */
 import * as pulumi from "@pulumi/pulumi";
 import { alertRules } from "./alert-rules";
 import * as k8s from "./kubernetes/kubernetes-sdk";

@@ -1,4 +1,3 @@
-/** A Valkey cluster on Kubernetes, formed and verified. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";

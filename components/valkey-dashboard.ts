@@ -1,4 +1,3 @@
-/** A Grafana dashboard of the servers of a namespace. */
 import * as pulumi from "@pulumi/pulumi";
 import { createConfigMap } from "./kubernetes/files";
 

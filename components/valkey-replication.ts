@@ -1,4 +1,3 @@
-/** Valkey in replication mode on Kubernetes, verified. */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
@@ -80,7 +79,7 @@ export class ValkeyReplication extends KubernetesDeployment {
   }
 }
 
-/** Checks the highest allowed lag of replicas. @throws BadInput when the lag is not a whole number from 1 to 3600 */
+/** @throws BadInput when the lag is not a whole number from 1 to 3600 */
 function checkLag(name: string, seconds: number | undefined): void {
   if (seconds !== undefined && (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600))
     throw BadInput.of(
@@ -91,7 +90,7 @@ function checkLag(name: string, seconds: number | undefined): void {
     );
 }
 
-/** Settings of the Sentinels; undefined without Sentinels. @throws BadInput with every problem */
+/** @throws BadInput with every problem */
 function checkedSentinels(
   name: string,
   { sentinel, replicas, zones }: ValkeyReplicationArgs,

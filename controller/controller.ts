@@ -29,29 +29,19 @@ import type { Endpoint } from "../valkey/node";
 
 const CERTIFICATE_TIMEOUT_MS = 5_000;
 
-/** Time between two verifications while the deployment fails verification, milliseconds. */
 const FAILING_EVERY_MS = 5_000;
-/**
- * Time limit for the answers of pods and servers while the deployment fails verification, milliseconds. `perNode` is
- * added for each node. A short limit finds shards without a primary early, but must suffice to connect to every node.
- */
+/** Milliseconds, plus `perNode` for each node: short to find shards without a primary early, long enough to connect. */
 const FAILING_LOOK_MS = { base: 5_000, perNode: 50 };
-/** Time between two readings of the certificates' expiry, milliseconds. */
 const CERTIFICATES_EVERY_MS = 600_000;
 
 export class Controller {
-  /** Time of the last reading of the certificates' expiry, milliseconds since 1970. */
   #certificatesAt = 0;
-  /** Whether the deployment passed the last verification. */
   #passes = true;
   readonly #lostShards: LostShards;
   /** Repairs the deployment; undefined if the controller only verifies it. */
   readonly #healer: Healer | undefined;
 
-  /**
-   * @param identity name of this process, unique among all processes that may change the deployment
-   * @param log prints a line
-   */
+  /** @param identity unique among all processes that may change the deployment */
   constructor(
     private readonly kubernetes: KubernetesClient,
     private readonly settings: ControllerSettings,
@@ -75,7 +65,6 @@ export class Controller {
     return this.settings.target;
   }
 
-  /** Verifies the deployment at intervals, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { everySeconds } = this.settings;
     const { namespace, statefulSet } = this.#target;
@@ -145,10 +134,6 @@ export class Controller {
     }
   }
 
-  /**
-   * Creates the healer, which repairs the deployment.
-   * @param identity name of this process, unique among all processes that may change the deployment
-   */
   #newHealer(identity: string): Healer {
     const { target, replaceLostMachinesAfterSeconds: seconds } = this.settings;
     const password = (): Promise<string> => this.#password();
@@ -176,7 +161,7 @@ export class Controller {
     await this.#tell({ reason: isFailed ? "RepairFailed" : success, message, isWarning: isFailed });
   }
 
-  /** Creates an Event about the StatefulSet. If Kubernetes refuses the Event, the controller continues. */
+  /** If Kubernetes refuses the Event, the controller continues. */
   async #tell(text: EventText): Promise<void> {
     const { namespace, statefulSet: name } = this.#target;
     try {
@@ -195,19 +180,13 @@ export class Controller {
     }
   }
 
-  /**
-   * The password in the file of the Secret. The file is read each time, because the kubelet replaces it some time after
-   * an update has changed the Secret.
-   */
+  /** Read each time, because the kubelet replaces the file some time after an update has changed the Secret. */
   #password(): Promise<string> {
     return readFile(this.settings.passwordFile, "utf8");
   }
 }
 
-/**
- * Milliseconds since 1970. Servers that do not answer are left out. Invalid certificates count, because they expire
- * too.
- */
+/** Milliseconds since 1970. Silent servers are left out. Invalid certificates count, because they expire too. */
 async function firstCertificateEnd(endpoints: readonly Endpoint[]): Promise<number | undefined> {
   const ends = compact(await Promise.all(endpoints.map((each) => certificateEnd(each).catch(() => undefined))));
   return ends.length === 0 ? undefined : Math.min(...ends);

@@ -1,8 +1,4 @@
-/**
- * The HTTP endpoint of the controller and of the command `watch`: metrics for Prometheus, and the last verification of
- * each deployment as JSON. The probes of the controller's pod request the metrics, so they pass even if a verification
- * fails.
- */
+/** The probes of the controller's pod request the metrics, so they pass even if a verification fails. */
 import { METRICS_PATH, TextServer } from "../lib/pod/text-server";
 import type { Endpoint } from "../valkey/node";
 import type { Look } from "./look";
@@ -21,10 +17,7 @@ export class LookEndpoint {
     // Made by `open`.
   }
 
-  /**
-   * Starts to listen. @param at address to listen at; without a host, every address of the machine. @throws Failure
-   * when the address cannot be used
-   */
+  /** @param at without a host, every address of the machine. @throws Failure when the address cannot be used */
   static async open(at: Pick<Endpoint, "port"> & Partial<Endpoint>): Promise<LookEndpoint> {
     const endpoint = new LookEndpoint();
     endpoint.#server = await TextServer.open(at, {
@@ -37,19 +30,13 @@ export class LookEndpoint {
     return endpoint;
   }
 
-  /**
-   * Stores the result of a verification, and updates the metrics.
-   * @param former the previous result; undefined for the first one
-   */
+  /** @param former the previous result; undefined for the first one */
   record(look: Look, former: Look | undefined): void {
     this.#looks.set(look.deployment, look);
     this.#metrics.record(look, former);
   }
 
-  /**
-   * Publishes the earliest expiry of the servers' certificates as a metric.
-   * @param end expiry, milliseconds since 1970
-   */
+  /** @param end expiry, milliseconds since 1970 */
   recordCertificateEnd(deployment: string, end: number): void {
     this.#metrics.recordCertificateEnd(deployment, end);
   }

@@ -10,39 +10,27 @@ import type { LostMachines, Replacement } from "./lost-machines";
 import type { RepairOutcome } from "./metrics";
 import type { RepairLock } from "./repair-lock";
 
-/** Time limit of a repair, milliseconds. */
 export const REPAIR_MS = 300_000;
 
 type Repair = Extract<HealingDecision, { kind: "repair" }>;
 
-/**
- * Event that a healer reports. The kind `waiting` gives a reason why a problem is not repaired. The kind `step`
- * describes a step of a repair.
- */
+/** `waiting`: the reason why a problem is not repaired. `step`: a step of a repair. */
 export interface HealingReport {
   readonly kind: "waiting" | "begun" | "step" | RepairOutcome;
-  /**
-   * Whether the event is about the replacement of a pod on a lost machine.
-   * @default false: the event is about a repair
-   */
+  /** Whether it is about the replacement of a pod on a lost machine. @default false: about a repair */
   readonly isReplacement?: boolean;
   readonly message: string;
 }
 
-/** A deployment that a healer repairs. */
 export interface HealedDeployment {
   readonly lock: RepairLock;
   /** Whether settings that somebody changed by hand get their configured values. @default false */
   readonly repairSettings?: boolean | undefined;
-  /**
-   * Repairs the deployment.
-   * @returns whether anything had to be changed
-   * @throws Failure when the deployment must not be changed, or when the repair does not succeed
-   */
+  /** @returns whether anything had to be changed. @throws Failure when it must not be changed, or the repair fails */
   readonly repair: (order: RepairOrder, signal: AbortSignal, report: ReportProgress) => Promise<boolean>;
   /** Replaces pods whose machines do not come back. @default such pods are not replaced */
   readonly lostMachines?: LostMachines | undefined;
-  /** Receives each event of the healer. The healer does not report a reason to wait twice in a row. */
+  /** The healer does not report a reason to wait twice in a row. */
   readonly report: (report: HealingReport) => void | Promise<void>;
 }
 
@@ -62,10 +50,7 @@ export class Healer {
     this.#memory = { ...NO_MEMORY, failoverAt: now() };
   }
 
-  /**
-   * Decides after a verification whether to repair, and repairs. The method throws only errors of `report`.
-   * @param signal ends a repair in an orderly way when it is aborted
-   */
+  /** Throws only errors of `report`. The signal ends a repair in an orderly way. */
   async afterLook(look: Look, signal: AbortSignal): Promise<void> {
     const { lock, repairSettings = false } = this.deployment;
     let failure: string | undefined;
@@ -86,10 +71,7 @@ export class Healer {
     if (decision.kind === "repair") await this.#repairAlone(decision, signal);
   }
 
-  /**
-   * Reads who holds the lock. The first call also reads the repairs by earlier processes.
-   * @throws the errors of `observe`
-   */
+  /** The first call also reads the repairs by earlier processes. @throws the errors of `observe` */
   async #inform(): Promise<void> {
     const history = await this.deployment.lock.observe();
     if (!this.#isInformed) this.#memory = { ...this.#memory, ...history };
@@ -102,10 +84,7 @@ export class Healer {
     await this.#report("waiting", `nothing is repaired: ${why}`);
   }
 
-  /**
-   * Replaces a pod on a lost machine if a server cannot be reached.
-   * @returns whether a machine with pods is gone or not Ready. If so, the healer repairs nothing else
-   */
+  /** @returns whether a machine with pods is gone or not Ready: then the healer repairs nothing else */
   async #replaceLost({ assertions }: Look, signal: AbortSignal): Promise<boolean> {
     const { lostMachines } = this.deployment;
     if (lostMachines === undefined || !assertions.some(({ id, holds }) => id === "reachable" && !holds)) return false;
@@ -148,12 +127,7 @@ export class Healer {
     return this.alone(signal, repair, rememberRepair(this.#memory, this.now()));
   }
 
-  /**
-   * Does the work while this process holds the lock, so that no update and no other process changes the deployment. The
-   * method reports errors and does not throw them.
-   * @param counted memory in which this work already counts as a repair. @default the work does not count as a repair
-   * @returns whether the work was done
-   */
+  /** Reports errors and does not throw them. @param counted memory in which this work already counts as a repair */
   async alone(
     signal: AbortSignal,
     work: (held: AbortSignal) => Promise<void>,
@@ -179,7 +153,6 @@ export class Healer {
     }
   }
 
-  /** @returns whether the repair succeeded */
   async #repair({ what, handOver, abandoned, settings = false }: Repair, signal: AbortSignal): Promise<boolean> {
     const why = what.join(", ");
     await this.#report("begun", `repairing ${why}${handOver ? "" : ", without a hand-over"}`);

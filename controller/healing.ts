@@ -1,85 +1,56 @@
-/**
- * Decides after each verification whether the controller repairs the deployment: what can be repaired, how long to wait
- * before a repair, and how many repairs are allowed in an hour. Pure.
- */
+/** Decides after each verification: what can be repaired, how long to wait, how many repairs an hour may have. */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
 import type { AssertionId } from "../valkey/verification/assertion";
 import { listNames, meaningOf } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
 
-/**
- * Assertion that no slot is open. A slot is open while its migration has begun but not ended. A repair ends an
- * abandoned migration. During any other migration, the controller repairs nothing.
- */
+/** A repair ends an abandoned migration. During any other, the controller repairs nothing. */
 const NO_MOVES: AssertionId = "no-moves";
 /**
- * Minutes without work on open slots after which their migration counts as abandoned. `otherKeys` is for slots in which
- * clients create or delete keys. In such slots, the numbers of keys do not show whether somebody moves keys, so the
- * controller waits longer.
+ * Minutes without work on open slots. In slots where clients create or delete keys (`otherKeys`), numbers of keys do
+ * not show whether somebody moves keys.
  */
 const ABANDONED_MINUTES = { sameKeys: 5, otherKeys: 30 };
 
-/**
- * Seconds for which verifications must find the same problems before the controller repairs them. Most of the time the
- * deployment recovers by itself: a pod that has lost its data joins again within half a minute.
- */
+/** Mostly the deployment recovers by itself: a pod that has lost its data joins again within half a minute. */
 const STEADY_SECONDS = 20;
 /**
- * Seconds for which verifications must find the same problems if nodes reply to the controller but do not reach each
- * other. If the network is cut, a repair cannot help. If the nodes only know outdated addresses of each other, they
- * need a repair.
+ * For nodes that reply but do not reach each other: if the network is cut, a repair cannot help; if they only know
+ * outdated addresses, they need one.
  */
 const SEPARATED_SECONDS = 120;
-/**
- * Minutes that must pass after a failover before a repair may hand a primary over to spread the primaries evenly over
- * the zones.
- */
+/** Minutes after a failover before a repair may hand a primary over for an even spread over the zones. */
 const QUIET_MINUTES = 5;
-/**
- * Longest wait after repairs that did not help, minutes. The first wait is one minute, and each further wait is twice
- * as long as the wait before it.
- */
+/** After repairs that did not help. The first wait is one minute, and each further one twice as long. */
 const LONGEST_WAIT_MINUTES = 16;
 /** Highest number of repairs and replaced pods together in one hour. */
 export const MAX_REPAIRS_PER_HOUR = 6;
-/**
- * Assertion that the compared settings are the same on every node, and as configured. The controller restores changed
- * settings only if it may repair settings.
- */
+/** The controller restores changed settings only if it may repair settings. */
 const SAME_SETTINGS: AssertionId = "same-settings";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Repairs that the controller remembers. */
 export interface RepairHistory {
   /** Times of the repairs of the last hour, milliseconds since 1970. */
   readonly repairs: readonly number[];
   /** Number of repairs in a row after which the next verification still found a problem. */
   readonly inVain: number;
-  /**
-   * Whether the last repair has not succeeded. Such a repair may have left disruption budgets that allow the eviction
-   * of only one pod at a time.
-   */
+  /** Such a repair may have left disruption budgets that allow the eviction of only one pod at a time. */
   readonly isUnfinished: boolean;
 }
 
-/** Facts that the controller remembers between two verifications. */
 export interface HealingMemory extends RepairHistory {
   /** Whether settings that somebody changed by hand are repaired. */
   readonly repairsSettings: boolean;
-  /** The problems that the last verification found; undefined if it found none. */
   readonly problems: string | undefined;
   /** Time of the verification that first found these problems, milliseconds since 1970. */
   readonly since: number;
-  /** The last known primaries by slots. They include primaries that the last verification could not reach. */
+  /** They include primaries that the last verification could not reach. */
   readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
-  /**
-   * Checksums that change while somebody works on open slots, and the times when they last changed; undefined if no
-   * slot is open.
-   */
+  /** Checksums that change while somebody works on open slots, and when they last changed. */
   readonly open:
     | { readonly work: string; readonly workAt: number; readonly keys: string; readonly keysAt: number }
     | undefined;
@@ -97,15 +68,13 @@ export const NO_MEMORY: HealingMemory = {
   isUnfinished: false,
 };
 
-/** Decision after a verification. */
 export type HealingDecision =
-  /** Nothing is to be repaired. */
   | { readonly kind: "none" }
   /** Something is to be repaired, but not now. */
   | { readonly kind: "wait"; readonly why: string }
   | {
       readonly kind: "repair";
-      /** Names of the assertions that do not hold; if all assertions hold, the remarks about the deployment. */
+      /** Names of the assertions that do not hold; if all hold, the remarks about the deployment. */
       readonly what: readonly string[];
       /** Whether a replica may take over from a primary that works. */
       readonly handOver: boolean;
@@ -115,7 +84,6 @@ export type HealingDecision =
       readonly settings?: boolean | undefined;
     };
 
-/** Returns the memory, updated with the result of a verification. */
 export function remember(before: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
   const memory = { ...before, open: rememberOpenSlots(before, look) };
@@ -132,10 +100,7 @@ export function remember(before: HealingMemory, look: Look): HealingMemory {
   };
 }
 
-/**
- * Returns the memory of open slots, updated with the result of a verification. If the verification could not read the
- * open slots, the time without work on them starts again, because somebody may have worked on them meanwhile.
- */
+/** If the open slots could not be read, the time without work starts again: somebody may have worked on them. */
 function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): HealingMemory["open"] {
   if (openSlots === undefined) return undefined;
   const { work, keys } = openSlots;
@@ -148,23 +113,17 @@ function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): He
   };
 }
 
-/**
- * Returns the memory with one more repair. A repair counts from its beginning, so it counts even if the controller is
- * killed during the repair.
- */
+/** Counts from its beginning, so also if the controller is killed during the repair. */
 export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
   return { ...memory, repairs: [...memory.repairs, now], inVain: memory.inVain + 1, isUnfinished: true };
 }
 
-/**
- * Returns the memory after the end of a repair. The end becomes the time of the repair. A repair that did not succeed
- * stays marked as unfinished.
- */
+/** The end becomes the time of the repair. A repair that did not succeed stays marked as unfinished. */
 export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceeded: boolean): HealingMemory {
   return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now], isUnfinished: !hasSucceeded };
 }
 
-/** Decides whether to repair. @param memory memory that `remember` has updated with `look` */
+/** @param memory memory that `remember` has updated with `look` */
 export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const what = problemsOf(memory, look);
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });
@@ -194,10 +153,7 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   return { kind: "repair", what, handOver, abandoned: memory.open?.work, settings };
 }
 
-/**
- * Reason to assume that somebody still works on open slots; undefined if no slot is open, or if the migration is
- * abandoned.
- */
+/** Undefined if no slot is open, or if the migration is abandoned. */
 function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }: Look): string | undefined {
   if (assertions.every(({ id, holds }) => id !== NO_MOVES || holds)) return undefined;
   if (open === undefined || openSlots === undefined)
@@ -211,10 +167,7 @@ function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }:
   return `the migration of slots ${list} has not ended; a repair ends it after ${limit}`;
 }
 
-/**
- * Names of the failed assertions that a repair can restore. If all assertions hold, these are the remarks of the
- * verification, or a text about the last repair if it did not succeed.
- */
+/** If all assertions hold: the remarks, or a text about the last repair if it did not succeed. */
 function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
   const { pass, assertions, remarks } = look;
   const isSpecial = (id: string): boolean =>

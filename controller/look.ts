@@ -1,7 +1,4 @@
-/**
- * Result of one verification of a deployment (a look): the verdict, the assertions and the primaries, as plain data.
- * Pure.
- */
+/** Result of one verification (a look) as plain data. */
 import { compact } from "../lib/compact";
 import { formatDuration } from "../lib/units";
 import { separatedNodes } from "../valkey/verification/cluster-verdict";
@@ -11,45 +8,36 @@ import { formatRanges } from "../valkey/topology/slots";
 import type { OpenSlots } from "../valkey/resize/open-slots";
 import type { Inspection } from "../provider/updates/drift";
 
-/** Result of one assertion. */
 export interface AssertionLook {
   readonly id: string;
   readonly holds: boolean;
   readonly found: string;
-  /** Names of the nodes that violate the assertion. */
   readonly nodes: readonly string[];
 }
 
-/** Result of one verification of a deployment by the controller or by the command `watch`. */
 export interface Look {
   readonly deployment: string;
   /** Time at which the verification began, ISO 8601. */
   readonly at: string;
-  /** Duration of the verification, seconds. */
   readonly seconds: number;
   readonly pass: boolean;
   /** Time since which `pass` has had its present value, ISO 8601. */
   readonly since: string;
-  /** All assertions of the verdict. If no node replied, the list contains only `reachable`, with the reason. */
+  /** If no node replied, the list contains only `reachable`, with the reason. */
   readonly assertions: readonly AssertionLook[];
   /** Sentences about a deployment that passes, such as an uneven spread of primaries. */
   readonly remarks: readonly string[];
-  /** Names of the primaries by slots, such as `0-5460`. In replication mode the key is an empty string. */
+  /** In replication mode the key is an empty string. */
   readonly primaries: Readonly<Record<string, string>>;
-  /**
-   * Slots whose migration was begun but not finished; undefined if there are no such slots, or if they were not read.
-   */
+  /** Slots whose migration was begun but not finished; undefined also if they were not read. */
   readonly openSlots?: OpenSlots | undefined;
-  /**
-   * Names of nodes that reply, but that another node does not reach. The network between the nodes may be cut. Undefined
-   * if all nodes that reply reach each other.
-   */
+  /** Nodes that reply, but that another node does not reach: the network may be cut. Undefined if there are none. */
   readonly separated?: readonly string[] | undefined;
   /** Names of settings that differ from the configuration, and that CONFIG SET can change without a restart. */
   readonly changedSettings?: readonly string[] | undefined;
 }
 
-/** Converts the result of a verification to a `Look`. @param former the previous look; undefined for the first one */
+/** @param former the previous look; undefined for the first one */
 export function lookOf(
   deployment: string,
   { verification, drift, openSlots }: Inspection,
@@ -86,10 +74,7 @@ function settingsToRepair({ facts, verdict }: Verification): string[] {
   return differ ? changedSettings(facts) : [];
 }
 
-/**
- * Lines that describe what has changed between two verifications. For the first verification, the lines are the
- * verdict, every failed assertion and every remark.
- */
+/** For the first verification, the lines are the verdict, every failed assertion and every remark. */
 export function changesOf(former: Look | undefined, look: Look): string[] {
   const { deployment } = look;
   const said = new Set(former?.remarks);
@@ -106,10 +91,7 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
   return compact(lines).map((line) => `${deployment}: ${line}`);
 }
 
-/**
- * Lines about assertions that begin to fail, and about assertions that hold again. If a node cannot be reached, many
- * assertions fail for this reason, so one line names all of them.
- */
+/** If a node cannot be reached, many assertions fail for this reason, so one line names all of them. */
 function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
   const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));
   const unreached = assertions.find(({ id, holds }) => id === "reachable" && !holds)?.nodes ?? [];
@@ -127,7 +109,6 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
   ];
 }
 
-/** The new verdict, with the duration of the former verdict. */
 function describeVerdict(former: Look | undefined, { pass, assertions, at }: Look): string {
   const failing = assertions.filter(({ holds }) => !holds).length;
   const verdict = pass
@@ -138,10 +119,7 @@ function describeVerdict(former: Look | undefined, { pass, assertions, at }: Loo
   return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
 }
 
-/**
- * Number of shards whose primary changed. @param former primaries by slots; shards without a former primary do not
- * count
- */
+/** @param former primaries by slots; shards without a former primary do not count */
 export function failoversBetween(former: Look["primaries"], primaries: Look["primaries"]): number {
   return Object.entries(primaries).filter(([slots, primary]) => {
     const before = former[slots];

@@ -1,6 +1,4 @@
-/**
- * Replaces pods whose machines do not come back. It reads the facts, lets `replacement.ts` decide, and deletes one pod.
- */
+/** Replaces pods whose machines do not come back, by the decision of `replacement.ts`. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Failure } from "../lib/errors";
@@ -17,19 +15,14 @@ import { designatedPod } from "../platforms/kubernetes/access/primary-lead";
 import { whyPartLacksData } from "../valkey/verification/running-part";
 import { verify } from "../valkey/verification/verify";
 
-/** Time limit for a connection to a lost pod, milliseconds. */
 const CONNECT_MS = 3_000;
 
-/** Decision to replace a pod. */
 export type Replacement = Extract<ReplacementDecision, { kind: "replace" }>;
 
 export class LostMachines {
   #memory: MachineMemory = new Map();
 
-  /**
-   * @param afterSeconds time for which a machine must have been gone or not Ready before its pods are replaced, seconds
-   * @param password reads the present password
-   */
+  /** @param afterSeconds time for which a machine must have been gone or not Ready before its pods are replaced */
   constructor(
     private readonly kubernetes: KubernetesClient,
     private readonly target: KubernetesReference,
@@ -37,11 +30,7 @@ export class LostMachines {
     private readonly password: () => Promise<string>,
   ) {}
 
-  /**
-   * Decides whether a pod is replaced now. Call this method after each verification that cannot reach a server.
-   * @param repairs times of the repairs of the last hour
-   * @throws Failure when Kubernetes or the running servers do not answer
-   */
+  /** For verifications that cannot reach a server. @param repairs times in the last hour @throws Failure */
   async decide(repairs: readonly number[]): Promise<ReplacementDecision> {
     const { kubernetes, target } = this;
     const facts = await this.#read();
@@ -56,12 +45,9 @@ export class LostMachines {
   }
 
   /**
-   * Deletes the pod, and its volume claims if their volumes are on the lost machine. Call this method while this
-   * process holds the Lease. The method decides again first, because an update may have changed the deployment before
-   * this process got the Lease.
-   * @param repairs the times that were passed to `decide`
-   * @throws Failure when the pod must not be replaced any more, or a deletion fails; the signal's reason if the signal
-   * is aborted
+   * Also deletes claims whose volumes are on the lost machine. To call with the Lease; decides again first, because an
+   * update may have changed the deployment before.
+   * @throws Failure when the pod must not be replaced any more, or a deletion fails
    */
   async replace({ pod }: Replacement, repairs: readonly number[], signal: AbortSignal): Promise<void> {
     const again = await this.decide(repairs);
@@ -92,26 +78,15 @@ export class LostMachines {
 }
 
 /**
- * Reason why data may be lost with the lost pods, or why one of them may still work; undefined if all lost servers can
- * be replaced.
- *
- * The machine of a lost pod may still run the old server, for example behind a broken network. These checks make sure
- * that nothing more is lost when the pod is replaced:
- *
- * - Nothing accepts a connection at the address of the old server. If only the kubelet has failed, the server still
- *   replies, and must stay.
- * - In a cluster, all running nodes consider the old node failed, and it owns no slots. A node counts as failed only if
- *   a majority of the primaries could not reach it, and a replica can only take over with the votes of a majority. So
- *   this side has the majority. An old primary on the other side stops accepting writes after the node timeout. The new
- *   server starts empty and therefore with a new node ID, so no two nodes have the same ID. When the network is back,
- *   the others no longer know the old ID, or know that its slots have a new owner with a higher epoch.
- * - In replication mode, the running part has the only primary that this process reaches, and this primary lists no
- *   replicas except those of the running part. With Sentinels, the majority of them must be ready on this side, so that
- *   the other side cannot promote a replica. An old primary on the other side keeps accepting writes there, unless
- *   `min-replicas-to-write` is set. These writes are lost as soon as the Sentinels turn it into a replica, whether or
- *   not its pod is replaced. Without Sentinels, no server takes over from the designated primary. If it started empty,
- *   the other servers would replace their data with its empty data. So its pod is never replaced.
- *
+ * Undefined if all lost servers can be replaced. A lost machine may still run the old server, for example behind a
+ * broken network, so:
+ * - Nothing accepts a connection at its address: if only the kubelet has failed, it must stay.
+ * - In a cluster, all running nodes consider it failed, and it owns no slots, so this side has the majority, and an old
+ * primary stops accepting writes after the node timeout. The new server gets a new node ID.
+ * - In replication mode, the running part has the only primary that is reached, without other replicas, and the
+ * majority of the Sentinels, so that the other side cannot promote a replica. Writes to an old primary there are lost
+ * in any case, unless `min-replicas-to-write` is set. Without Sentinels, the designated primary is never replaced: the
+ * other servers would copy its empty data.
  * @param lost pods of servers on lost machines
  */
 async function whyNotReplace(

@@ -1,7 +1,6 @@
 /**
- * Handles shards of a cluster that have lost their primary and cannot elect a replica. If `onLostMajority` is
- * `takeover`, the controller makes a replica take over. Otherwise, it logs the commands with which a person can do
- * this.
+ * Shards that lost their primary and cannot elect a replica: with `onLostMajority: takeover`, a replica takes over;
+ * otherwise the log gets the commands for it.
  */
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
@@ -31,15 +30,11 @@ interface LostShardsContext {
   readonly reaction: OnLostMajority;
   readonly log: (line: string) => void;
   readonly tell: (event: EventText) => Promise<void>;
-  /**
-   * Does the work while it holds the Lease.
-   * @returns false if the work was not done, because another process holds the Lease
-   */
+  /** @returns false if the work was not done, because another process holds the Lease */
   readonly withLease: (signal: AbortSignal, work: (held: AbortSignal) => Promise<void>) => Promise<boolean>;
 }
 
 export class LostShards {
-  /** Machines on which the pods ran when they were last seen. */
   #machines: LastMachines = new Map();
   /** Lost primaries, and the time since which exactly these primaries are lost, milliseconds of the monotonic clock. */
   #lost: { readonly names: string; readonly since: number } | undefined;
@@ -48,10 +43,7 @@ export class LostShards {
 
   constructor(private readonly context: LostShardsContext) {}
 
-  /**
-   * Handles shards for which a verification found no primary.
-   * @throws Failure when pods, machines or nodes cannot be read, or a takeover fails
-   */
+  /** @throws Failure when pods, machines or nodes cannot be read, or a takeover fails */
   async onLook(look: Look, password: string, signal: AbortSignal): Promise<void> {
     const { kubernetes, target, reaction } = this.context;
     if (target.mode !== "cluster") return;
@@ -75,10 +67,7 @@ export class LostShards {
     await this.context.withLease(signal, (held) => this.#perform(scene, held));
   }
 
-  /**
-   * Makes replicas take over, one after the other. Before each takeover, the method reads the state of the cluster and
-   * plans again, because each takeover changes the cluster.
-   */
+  /** Plans again before each takeover, because each changes the cluster. */
   async #perform(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
     const { target, log, tell } = this.context;
     for (let count = 0; count < target.shape.primaries; count++) {
@@ -118,7 +107,7 @@ export class LostShards {
     return performance.now() - this.#lost.since >= ELECTION_TIMEOUTS * timeout;
   }
 
-  /** Logs the commands that promote replicas. A person may run them if the servers that do not reply are off. */
+  /** A person may run them if the servers that do not reply are off. */
   async #advise(scene: TakeoverScene): Promise<void> {
     const { plan, silent } = await planFromNodes(scene, undefined);
     const reasons = plan.refusals.map((why) => `no replica can take over: ${why}`);
@@ -126,7 +115,6 @@ export class LostShards {
     await this.#say(this.#hasWaited(plan) ? lines : []);
   }
 
-  /** Logs lines that are new, and creates an Event for each. */
   async #say(lines: readonly string[]): Promise<void> {
     const text = lines.join("\n");
     if (text === this.#said) return;

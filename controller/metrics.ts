@@ -1,12 +1,10 @@
-/** Results of verifications, as metrics for Prometheus. */
 import { Counter, Gauge, Registry } from "prom-client";
 import { failoversBetween } from "./look";
 import type { Look } from "./look";
 
-/** Result of a repair. The result is `unneeded` if nothing had to be changed any more. */
+/** The result is `unneeded` if nothing had to be changed any more. */
 export type RepairOutcome = "done" | "unneeded" | "failed";
 
-/** Metrics of the deployments that one process watches. */
 export class LookMetrics {
   readonly #registry = new Registry();
   readonly #verified = this.#gauge(
@@ -49,10 +47,7 @@ export class LookMetrics {
     return this.#registry.contentType;
   }
 
-  /**
-   * Sets the metrics to the result of a verification.
-   * @param former the previous result; undefined for the first one
-   */
+  /** @param former the previous result; undefined for the first one */
   record(look: Look, former: Look | undefined): void {
     const { deployment, pass, assertions, at, seconds } = look;
     this.#verified.set({ deployment }, Number(pass));
@@ -63,10 +58,7 @@ export class LookMetrics {
     this.#failovers.inc({ deployment }, failoversBetween(former?.primaries ?? {}, look.primaries));
   }
 
-  /**
-   * Sets the metric for the earliest expiry of the servers' certificates.
-   * @param end expiry, milliseconds since 1970
-   */
+  /** @param end expiry, milliseconds since 1970 */
   recordCertificateEnd(deployment: string, end: number): void {
     this.#certificate.set({ deployment }, end / 1000);
   }
@@ -75,7 +67,6 @@ export class LookMetrics {
     this.#repairs.inc({ deployment, outcome });
   }
 
-  /** The metrics in Prometheus' text format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }

@@ -3,7 +3,6 @@ import * as z from "zod";
 import { checkSettingsText } from "../lib/pod/settings-text";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 
-/** Port on which the controller serves its metrics and the last verification. */
 export const CONTROLLER_PORT = 9_122;
 /**
  * Time between two verifications of the deployment, seconds. Each verification sends some commands to every node. The
@@ -31,11 +30,7 @@ const schema = z.strictObject({
 
 export type ControllerSettings = z.infer<typeof schema>;
 
-/**
- * Reads the settings.
- * @param expected checksum of the text that `up` wrote
- * @throws BadInput when the text differs from the text that `up` wrote
- */
+/** @throws BadInput when the text differs from the text that `up` wrote */
 export function readControllerSettings(text: string, expected: string | undefined): ControllerSettings {
   checkSettingsText(text, expected, "the controller's settings");
   // The checksum shows that this package wrote the text, so `target` is not checked further.

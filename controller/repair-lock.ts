@@ -12,45 +12,27 @@ const REPAIRS_NOTE = "valkey/repairs";
 
 const historySchema = z.object({ repairs: z.array(z.number()), inVain: z.number().min(0), isUnfinished: z.boolean() });
 
-/** A lock for the repairs of one deployment. One process uses one object for all its repairs. */
+/** One process uses one object for all its repairs. */
 export interface RepairLock {
-  /**
-   * Reads who holds the lock. Callers must call this method after every verification.
-   * @returns repairs by earlier processes, if the lock records them
-   * @throws Failure when the lock cannot be read
-   */
+  /** Must follow every verification. @returns repairs by earlier processes, if recorded. @throws Failure */
   readonly observe: () => Promise<RepairHistory | undefined>;
-  /**
-   * Takes the lock for a repair.
-   * @param history repairs, including the one that begins
-   * @returns the reason why nothing must be repaired now; undefined if this process holds the lock
-   * @throws Failure when the lock cannot be read or taken
-   */
+  /** @param history includes the repair that begins @returns why nothing must be repaired now. @throws Failure */
   readonly begin: (history: RepairHistory) => Promise<string | undefined>;
-  /**
-   * Whether the settings that this process knows are those of the last update. Callers must call `observe` or `begin`
-   * first.
-   */
+  /** Whether the known settings are those of the last update. `observe` or `begin` must come first. */
   readonly hasCurrentSettings: () => boolean;
-  /** Does the work while this process holds the lock. @param work gets a signal that is aborted if the lock is lost */
+  /** @param work gets a signal that is aborted if the lock is lost */
   readonly during: <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-  /**
-   * Frees the lock, if this process holds it. The function never throws.
-   * @param history repairs, including the one that has ended
-   */
+  /** Never throws. @param history includes the repair that has ended */
   readonly end: (history: RepairHistory) => Promise<void>;
 }
 
-/** The Lease of a deployment on Kubernetes. Updates hold the same Lease. */
+/** Updates hold the same Lease. */
 export class LeaseLock implements RepairLock {
   // The object lives as long as the process, because it measures for how long a different holder has not renewed the
   // Lease.
   readonly #lease: Lease;
 
-  /**
-   * @param target returns the present reference of the deployment. Its nodes may change, but its Lease stays the same
-   * @param identity name of this process, unique among all processes that may change the deployment
-   */
+  /** @param target its Lease must stay the same @param identity unique among all processes that change it */
   constructor(
     kubernetes: KubernetesClient,
     private readonly target: () => KubernetesReference,
@@ -93,11 +75,10 @@ export class LeaseLock implements RepairLock {
   }
 }
 
-/** The lock file of a deployment on this machine. Updates hold the same file while they change servers. */
+/** Updates hold the same file while they change servers. */
 export class FileLock implements RepairLock {
   #release: (() => void) | undefined;
 
-  /** @param path path of the lock, which the deployment's reference names */
   constructor(private readonly path: string) {}
 
   readonly observe = (): Promise<undefined> => Promise.resolve(undefined);
@@ -129,17 +110,12 @@ export const NO_LOCK: RepairLock = {
   end: () => Promise.resolve(),
 };
 
-/**
- * The history as an annotation of the Lease, so that it outlives the controller's process. A pod that restarts again and
- * again therefore does not repair more often.
- */
+/** As an annotation of the Lease, it outlives the process: a pod that restarts again and again gets no more repairs. */
 export function historyNote({ repairs, inVain, isUnfinished }: RepairHistory): LeaseNotes {
   return { [REPAIRS_NOTE]: JSON.stringify({ repairs, inVain, isUnfinished }) };
 }
 
-/**
- * The history in the annotations; undefined if the annotations contain no history, or if the history cannot be read.
- */
+/** Undefined also if it cannot be read. */
 export function historyIn(notes: LeaseNotes): RepairHistory | undefined {
   try {
     return historySchema.parse(JSON.parse(notes[REPAIRS_NOTE] ?? "null"));

@@ -1,4 +1,4 @@
-/** Decides which pod on a lost machine the controller replaces, and when. Pure. */
+/** Decides which pod on a lost machine the controller replaces, and when. */
 import type { MachineState } from "../platforms/kubernetes/cluster/machines";
 import type { PlacedClaim, PodPlace } from "../platforms/kubernetes/cluster/pod-places";
 import { compact } from "../lib/compact";
@@ -6,25 +6,21 @@ import { listNames } from "../valkey/verification/assertion";
 import type { HealingMemory } from "./healing";
 import { MAX_REPAIRS_PER_HOUR } from "./healing";
 
-/** Machines and pods, as the API server reports them at one moment. */
 export interface PlaceFacts {
   readonly machines: readonly MachineState[];
   readonly servers: readonly PodPlace[];
   readonly sentinels: readonly PodPlace[];
-  /** Configured numbers of servers and of Sentinels. */
   readonly wanted: { readonly servers: number; readonly sentinels: number };
   /** Whether a server keeps running after a storage driver has detached its volume. */
   readonly outlivesDisk: boolean;
 }
 
 /**
- * Machines that are gone or not Ready, by name. `since` is the time at which this process first saw the present state
- * of the machine, in milliseconds of its own monotonic clock. Other clocks are not used, because the clocks of the API
- * server and of machines may differ.
+ * `since`: when this process first saw the machine's present state, by its own monotonic clock, milliseconds: the
+ * clocks of the API server and of machines may differ.
  */
 export type MachineMemory = ReadonlyMap<string, { readonly change: string; readonly since: number }>;
 
-/** Decision about the pods on lost machines. */
 export type ReplacementDecision =
   | { readonly kind: "none" }
   /** A machine is not Ready, but no pod is replaced now. */
@@ -35,18 +31,13 @@ export type ReplacementDecision =
       readonly pod: PodPlace;
       /** Claims to delete, because their volumes are on the lost machine. */
       readonly claims: readonly PlacedClaim[];
-      /** All servers and Sentinels on lost machines. */
       readonly lost: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] };
-      /** Facts that are the reason for the replacement, as a sentence. */
       readonly facts: string;
     };
 
 const GONE = "gone";
 
-/**
- * Returns the memory, updated with the listed machines. If the state of a machine has changed, its time `since` starts
- * again.
- */
+/** If the state of a machine has changed, its time `since` starts again. */
 export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: number): MachineMemory {
   const states = machineStates(facts);
   return new Map(
@@ -58,11 +49,7 @@ export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: 
   );
 }
 
-/**
- * Decides whether to replace a pod now.
- * @param memory memory that `rememberMachines` has updated with `facts`
- * @param now present time, milliseconds of the monotonic clock
- */
+/** @param memory updated with `facts` by `rememberMachines` @param now milliseconds of the monotonic clock */
 export function decideReplacement(
   memory: MachineMemory,
   facts: PlaceFacts,
@@ -110,7 +97,7 @@ export function decideReplacement(
 
 const nameOf = ({ name }: PodPlace): string => name;
 
-/** States of the machines, by name. A machine that no longer exists is included as long as a pod is assigned to it. */
+/** A machine that no longer exists is included as long as a pod is assigned to it. */
 function machineStates({
   machines,
   servers,
@@ -122,7 +109,7 @@ function machineStates({
   return states;
 }
 
-/** Reason why no pod of any machine may be replaced now; undefined if there is no such reason. */
+/** Undefined if a pod may be replaced now. */
 function whyNotAnyPod(
   facts: PlaceFacts,
   struck: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] },
@@ -150,11 +137,9 @@ function whyTooMany(repairs: readonly number[]): string | undefined {
 }
 
 /**
- * Claims whose volumes forbid the replacement of the pod. The lost machine may still run the old server, and with the
- * same volume the new server would have the same node ID. The replacement is safe only if a storage driver detaches the
- * volume from the old machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so
- * it never comes back with outdated slots. If the machine is gone, the claims do not matter, because Kubernetes itself
- * deletes the pod.
+ * A lost machine may still run the old server, and with the same volume the new one would have its node ID. It is safe
+ * only if a storage driver detaches the volume first: the old server then stops as soon as it must write `nodes.conf`.
+ * If the machine is gone, Kubernetes itself deletes the pod.
  */
 function holdingClaims({ machines, outlivesDisk }: PlaceFacts, { machine, claims }: PodPlace): string[] {
   if (!machines.some(({ name }) => name === machine)) return [];

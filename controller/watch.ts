@@ -1,53 +1,32 @@
-/** Verifies a deployment at intervals. */
 import { pause } from "../lib/polling";
 import type { Inspection } from "../provider/updates/drift";
 import type { SeenData } from "../valkey/verification/kept-data";
 import type { Look } from "./look";
 import { lookOf } from "./look";
 
-/** A deployment to verify. */
 export interface Watched {
   readonly name: string;
-  /**
-   * Asks every node for its state, and verifies the deployment. The function never throws.
-   * @param former data that earlier verifications saw
-   */
+  /** Never throws. @param former data that earlier verifications saw */
   readonly inspect: (signal: AbortSignal, former: SeenData | undefined) => Promise<Inspection>;
 }
 
 interface WatchOptions {
-  /**
-   * Time between the starts of two verifications, milliseconds. A verification that takes longer delays the next one.
-   */
+  /** Milliseconds between starts. A verification that takes longer delays the next one. */
   readonly everyMs: number;
   /** Time between two verifications while the deployment fails verification, milliseconds. @default `everyMs` */
   readonly failingEveryMs?: number | undefined;
-  /**
-   * Waits until something has changed since its last call. The next verification then comes early, but not earlier than
-   * `failingEveryMs` after the last one.
-   * @default changes cause no early verification
-   */
+  /** Resolves after a change: the next verification then comes early. @default changes cause no early verification */
   readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /**
-   * Longest time of a verification, milliseconds. One that takes longer counts as failed, and the next one begins: a
-   * connection that hangs must not leave the last verdict standing.
-   * @default 60000
-   */
+  /** Milliseconds. A verification that hangs must not leave the last verdict. @default 60000 */
   readonly longestMs?: number | undefined;
   readonly signal: AbortSignal;
-  /**
-   * Called after every verification. The next verification begins when this function has finished.
-   * @param former the previous result; undefined for the first one
-   */
+  /** The next verification begins when this has finished. @param former undefined for the first one */
   readonly onLook: (look: Look, former: Look | undefined) => void | Promise<void>;
 }
 
 const LONGEST_MS = 60_000;
 
-/**
- * Verifies the deployment at intervals until the signal is aborted.
- * @returns the last result; undefined if the first verification was not finished
- */
+/** @returns the last result; undefined if the first verification was not finished */
 export async function watch(watched: Watched, options: WatchOptions): Promise<Look | undefined> {
   const { everyMs, failingEveryMs = everyMs, longestMs: limitMs = LONGEST_MS, untilChange, signal, onLook } = options;
   const isOver = (): boolean => signal.aborted;

@@ -1,20 +1,14 @@
-/** Bundles programs into single files that need only Node.js. Pods and processes on this machine run these files. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
-/** A program together with everything that it imports. */
 export interface Bundle {
-  /** Path of the bundle in an installed package. A checkout has no such file, and bundles the program on demand. */
+  /** A checkout has no such file, and bundles the program on demand. */
   readonly file: string;
-  /** The bundle as CommonJS text. The text is read or created once per process. */
+  /** The text is read or created once per process. */
   readonly text: () => Promise<string>;
 }
 
-/**
- * The bundle of a program.
- * @param file path of the bundle in an installed package
- * @param entry file of the program, in TypeScript
- */
+/** @param file path of the bundle in an installed package */
 export function programBundle(file: string, entry: string): Bundle {
   let text: Promise<string> | undefined;
   return { file, text: () => (text ??= existsSync(file) ? readFile(file, "utf8") : bundle(entry)) };

@@ -1,4 +1,3 @@
-/** Checksums of texts. Different checksums show that a text has changed. */
 import { createHash } from "node:crypto";
 
 /** Checksum of a text, 32 hexadecimal digits. */

@@ -1,18 +1,12 @@
-/**
- * IP address blocks in CIDR notation. Parses, divides and formats blocks, and counts the addresses that several blocks
- * cover together. Pure.
- */
 import * as ipaddr from "ipaddr.js";
 
-/** Consecutive addresses that share their leading bits. */
 export interface AddressBlock {
   readonly version: 4 | 6;
   readonly first: bigint;
-  /** Number of leading bits that all addresses of the block share. */
   readonly prefixLength: number;
 }
 
-/** The block in a CIDR text. Address bits after the prefix are cleared. Undefined if the text is not a block. */
+/** Address bits after the prefix are cleared. Undefined if the text is not a block. */
 export function parseCidr(cidr: string): AddressBlock | undefined {
   if (!ipaddr.isValidCIDR(cidr)) return undefined;
   const [address, prefixLength] = ipaddr.parseCIDR(cidr);
@@ -21,16 +15,12 @@ export function parseCidr(cidr: string): AddressBlock | undefined {
   return { ...block, first: number - (number % sizeOf(block)) };
 }
 
-/** A block as text: `10.0.0.0/16`. */
 export function formatCidr({ version, first, prefixLength }: AddressBlock): string {
   const bytes = Array.from({ length: bitsOf(version) / 8 }, (_, index) => Number((first >> BigInt(8 * index)) % 256n));
   return `${ipaddr.fromByteArray(bytes.reverse()).toString()}/${prefixLength}`;
 }
 
-/**
- * One part of a block. The block is divided into parts with the given prefix length.
- * @param index number of the part, counted from 0
- */
+/** @param index number of the part, counted from 0 */
 export function nthSubnet(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
   const size = sizeOf({ version: block.version, prefixLength });
   return { version: block.version, first: block.first + BigInt(index) * size, prefixLength };
@@ -42,17 +32,12 @@ const PUBLIC: readonly AddressBlock[] = [
   { version: 6, first: 1n << 125n, prefixLength: 3 },
 ];
 
-/**
- * Whether the blocks together cover half or more of the public addresses of IPv4, or half or more of the public
- * addresses of IPv6. For example, 0.0.0.0/1 and 128.0.0.0/1 together allow as many addresses as 0.0.0.0/0. A text that
- * is not a block covers no address.
- */
+/** Half of the addresses of IPv4 or IPv6: 0.0.0.0/1 and 128.0.0.0/1 together allow as many as 0.0.0.0/0. */
 export function isOpenToTheWorld(cidrs: readonly string[]): boolean {
   const blocks = cidrs.flatMap((cidr) => parseCidr(cidr) ?? []);
   return PUBLIC.some((space) => 2n * coveredSize(blocks, space) >= sizeOf(space));
 }
 
-/** Number of the addresses in `space` that at least one block covers. */
 function coveredSize(blocks: readonly AddressBlock[], space: AddressBlock): bigint {
   const end = space.first + sizeOf(space);
   const sorted = blocks

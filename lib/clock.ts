@@ -1,5 +1,3 @@
-/** The clock of this machine. */
-
 /** Milliseconds since the epoch, with fractions. Later calls never return smaller values. */
 export function epochMs(): number {
   return performance.timeOrigin + performance.now();
@@ -10,10 +8,7 @@ const STEP_MS = 1_000;
 /** Longest time between readings of the two clocks that are compared, milliseconds. */
 const AT_ONCE_MS = 100;
 
-/**
- * A clock that never goes back by itself, and follows the machine's clock to within a second. When the machine's clock
- * is set, or after the machine was suspended, this clock steps once.
- */
+/** Never goes back by itself. Steps once when the machine's clock is set, or after it was suspended. */
 export class SteadyClock {
   #offset = Date.now() - performance.now();
 
@@ -35,7 +30,6 @@ export class SteadyClock {
   };
 }
 
-/** Sentence about a step of a `SteadyClock`. Pure. */
 export function describeStep(stepMs: number): string {
   const seconds = (Math.abs(stepMs) / 1000).toFixed(1);
   return stepMs < 0

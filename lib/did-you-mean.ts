@@ -1,4 +1,3 @@
-/** Suggestions for mistyped names. Pure. */
 import { closest, distance } from "fastest-levenshtein";
 
 function nearestName(word: string, known: readonly string[]): string | undefined {

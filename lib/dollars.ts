@@ -1,19 +1,14 @@
-/** Amounts in dollars: per hour, per month, per operation. */
 import { formatCount } from "./units";
 
 /** Hours per month that AWS uses for monthly prices. */
 export const HOURS_PER_MONTH = 730;
 
-/** Cost of a million operations at a measured rate, dollars. @returns undefined when nothing was served */
+/** @returns undefined when nothing was served */
 export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond: number): number | undefined {
   return operationsPerSecond > 0 ? (usdPerHour / (operationsPerSecond * 3600)) * 1e6 : undefined;
 }
 
-/**
- * Cost of keeping one GiB of data for a month, dollars.
- * @param bytes bytes of data. Each byte counts once, no matter how many replicas have a copy
- * @returns undefined without data
- */
+/** @param bytes each byte of data counts once, no matter how many replicas have a copy */
 export function usdPerGibMonth(usdPerHour: number, bytes: number): number | undefined {
   return bytes > 0 ? (usdPerHour * HOURS_PER_MONTH) / (bytes / 1024 ** 3) : undefined;
 }

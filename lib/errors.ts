@@ -1,7 +1,4 @@
-/**
- * Errors for the user. The program prints only the message of such an error, without a stack trace. All other errors
- * are defects of this program.
- */
+/** Errors for the user, of whom only the message is printed. All other errors are defects of this program. */
 
 /** A problem of the input. */
 export interface Problem {
@@ -16,17 +13,15 @@ export interface Problem {
   readonly message: string;
 }
 
-/** A problem of the input. @param path path of the wrong value; empty if the problem is not about one value */
+/** @param path path of the wrong value; empty if the problem is not about one value */
 export function problem(code: string, path: string, message: string): Problem {
   return { code, path, message };
 }
 
-/** A problem as the user reads it. */
 export function problemText({ path, message }: Problem): string {
   return path === "" ? message : `${path}${/^[ ,]/.test(message) ? "" : ": "}${message}`;
 }
 
-/** Problems of a part of the input, with their paths in the whole input. @param path path of the part */
 export function within(path: string, problems: readonly Problem[]): Problem[] {
   return problems.map((each) => ({ ...each, path: each.path === "" ? path : `${path}.${each.path}` }));
 }
@@ -73,7 +68,7 @@ export function isCausedBy(error: unknown, kind: new (...values: never) => Error
   return error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, kind);
 }
 
-/** A signal stopped the run. The exit status is 128 plus the number of the signal. */
+/** The exit status is 128 plus the number of the signal. */
 export class Interrupted extends Error {
   constructor(readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGPIPE") {
     super(`stopped by ${signal}`);
@@ -81,12 +76,10 @@ export class Interrupted extends Error {
   }
 }
 
-/** The message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The code of a system error, such as `ENOENT`. Undefined for all other errors. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,9 +1,3 @@
-/** Groups lists by a key. */
-
-/**
- * Groups values by a key. The keys are in the order of their first appearance. Map.groupBy is not used, because it
- * needs Node.js 21.
- */
 export function groupBy<T, K>(values: Iterable<T>, keyOf: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const value of values) {

@@ -1,6 +1,6 @@
 /**
- * Histograms of latencies. The sum of histograms is exact, but percentiles cannot be combined. So a percentile of
- * several runners or repeats is the percentile of all requests together, and never a mean of percentiles.
+ * The sum of histograms is exact, but percentiles cannot be combined: a percentile of several runners is that of all
+ * requests together, never a mean of percentiles.
  */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "hdr-histogram-js";
 import type { Histogram as HdrHistogram } from "hdr-histogram-js";
@@ -12,20 +12,14 @@ export interface CumulativeCount {
   readonly count: number;
 }
 
-/**
- * The longest latency that a histogram records, microseconds. Longer latencies are recorded as this latency, which is
- * an hour.
- */
+/** Microseconds. Longer latencies are recorded as this latency, which is an hour. */
 const MAX_US = 3_600_000_000;
 const DIGITS = 3;
-/** Number of steps of `tailSteps`. The steps reach into the tail down to one request in a million. */
+/** The steps reach into the tail down to one request in a million. */
 const STEPS = 200;
 const DECADES = 6;
 
-/**
- * Numbers of requests by latency, from 1 µs to an hour, in buckets. The width of a bucket is at most a thousandth of
- * its latencies. The numbers of requests are exact.
- */
+/** From 1 µs to an hour. A bucket is at most a thousandth of its latencies wide. */
 export class Histogram {
   private constructor(private readonly hdr: HdrHistogram) {}
 
@@ -43,18 +37,13 @@ export class Histogram {
     );
   }
 
-  /** The sum of histograms. */
   static merge(histograms: Iterable<Histogram>): Histogram {
     const sum = Histogram.empty();
     for (const histogram of histograms) sum.add(histogram);
     return sum;
   }
 
-  /**
-   * A histogram from a cumulative distribution. The distribution is a list of latencies, each with the number of
-   * requests that took at most this latency. Each request gets the smallest listed latency that is not below the
-   * latency of the request.
-   */
+  /** Each request gets the smallest listed latency that is not below its own. */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
     let before = 0;
@@ -65,11 +54,7 @@ export class Histogram {
     return histogram;
   }
 
-  /**
-   * Decodes a histogram from the format that HDR histograms in all languages share: version 2, deflated, base64.
-   * @param unitUs the unit of the encoded values, microseconds
-   * @throws Failure if the text has a different format
-   */
+  /** The common format of HDR histograms: version 2, deflated, base64. @param unitUs of the values @throws Failure */
   static decode(text: string, unitUs = 1): Histogram {
     let read: HdrHistogram;
     try {
@@ -90,7 +75,7 @@ export class Histogram {
     return encodeIntoCompressedBase64(this.hdr);
   }
 
-  /** Counts requests. @param us latency of the requests, microseconds. A latency below 1 counts as 1 */
+  /** @param us latency of the requests, microseconds. A latency below 1 counts as 1 */
   record(us: number, count = 1): void {
     const value = us < 1 ? 1 : us > MAX_US ? MAX_US : Math.round(us);
     this.hdr.recordValueWithCount(value, count);
@@ -105,11 +90,7 @@ export class Histogram {
     return this.hdr.totalCount;
   }
 
-  /**
-   * A percentile of the latencies, milliseconds: the given part of the requests took at most this time. 0 for an empty
-   * histogram.
-   * @param part part of the requests, 0 to 1, such as 0.99
-   */
+  /** The given part (0 to 1) of the requests took at most this time. 0 for an empty histogram. */
   percentileMs(part: number): number {
     return this.count === 0 ? 0 : Math.min(this.hdr.getValueAtPercentile(part * 100), this.hdr.maxValue) / 1000;
   }
@@ -122,12 +103,12 @@ export class Histogram {
     return this.hdr.maxValue / 1000;
   }
 
-  /** The mean latency, milliseconds. The latency of a request is approximated by the middle of its bucket. */
+  /** The latency of a request is approximated by the middle of its bucket. */
   get meanMs(): number {
     return this.hdr.mean / 1000;
   }
 
-  /** The cumulative distribution in ascending order. Each bucket that is not empty has one step. */
+  /** Each bucket that is not empty has one step. */
   cumulative(): CumulativeCount[] {
     let sum = 0;
     return bucketsOf(this.hdr).map(({ value, count }) => ({
@@ -136,10 +117,7 @@ export class Histogram {
     }));
   }
 
-  /**
-   * The cumulative distribution in about 200 steps. Each decade of the tail (90 %, 99 %, …) has the same number of
-   * steps.
-   */
+  /** About 200; each decade of the tail (90 %, 99 %, …) has the same number. */
   tailSteps(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
@@ -153,10 +131,7 @@ export class Histogram {
     return [...steps.values()];
   }
 
-  /**
-   * The cumulative distribution at the percentiles of valkey-benchmark's table: 0 %, 50 %, 75 %, 87.5 %, and so on.
-   * Each step halves the part of the requests that took longer.
-   */
+  /** As in valkey-benchmark's table: 0 %, 50 %, 75 %, 87.5 %, … Each step halves the slower part. */
   percentiles(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
@@ -170,7 +145,6 @@ export class Histogram {
   }
 }
 
-/** The buckets that are not empty, each with its highest value. */
 function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count: number }[] {
   const found: { value: number; count: number }[] = [];
   // The library uses this iterator itself, and its types do not declare it. It has the same records as a dump of the
@@ -190,7 +164,7 @@ function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count:
   return found;
 }
 
-/** Adds cumulative distributions that have different steps. Between two steps, a distribution is constant. */
+/** Between two steps, a distribution is constant. */
 export function mergeCumulativeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
   const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
   const positions = distributions.map(() => -1);

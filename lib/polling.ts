@@ -1,9 +1,7 @@
-/** Waits for a condition. The condition is checked again and again. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./errors";
 
-/** Interval and time limit for checks of a condition. */
 export interface Polling {
   /** Time between two checks, milliseconds. @default 50 */
   readonly intervalMs?: number | undefined;
@@ -14,12 +12,7 @@ export interface Polling {
 
 const DEFAULT_INTERVAL_MS = 50;
 
-/**
- * Calls `check` again and again, until it returns a value. The last check begins when the time is up. So the condition
- * is checked at the end even if an earlier check has blocked the event loop.
- * @returns the value from `check`. Undefined if the time is up
- * @throws the signal's reason, or the error of `check`
- */
+/** The last check begins when the time is up, even after a blocked event loop. @returns undefined then */
 export async function poll<T>(
   check: () => T | undefined | Promise<T | undefined>,
   polling: Polling = {},
@@ -34,14 +27,10 @@ export async function poll<T>(
   }
 }
 
-/** Longest delay of a timer, milliseconds. A longer one would end at once. */
+/** A longer one would end at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Does the work with a signal that is aborted when the given signal is, or after a time. `AbortSignal.any` does not keep
- * an `AbortSignal.timeout` alive: without further references, such a timeout can be lost.
- * @param ms time limit, milliseconds
- */
+/** `AbortSignal.any` does not keep an `AbortSignal.timeout` alive: without further references, it can be lost. */
 export async function withTimeLimit<T>(
   signal: AbortSignal,
   ms: number,
@@ -63,24 +52,16 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** A function that checks a condition. Some checks send a request to a server. */
+/** Some checks send a request to a server. */
 export type Condition = () => boolean | Promise<boolean>;
 
-/**
- * Waits until a condition holds or the time is up.
- * @returns whether the condition held in time
- * @throws the errors of `poll`
- */
+/** @returns whether the condition held in time @throws the errors of `poll` */
 export async function holdsInTime(condition: Condition, polling: Polling): Promise<boolean> {
   const held = await poll(async () => ((await condition()) ? true : undefined), polling);
   return held === true;
 }
 
-/**
- * Waits until a condition holds.
- * @param what the condition as text for the message: `valkey-0 is back`
- * @throws Failure if the condition did not hold in time. Also throws the errors of `poll`
- */
+/** @param what the condition for the message: `valkey-0 is back`. @throws Failure if it did not hold in time */
 export async function awaitCondition(
   what: string,
   condition: Condition,
@@ -90,7 +71,7 @@ export async function awaitCondition(
   throw new Failure(`timed out after ${Math.round(polling.timeoutMs / 1000)} s waiting until ${what}`);
 }
 
-/** Waits for the given time. @throws the signal's reason, as soon as the signal is aborted */
+/** @throws the signal's reason, as soon as the signal is aborted */
 export async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   // One caller for each node of a deployment may wait for the same signal. Without this line, Node.js would warn about
   // a leak from the eleventh caller on.

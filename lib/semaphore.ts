@@ -1,14 +1,8 @@
-/** Limits how many tasks run at the same time. */
-
-/**
- * Runs tasks, but only a limited number at the same time. If the limit is reached, further tasks wait. Waiting tasks
- * start in order.
- */
+/** Waiting tasks start in order. */
 export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];
 
-  /** @param atOnce highest number of tasks that run at the same time */
   constructor(atOnce: number) {
     this.#free = atOnce;
   }

@@ -1,9 +1,4 @@
-/** Text tables for terminals. Pure. */
-
-/**
- * Pads each column to its widest cell, and puts two spaces between columns. Lines do not end with spaces.
- * @param align one letter for each column. The letter `r` aligns the column to the right
- */
+/** Lines do not end with spaces. @param align one letter for each column: `r` aligns it to the right */
 export function textTable(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
   for (const row of rows)
@@ -19,7 +14,7 @@ export function textTable(rows: readonly (readonly string[])[], align = ""): str
   );
 }
 
-/** The number of terminal columns that a text takes. Every code point that this project prints takes one column. */
+/** Every code point that this project prints takes one column. */
 function displayWidth(text: string): number {
   return Array.from(text).length;
 }

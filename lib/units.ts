@@ -1,5 +1,3 @@
-/** Formats and parses numbers with units. Pure. */
-
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** Bytes as text: `1.5 GiB`. */
@@ -22,9 +20,7 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(s / 86_400)}d`;
 }
 
-/**
- * A list of names as text: the first names, and the number of all further names. For example, `a, b, c, d and 3 more`.
- */
+/** Such as `a, b, c, d and 3 more`. */
 export function formatList(names: readonly string[], most: number): string {
   return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
 }
@@ -34,7 +30,7 @@ export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** A count with its noun: `3 pods`, `1 pod`. @param several plural of the noun. @default the singular and an s */
+/** @param several plural of the noun. @default the singular and an s */
 export function counted(count: number, one: string, several = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : several}`;
 }
@@ -50,10 +46,7 @@ export function formatMs(milliseconds: number): string {
   return milliseconds < 1000 ? milliseconds.toFixed(1) : String(Math.round(milliseconds));
 }
 
-/**
- * Parses a size in the notation of valkey.conf. The result is in bytes. Examples: `256mb` (units of 2^20 bytes), `1g`
- * (10^9 bytes), `1024`. Undefined for a text that is not a size.
- */
+/** Bytes, as in valkey.conf: `256mb` (units of 2^20 bytes), `1g` (10^9 bytes), `1024`. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*(b|k|kb|m|mb|g|gb)?$/i.exec(text.trim());
   if (match === null) return undefined;

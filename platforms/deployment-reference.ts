@@ -1,7 +1,4 @@
-/**
- * A reference to a deployment: plain data that a later process needs to connect to the deployment. The reference does
- * not contain the password.
- */
+/** A reference is plain data, without the password, that a later process needs to connect to the deployment. */
 import { readFile } from "node:fs/promises";
 import { connect } from "../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
@@ -141,15 +138,12 @@ export async function openDeployment(
   return waiting.connections?.share(deployment) ?? deployment;
 }
 
-/** A client of the API server of a deployment. @throws the errors of `KubernetesClient.open` */
+/** @throws the errors of `KubernetesClient.open` */
 export function openKubernetesClient({ kubeconfig, context }: KubernetesReference): Promise<KubernetesClient> {
   return KubernetesClient.open({ kubeconfig, context });
 }
 
-/**
- * Opens a deployment of pods as `openDeployment` does. The result also has properties that only pods have, such as the
- * namespace and the image.
- */
+/** Like `openDeployment`, with properties that only pods have, such as the namespace and the image. */
 export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -161,11 +155,7 @@ export async function openPodDeployment(
   return awaitPodDeployment(kubernetes, plan, waiting);
 }
 
-/**
- * Opens a deployment with only the pods that run at this moment. The function does not wait for other pods.
- * @param without names of pods that are left out
- * @throws the errors of `openDeployment`
- */
+/** Without waiting for others. @param without names of pods that are left out @throws the errors of `openDeployment` */
 export async function openRunningPart(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -176,10 +166,9 @@ export async function openRunningPart(
 }
 
 /**
- * Opens the running servers, without Sentinels. For each server, the function waits until the server runs, or until it
- * is known why the server does not run. After that it waits until the running servers answer.
- * @returns undefined when no server runs
- * @throws the errors of `openDeployment`, except the error for pods that do not run
+ * Without Sentinels. Waits until each server runs, or it is known why not, and until they answer.
+ * @returns undefined when none runs
+ * @throws the errors of `openDeployment`, except that for pods that do not run
  */
 export async function openRunningServers(
   target: DeploymentReference,
@@ -238,10 +227,7 @@ async function planOf(
   };
 }
 
-/**
- * Password of the user `admin` of Sentinels. Sentinels always accept the one in the Secret: during an update, they
- * accept a new password before the Secret has it. Undefined if the Secret does not exist yet.
- */
+/** Sentinels always accept it: during an update, they accept a new password before the Secret has it. */
 async function sentinelPassword(
   kubernetes: KubernetesClient,
   { namespace, inside, sentinel }: KubernetesReference,
@@ -254,10 +240,7 @@ async function sentinelPassword(
   return text === undefined ? undefined : Buffer.from(text, "base64").toString();
 }
 
-/**
- * TLS files for connections to the servers. If the Secret does not exist or cannot be read, certificates are not
- * checked, and a message says so.
- */
+/** Without a readable Secret, certificates are not checked, and a message says so. */
 async function serversTls(
   kubernetes: KubernetesClient,
   { name, namespace, inside }: KubernetesReference,

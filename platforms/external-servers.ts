@@ -7,7 +7,6 @@ import type { NodeAccess, DeploymentNode, Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
 import type { OptionalAssertion } from "../valkey/verification/facts";
 
-/** TLS settings of the connections. */
 interface ExternalTls {
   /** Certificate of the certificate authority, PEM. @default the authorities that this machine trusts */
   readonly caCertificate?: string | undefined;
@@ -21,28 +20,19 @@ export interface ExternalServers {
   readonly platform: "external";
   readonly name: string;
   readonly mode: Mode;
-  /** Expected numbers of primaries and replicas. If a number is missing, verification reads it from the nodes. */
+  /** If a number is missing, verification reads it from the nodes. */
   readonly shape: Partial<Shape>;
-  /** All nodes: primaries and replicas. */
   readonly nodes: readonly DeploymentNode[];
   /** Name of the user that logs in. @default the user `default` */
   readonly username?: string | undefined;
   /** TLS settings. @default connections are not encrypted */
   readonly tls?: ExternalTls | undefined;
-  /** Assertions that verification skips. */
   readonly skippedAssertions: readonly OptionalAssertion[];
-  /**
-   * Whether the benchmark may overwrite and delete existing keys that have the names of its own keys. With `false`, the
-   * benchmark is refused if there are such keys.
-   */
+  /** Whether existing keys with the names of the benchmark's own may be overwritten and deleted; else it is refused. */
   readonly overwriteKeys: boolean;
 }
 
-/**
- * Makes a deployment of servers that this project did not deploy. This function opens no connection.
- * @param password password of the servers; undefined if they have none
- * @param directory directory for a file with the certificate of the authority, which load generators need
- */
+/** Opens no connection. @param directory for a file with the certificate of the authority, for load generators */
 export function openExternalServers(
   { name, mode, shape, nodes, username, tls }: ExternalServers,
   password: string | undefined,
@@ -69,7 +59,6 @@ function tlsFiles({ caCertificate, serverName, insecure = false }: ExternalTls, 
   return { cacert: caCertificate === undefined ? undefined : path, sni: serverName, insecure };
 }
 
-/** Whether a host is this machine. */
 export function isLocalHost(host: string): boolean {
   return ["localhost", "::1"].includes(host) || host.startsWith("127.");
 }

@@ -1,23 +1,13 @@
-/**
- * Checks the arguments that a program in any language gives to a component. `plugin/schema.json` says which arguments
- * are allowed.
- */
+/** Checks the arguments that a program in any language gives to a component, by `plugin/schema.json`. */
 import type { Problem } from "../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { didYouMean } from "../lib/did-you-mean";
 import { BadInput, problem } from "../lib/errors";
 import type { FormsSpec, PackageSchema, ResourceSpec, TypeSpec, ValueSpec } from "./package-schema";
 
-/** Value that replaces a refused value. */
 const REFUSED = undefined;
 
-/**
- * Checks and converts the arguments of a component.
- * @param inputs inputs that Pulumi passes to `construct`: plain values, and outputs for values that are secret or
- *   unknown
- * @returns arguments for the component's constructor
- * @throws BadInput with every problem and its path. The error contains no values, because values may be secret
- */
+/** @throws BadInput with every problem and its path, without values, because values may be secret */
 export async function checkedArguments(
   schema: PackageSchema,
   { inputProperties, requiredInputs }: ResourceSpec,
@@ -35,10 +25,6 @@ class ArgumentCheck {
 
   constructor(private readonly schema: PackageSchema) {}
 
-  /**
-   * Checks an object, and returns its properties with their names in TypeScript.
-   * @param path path of the object, for messages
-   */
   async properties(type: TypeSpec, object: object, path: string): Promise<Record<string, unknown>> {
     const { properties = {}, required = [], language } = type;
     const at = (name: string): string => (path === "" ? name : `${path}.${name}`);

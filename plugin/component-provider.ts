@@ -1,4 +1,3 @@
-/** The provider `valkey` with its components. Pulumi asks it to construct components for programs in every language. */
 import type * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
 import { ValkeyProvider } from "../provider/valkey-provider";

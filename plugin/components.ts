@@ -1,12 +1,7 @@
-/**
- * The components that this plugin offers to programs in every language. A component is loaded when it is first used.
- */
+/** The components that this plugin offers in every language. Each is loaded when it is first used. */
 import type * as pulumi from "@pulumi/pulumi";
 
-/**
- * The components by name. `npm run docs` reads their arguments and outputs for plugin/schema.json and
- * docs/components.md.
- */
+/** `npm run docs` reads their arguments and outputs for plugin/schema.json and docs/components.md. */
 const COMPONENTS = {
   ValkeyCluster: async () => (await import("../components/valkey-cluster.js")).ValkeyCluster,
   ValkeyReplication: async () => (await import("../components/valkey-replication.js")).ValkeyReplication,
@@ -21,14 +16,12 @@ const COMPONENTS = {
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 
-/** Common type of the classes of all components. */
-export type ComponentClass = new (
+type ComponentClass = new (
   name: string,
   args: never,
   options: pulumi.ComponentResourceOptions,
 ) => pulumi.ComponentResource;
 
-/** Loads the class of a component. @returns undefined if there is no component with this name */
 export async function loadComponent(name: string): Promise<ComponentClass | undefined> {
   const loaders: Readonly<Record<string, () => Promise<ComponentClass>>> = COMPONENTS;
   return loaders[name]?.();

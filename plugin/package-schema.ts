@@ -1,7 +1,4 @@
-/**
- * TypeScript types of `plugin/schema.json`, which `npm run docs` writes. They contain only the parts of Pulumi's
- * package schema that this provider uses.
- */
+/** Types of the parts of Pulumi's package schema that `plugin/schema.json` uses. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../lib/system/package";
@@ -19,18 +16,13 @@ export interface ValueSpec {
 
 export interface PropertySpec extends ValueSpec {
   readonly description: string;
-  /** Whether the value is secret. @default false */
+  /** @default false */
   readonly secret?: boolean;
 }
 
-/**
- * Forms of an object type. The value of one property names the form. The form decides which other properties an object
- * has.
- */
+/** The value of one property names the form. The form decides which other properties an object has. */
 export interface FormsSpec {
-  /** Name of the property whose value decides which other properties the object has. */
   readonly by: string;
-  /** The other properties that the object has, by value of the property `by`. */
   readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
 }
 
@@ -41,10 +33,6 @@ export interface TypeSpec {
   readonly required?: readonly string[];
   readonly language?: {
     readonly valkey?: {
-      /**
-       * Properties that depend on the value of one property.
-       * @default all objects of the type have the same properties
-       */
       readonly forms?: FormsSpec;
       /** Names of properties in TypeScript, by their names in the schema. Only names that differ are listed. */
       readonly names?: Readonly<Record<string, string>>;

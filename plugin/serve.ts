@@ -1,7 +1,4 @@
-/**
- * The process that Pulumi starts: the provider `valkey` with its components. The process prints the port on which it
- * listens.
- */
+/** The process that Pulumi starts for the provider `valkey`. It prints the port on which it listens. */
 import { main } from "@pulumi/pulumi/provider";
 import { runtime } from "@pulumi/pulumi";
 import { VERSION } from "../lib/system/package";

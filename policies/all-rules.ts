@@ -1,7 +1,4 @@
-/**
- * Every guardrail. The `description` of a rule, in the file from which it is imported, says what the rule refuses.
- * `index.ts` makes all of them mandatory.
- */
+/** Every guardrail. The `description` of a rule says what it refuses. */
 import { noOpenEndpoint, noPublicBuckets } from "./access";
 import { explicitExpiry, noSpotServers, pinnedImages, encryptedStorage } from "./machines";
 import { hardZoneSpread, restrictedPods } from "./pods";

@@ -44,7 +44,7 @@ const isNodePool = ({ type }: CheckedResource): boolean => /^kubernetes:karpente
 const isNodeClass = ({ type }: CheckedResource): boolean =>
   /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
 
-/** Name of the node pool for load generators. Its machines have no data. */
+/** Its machines have no data. */
 const CLIENTS = "clients";
 
 export const noSpotServers: Rule = {

@@ -1,7 +1,4 @@
-/**
- * Rules for pods: a hard constraint spreads servers over zones, and containers comply with the restricted Pod Security
- * Standard.
- */
+/** Rules for pods: servers spread over zones by a hard constraint, and the restricted Pod Security Standard. */
 import type { CheckedResource, Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 import { compact } from "../lib/compact";
@@ -97,7 +94,6 @@ export function containersOf(spec: unknown): readonly unknown[] {
   return ["initContainers", "containers", "ephemeralContainers"].flatMap((kind) => listAt(spec, kind));
 }
 
-/** Whether a pod is bound to one zone, by a selector or by required affinity. */
 function isBoundToZone(spec: unknown): boolean {
   if (entriesAt(spec, "nodeSelector").some(([key]) => key === ZONE_KEY)) return true;
   const terms = listAt(
@@ -139,10 +135,7 @@ function inPod({ spec }: PodTemplate): string[] {
 
 function inContainer(container: unknown, { spec }: PodTemplate): string[] {
   const name = textAt(container, "name") ?? "a container";
-  /**
-   * Reads a value of the container's `securityContext` or, if the container does not set it, of the pod's
-   * `securityContext`.
-   */
+  /** From the container's `securityContext` or, if it does not set the value, from that of the pod. */
   const either = (...path: readonly string[]): string | undefined =>
     textAt(container, "securityContext", ...path) ?? textAt(spec, "securityContext", ...path);
   const added = listAt(container, "securityContext", "capabilities", "add")

@@ -12,11 +12,10 @@ export interface Rule {
   /** Name of the rule in the policy pack: lower-case letters, digits and hyphens. */
   readonly name: string;
   readonly description: string;
-  /** Checks a resource. @returns a sentence per violation; empty if the resource complies or the rule does not apply */
+  /** @returns a sentence per violation; empty if the resource complies or the rule does not apply */
   readonly check: (resource: CheckedResource) => string[];
 }
 
-/** The value at a path; undefined if a part of the path is missing. */
 export function propertyAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (each, key) =>
@@ -25,7 +24,7 @@ export function propertyAt(value: unknown, ...path: readonly (string | number)[]
   );
 }
 
-/** Whether a path has a value. In a preview a value may exist without being known. */
+/** In a preview a value may exist without being known. */
 export function hasProperty(value: unknown, ...path: readonly [string, ...string[]]): boolean {
   const parent = propertyAt(value, ...path.slice(0, -1));
   return (
@@ -35,10 +34,7 @@ export function hasProperty(value: unknown, ...path: readonly [string, ...string
   );
 }
 
-/**
- * Whether the engine knows the resource's inputs. For a remote component the engine knows only the inputs of the
- * component's children.
- */
+/** For a remote component the engine knows only the inputs of the component's children. */
 export function hasInputs({ props }: CheckedResource): boolean {
   return Object.keys(props).length > 0;
 }

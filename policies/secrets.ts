@@ -1,19 +1,14 @@
-/** Rule: passwords are kept in Secrets only. */
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private[_-]?key)$/i;
-/**
- * Flags with a password, such as `-a x`. They are refused, because a list of processes would show the password. A
- * reference to a variable is allowed.
- */
+/** Flags with a password are refused, because a list of processes shows it. A reference to a variable is allowed. */
 const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--authenticate)$/;
-/** Directives with a password. A script may take the password from a variable. */
+/** A script may take the password from a variable. */
 const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?(\$[({]?\w+[)}]?["']?)?\s*$)/m;
 const ACL_PASSWORD = /^\s*user\s+.*\s>(?!["']?\$)\S/m;
 
-/** Types of resources that contain the data of a ConfigMap. */
 const CONFIG_MAPS: ReadonlySet<string> = new Set(["kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:ConfigMapPatch"]);
 
 const isVariable = (text: string): boolean => /^\$[({]?\w+[)}]?$/.test(text);

@@ -1,4 +1,3 @@
-/** Rules: charts and add-ons have exact versions. */
 import { compact } from "../lib/compact";
 import type { Rule } from "./rule";
 import { entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";

@@ -4,10 +4,7 @@ import type { ResourceHandler } from "./protocol/resource-handler";
 
 export type AnyHandler = ResourceHandler<Values, Values>;
 
-/**
- * Handlers by name of the resource. A handler is loaded when it is first needed. `provider/resources.ts` declares the
- * resources for Pulumi programs.
- */
+/** Loaded when first needed. `provider/resources.ts` declares the resources for Pulumi programs. */
 const HANDLERS = {
   Password: () => import("./handlers/password-generation.js"),
   ClusterCheck: () => import("./handlers/checks/cluster-check.js"),
@@ -35,7 +32,7 @@ const HANDLERS = {
 export type ResourceName = keyof typeof HANDLERS;
 export const RESOURCE_NAMES = Object.keys(HANDLERS) as readonly ResourceName[];
 
-/** Name of the provider. The types of its resources begin with it. */
+/** The types of its resources begin with it. */
 export const PROVIDER = "valkey";
 
 /** The type of a resource, such as `valkey:index:Formation`. */
@@ -43,7 +40,7 @@ export function resourceType(name: ResourceName): string {
   return `${PROVIDER}:index:${name}`;
 }
 
-/** Name of the resource in a URN. @throws Error when this provider does not have that resource */
+/** @throws Error when this provider does not have that resource */
 export function resourceNameOf(urn: string): ResourceName {
   const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
   const name = RESOURCE_NAMES.find((each) => resourceType(each) === type);
@@ -51,7 +48,7 @@ export function resourceNameOf(urn: string): ResourceName {
   return name;
 }
 
-/** Loads the handler of a resource. Pulumi calls the handler only with inputs of that resource, so the cast is safe. */
+/** Pulumi calls the handler only with inputs of that resource, so the cast is safe. */
 export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
   return (await HANDLERS[name]()).handler as unknown as AnyHandler;
 }

@@ -1,25 +1,16 @@
-/**
- * Version of this package in the program that declares a resource. The program sends the version to the provider with
- * the inputs. The provider removes the version from the inputs, so the state does not contain the version. Programs in
- * other languages do not use this package and send no version.
- */
+/** The package's version is sent with the inputs, but is not in the state. Other languages send none. */
 import type { Problem } from "../lib/errors";
 import { problem } from "../lib/errors";
 import { VERSION } from "../lib/system/package";
 import type { Values } from "./protocol/engine-values";
 
-/** Name of the input that contains the version. */
 const INPUT = "packageVersion";
 
-/** Adds the version of this package to inputs. */
 export function withPackageVersion<T extends object>(inputs: T): T {
   return { ...inputs, [INPUT]: VERSION };
 }
 
-/**
- * Removes the version from inputs. If the program's package has a different version than this provider, the result also
- * contains a problem.
- */
+/** With a problem if the program's package has a different version than this provider. */
 export function takePackageVersion(
   inputs: Values,
   version: string,

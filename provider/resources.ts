@@ -42,11 +42,7 @@ type ResourceClass<Inputs, Outputs> = new (
   options?: pulumi.CustomResourceOptions,
 ) => pulumi.CustomResource & OutputsOf<Inputs & Outputs>;
 
-/**
- * Creates the class of a custom resource.
- * @param outputs a property for each output that the handler adds
- * @param secrets names of the outputs that the state keeps as secrets
- */
+/** @param outputs a property for each added output @param secrets outputs kept as secrets in the state */
 function resource<Inputs extends object, Outputs = object>(
   kind: ResourceName,
   outputs: { readonly [K in keyof Outputs]-?: undefined },

@@ -1,4 +1,3 @@
-/** The provider `valkey`. Pulumi's engine calls it to create, change, read and delete the custom resources. */
 import type { Problem } from "../lib/errors";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
@@ -19,23 +18,17 @@ import { UpdateLeases } from "./updates/update-leases";
 /** Time limit for a handler to finish by itself after the update was cancelled, milliseconds. */
 const CANCEL_GRACE_MS = 5_000;
 
-/** Prints a line below the progress of a resource. */
 const logLine = (urn: string, line: string): void => {
   void pulumi.log.info(line, new pulumi.DependencyResource(urn));
 };
 
-/** The provider. One process serves all resources of an update. */
+/** One process serves all resources of an update. */
 export class ValkeyProvider implements provider.Provider {
   readonly #cancelled = new AbortController();
   readonly #leases = new UpdateLeases((why) => {
     this.#cancelled.abort(why);
   });
 
-  /**
-   * @param version version of this package
-   * @param load loads the handler of a resource
-   * @param log prints a line for a resource
-   */
   constructor(
     readonly version: string,
     private readonly load: (name: ResourceName) => Promise<AnyHandler> = loadHandler,
@@ -130,7 +123,7 @@ export class ValkeyProvider implements provider.Provider {
     return { id, props: withSecrets(handler, { ...values, ...outputs }, secrets) };
   };
 
-  /** Cancels the update. Pulumi's engine calls this after Ctrl-C and for `pulumi cancel`. */
+  /** Pulumi's engine calls this after Ctrl-C and for `pulumi cancel`. */
   readonly cancel = (): Promise<void> => {
     this.#cancelled.abort(new Failure("the update was cancelled"));
     return Promise.resolve();
@@ -140,10 +133,7 @@ export class ValkeyProvider implements provider.Provider {
     return this.load(resourceNameOf(urn));
   }
 
-  /**
-   * Context for a handler's work.
-   * @throws the reason of the cancellation, if the update was cancelled before the work began
-   */
+  /** @throws the reason of the cancellation, if the update was cancelled before the work began */
   #context(urn: string): HandlerContext {
     this.#cancelled.signal.throwIfAborted();
     return {
@@ -155,8 +145,7 @@ export class ValkeyProvider implements provider.Provider {
   }
 
   /**
-   * Waits for a handler's work, and returns its result. If the update is cancelled and the handler does not finish in
-   * time, the provider abandons the handler. The next update continues from the state that the handler leaves behind.
+   * The provider abandons a handler that does not end in time after a cancellation; the next update continues.
    * @throws the error of the work, or the reason of the cancellation
    */
   async #untilCancelled<T>(work: Promise<T>): Promise<T> {
@@ -194,11 +183,7 @@ function failuresOf(problems: readonly Problem[]): provider.CheckFailure[] {
   return problems.map(({ path, message }) => ({ property: path, reason: message }));
 }
 
-/**
- * The state of a resource contains the inputs of failed updates (attempts) in addition to the inputs of the last
- * successful update. So an update that goes back to the last successful inputs counts as a change, and undoes the
- * effects of the attempts.
- */
+/** Beside the last successful inputs, so that going back to them counts as a change, and undoes the attempts. */
 function takeAttempts(values: Values): { readonly state: Values; readonly attempts: readonly Values[] } {
   const { [ATTEMPTS]: attempts = [], ...state } = values;
   return { state, attempts: attempts as readonly Values[] };
@@ -210,7 +195,7 @@ function addAttempt(attempts: readonly Values[], inputs: Values): readonly Value
   return [...attempts.filter((each) => canonicalJson(each) !== added), inputs];
 }
 
-/** A failed update, in the form that Pulumi's provider server expects. Pulumi keeps the properties in the state. */
+/** Pulumi keeps the properties in the state. */
 export class UpdateFailed extends Failure {
   readonly reasons: readonly string[];
 

@@ -1,7 +1,4 @@
-/**
- * Program of the pods `NAME-restore` and `NAME-drill`. The argument of the program is the file with its settings. The
- * result, or the reason of a failure, is the pod's termination message, because reading it needs no right to read logs.
- */
+/** Program of the pods `NAME-restore` and `NAME-drill`. Its result is the termination message. */
 import { writeFileSync } from "node:fs";
 import { Failure, messageOf } from "../lib/errors";
 import { logLine, runProgram } from "../lib/pod/run-program";

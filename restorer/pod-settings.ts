@@ -4,7 +4,6 @@ import { bucketSchema } from "../archiver/pod-settings";
 import { checkSettingsText } from "../lib/pod/settings-text";
 import { TTL_RULES } from "../valkey/restoring/key-selection";
 
-/** Fills an empty deployment with archived data. */
 const fillSchema = z.strictObject({
   kind: z.literal("fill"),
   deployment: z.string().min(1),
@@ -36,11 +35,7 @@ const schema = z.strictObject({
 export type RestorerSettings = z.infer<typeof schema>;
 export type FillTask = z.infer<typeof fillSchema>;
 
-/**
- * Reads the settings.
- * @param expected checksum of the text that `up` wrote
- * @throws BadInput when the text differs from the text that `up` wrote
- */
+/** @throws BadInput when the text differs from the text that `up` wrote */
 export function readRestorerSettings(text: string, expected: string | undefined): RestorerSettings {
   checkSettingsText(text, expected, "the settings of the restore's pod");
   // The checksum says that this package wrote the text.

@@ -1,7 +1,4 @@
-/**
- * Staging servers in a second container of the pod, because the image of the program does not contain valkey-server.
- * The script `staging-servers.sh` runs in that container, and explains the files through which both work together.
- */
+/** Staging servers run in a second container, because the program's image has no valkey-server. */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,18 +12,14 @@ import type { StagingServers } from "../valkey/restoring/staging";
 import type { ServerSettings } from "../valkey/settings/settings";
 import { toDirectives } from "../valkey/settings/settings";
 
-/** Port of the staging servers. They listen at the loopback address of the pod. */
+/** They listen at the loopback address of the pod. */
 const PORT = 6_390;
-/** Time limit for the container to start, and for a server to start or to stop, milliseconds. */
 const TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
-/** Time limit for a container that was killed to start again, milliseconds. */
 const RESTART_MS = 60_000;
-/** Number of characters of the server's log that a message has. */
 const LOG_CHARACTERS = 500;
 
 export class StagingContainer implements StagingServers {
-  /** Server that was started and not stopped. */
   #current: string | undefined;
 
   private constructor(
@@ -34,11 +27,7 @@ export class StagingContainer implements StagingServers {
     readonly version: string,
   ) {}
 
-  /**
-   * Waits until the container runs.
-   * @param directory directory that both containers share
-   * @throws Failure if the container does not start; the signal's reason
-   */
+  /** @throws Failure if the container does not start; the signal's reason */
   static async open(directory: string, signal: AbortSignal): Promise<StagingContainer> {
     const file = join(directory, "version");
     await waitUntil("the container of the staging servers runs", () => existsSync(file), signal);
@@ -78,10 +67,7 @@ export class StagingContainer implements StagingServers {
     this.#current = undefined;
   };
 
-  /**
-   * Reason why a server that was needed has ended. A program calls this function when work with a server has failed.
-   * @returns undefined if no server has ended by itself
-   */
+  /** A program calls this function when work with a server has failed. */
   async endedBecause(): Promise<string | undefined> {
     const name = this.#current;
     if (name === undefined) return undefined;
@@ -107,7 +93,6 @@ export class StagingContainer implements StagingServers {
   }
 }
 
-/** Text of the server's configuration file. */
 function configuration(directory: string, settings: ServerSettings): string {
   const own = { bind: "127.0.0.1", port: PORT, dir: directory, daemonize: false };
   const directives = [...toDirectives({ ...own, ...settings })];

@@ -1,6 +1,6 @@
 /**
- * The tasks of the restorer. The pod `NAME-drill` restores for a test, whose result is recorded in the archive. The pod
- * `NAME-restore` fills a new deployment with archived data.
+ * The pod `NAME-drill` restores for a test, whose result is recorded in the archive. The pod `NAME-restore` fills a new
+ * deployment with archived data.
  */
 import { join } from "node:path";
 import { messageOf } from "../lib/errors";
@@ -27,7 +27,7 @@ import type { FillTask } from "./pod-settings";
 /** Time after which an archive has all that its servers have sent, milliseconds. */
 const SETTLED_MS = 5_000;
 
-/** @returns a sentence with the result. @throws the errors of `chooseSets` and of `drill`, which it records before */
+/** @throws the errors of `chooseSets` and of `drill`, which it records before */
 export async function runDrill(
   place: Place,
   staging: StagingServers,
@@ -61,10 +61,7 @@ async function recordReason(place: Place, error: unknown, { report }: RestoreOpt
   });
 }
 
-/**
- * Checks whether the archive can be restored, before a server exists.
- * @returns the number of shards and their times as text. @throws the errors of `chooseSets`
- */
+/** Before a server exists. @returns the number of shards and their times as text. */
 export async function checkFill({ at }: FillTask, place: Place, { version }: StagingServers): Promise<string> {
   const { shards } = await chooseSets(place, wantedSets(at, Date.now(), version));
   const times = shards.map(({ point }) => point.at);
@@ -72,7 +69,7 @@ export async function checkFill({ at }: FillTask, place: Place, { version }: Sta
   return `${counted(shards.length, "shard")} as of ${first === last ? last : `${first} to ${last}`}`;
 }
 
-/** @returns the result as a termination message. @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
+/** @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
 export async function runFill(
   { at, keys, ttl, ...task }: FillTask,
   place: Place,

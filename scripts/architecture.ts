@@ -1,7 +1,4 @@
-/**
- * Draws docs/architecture.svg. It shows the top-level folders of the program (rooms) in the order of rooms.json, the
- * folders in each, and an arrow from each room to every room from which it imports.
- */
+/** Draws docs/architecture.svg: the rooms of rooms.json with their folders, and arrows for imports between rooms. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { preProcessFile } from "typescript";
@@ -11,9 +8,7 @@ const ROOT = resolve(__dirname, "..");
 
 interface Room {
   readonly name: string;
-  /** Names of the folders directly in the room, in their order. */
   readonly folders: readonly string[];
-  /** Names of the rooms from which files of this room import. */
   readonly imports: ReadonlySet<string>;
 }
 
@@ -34,7 +29,6 @@ function sourceFiles(directory: string): string[] {
   return files.map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Top-level folders of the files that a file imports. */
 function importedRooms(file: string): string[] {
   const { importedFiles } = preProcessFile(readFileSync(file, "utf8"), true, true);
   const local = importedFiles.filter(({ fileName }) => fileName.startsWith("."));
@@ -46,7 +40,7 @@ const EDGE = ROOM.x + ROOM.width;
 const WIDTH = 1080;
 const MAX_CHARACTERS = 122;
 
-/** The picture as SVG text. It depends only on folders and imports. */
+/** It depends only on folders and imports. */
 export function architectureSvg(): string {
   const rooms = readRooms();
   const top = (index: number): number => 24 + index * (ROOM.height + ROOM.gap);
@@ -77,10 +71,7 @@ function roomBox(name: string, folders: readonly string[], y: number): string {
   ].join("\n");
 }
 
-/**
- * Arrow between two rooms: straight between neighbours, and an arc between all other rooms. The more rooms an arc
- * passes, the further it reaches to the right.
- */
+/** Straight between neighbours, otherwise an arc. The more rooms it passes, the further it reaches to the right. */
 function arrow(from: number, to: number, top: (index: number) => number): string {
   const style = `fill="none" stroke="#52606d" stroke-width="1.3" marker-end="url(#head)"`;
   if (to - from === 1) {

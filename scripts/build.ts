@@ -1,8 +1,4 @@
-/**
- * `npm run build`, and the first step of `npm pack`: writes the package's code to `dist`, in the same folders as in the
- * checkout. It writes compiled files, their declarations, the files that they read, and the programs of pods, each as
- * one file.
- */
+/** `npm run build`, part of `npm pack`: writes the package to `dist`, each pod's program as one file. */
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -14,19 +10,17 @@ import { ROOT } from "../lib/system/package";
 import ROOMS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
-/** Top-level folders with files that are not compiled. These files are packed in place, not in `dist`. */
+/** These files are packed in place, not in `dist`. */
 const IN_PLACE = ["cli", "plugin", "stacks"];
 
-/** Compiles with TypeScript's native compiler, which is a separate program and takes a fifth of the time. */
+/** TypeScript's native compiler is a separate program and takes a fifth of the time. */
 function compile(): void {
   rmSync(OUTPUT, { recursive: true, force: true });
   const compiler = join(ROOT, "node_modules", "typescript-native", "bin", "tsc");
   execFileSync(process.execPath, [compiler, "--project", join(ROOT, "tsconfig.build.json")], { stdio: "inherit" });
 }
 
-/**
- * Copies files that are not compiled, such as shell scripts, Lua and JSON, to the folder of the code that reads them.
- */
+/** Files that are not compiled, such as shell scripts, Lua and JSON, next to the code that reads them. */
 function copyOtherFiles(): void {
   for (const room of Object.keys(ROOMS).filter((name) => !IN_PLACE.includes(name)))
     for (const entry of readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })) {

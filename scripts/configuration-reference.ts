@@ -1,4 +1,4 @@
-/** Generates `docs/configuration.md`: every option of the configuration, from the schema. Pure. */
+/** Generates `docs/configuration.md`: every option of the configuration, from the schema. */
 import { compact } from "../lib/compact";
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
@@ -17,24 +17,16 @@ and check the settings.
 shows what a changed value would do.
 `;
 
-/** One line of a table in docs/configuration.md: an option with its meaning, values and default. */
 interface Row {
   readonly key: string;
   readonly node: SchemaNode;
   readonly isRequired: boolean;
-  /**
-   * Variants of the section that have the option, such as `eks` in the section `platform`. Empty if all variants have
-   * it.
-   */
+  /** Variants of the section that have the option; empty if all have it. */
   readonly of: readonly string[];
-  /**
-   * For an option inside a map that has several variants, such as distributions of keys: titles of the variants that
-   * have the option. Empty for all other options.
-   */
+  /** For an option in a map with variants: titles of those that have the option; otherwise empty. */
   readonly within: readonly string[];
 }
 
-/** The whole text of docs/configuration.md. */
 export function configurationReference(): string {
   const sections = Object.entries(sectionSchemas()).map(([name, node]) => section(name, node));
   return [INTRODUCTION, ...sections].join("\n");
@@ -48,10 +40,7 @@ function section(name: string, node: SchemaNode): string {
   return compact([heading, forms.length > 0 ? forms.join("") : undefined, ...tables(rowsOf(inner, prefix))]).join("\n");
 }
 
-/**
- * Makes one table of the options that all variants of a section have, and one table for each combination of variants
- * that share further options.
- */
+/** One table for the options of all variants, and one for each combination of variants. */
 function tables(rows: readonly Row[]): string[] {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
@@ -93,26 +82,18 @@ function defaultOf(node: SchemaNode, isRequired: boolean): string {
   return node.default === undefined || isEmptyMap ? "" : `\`${JSON.stringify(node.default)}\``;
 }
 
-/** Value of an option that allows only one value. */
 type Constant = NonNullable<SchemaNode["const"]> | null;
 
-/**
- * Makes the table lines for the options of a section. In a section with named entries, they are the options of one
- * entry.
- */
+/** In a section with named entries, the options of one entry. */
 function rowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, of: titles }));
 }
 
-/** Makes the table lines for an option whose value is a map: one line for each option inside this map. */
 function innerRowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, within: [...titles, ...row.within] }));
 }
 
-/**
- * Makes the table lines for the options in all variants of a map. An option that several variants have gets one line,
- * with the titles of these variants; without titles if all variants have it.
- */
+/** An option of several variants gets one line with their titles, and no titles if all have it. */
 function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; readonly titles: readonly string[] }[] {
   const forms = alternatives(node).filter(({ type }) => type === "object");
   if (forms.length === 0) return propertyRows(node, prefix).map((row) => ({ row, titles: [] }));

@@ -1,8 +1,4 @@
-/**
- * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json`, the list of the
- * directives of each minor version. Each DIRECTORY contains the `valkey-server` of one version. The list contains only
- * versions that have a DIRECTORY.
- */
+/** `node --import tsx scripts/directives.ts DIRECTORY…`: writes known-directives.json. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +10,7 @@ import { inspectPrograms } from "../platforms/host/programs/programs";
 import { parseFlatReply } from "../valkey/topology/replies";
 import { minorVersion } from "../valkey/settings/version";
 
-/** Directives that `CONFIG GET *` leaves out. CONFIG GET prints them only by name. */
+/** CONFIG GET prints them only by name. */
 const HIDDEN_DIRECTIVES = [
   "aof-disable-auto-gc",
   "cluster-message-gossip-perc",
@@ -31,10 +27,8 @@ const HIDDEN_DIRECTIVES = [
   "watchdog-period",
 ] as const;
 
-/** Minor versions that have a directive, by name of the directive. */
 type KnownDirectives = Record<string, string[]>;
 
-/** Names of all directives of a server. */
 export async function directivesOf(server: Pick<Redis, "config">): Promise<string[]> {
   const named = await Promise.all([server.config("GET", "*"), server.config("GET", ...HIDDEN_DIRECTIVES)]);
   return named.flatMap((reply) => [...parseFlatReply(reply).keys()]);

@@ -1,7 +1,4 @@
-/**
- * `npm run docs`: generates files from the program itself: the JSON Schema of stack files, the schema of the
- * components, the reference pages, and the drawing of the architecture.
- */
+/** `npm run docs`: generates the schemas, the reference pages and the drawing of the architecture. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, Command, Option } from "commander";
@@ -48,7 +45,7 @@ function commandReference(program: Command): string {
   return [INTRODUCTION, ...program.commands.map((command) => commandSection(command, seen))].join("\n");
 }
 
-/** The section of one command. @param seen first command with each table of options, by text of the table */
+/** @param seen first command with each table of options, by text of the table */
 function commandSection(command: Command, seen: Map<string, string>): string {
   const parts = [`## ${command.name()}\n`, `${command.description()}.\n`, `\`npm start -- ${usage(command)}\`\n`];
   const args = command.registeredArguments.map(argumentLine);

@@ -12,24 +12,17 @@ import { ROOT, VERSION } from "../lib/system/package";
 
 interface Release {
   readonly tag: string;
-  /** Address of the repository, such as `https://HOST/OWNER/NAME`. */
   readonly repository: string;
 }
 
-/**
- * The section of the changelog about a version.
- * @returns the text below the version's heading; undefined if there is no such section, or if it is empty
- */
+/** @returns the text below the version's heading; undefined if there is no such section, or if it is empty */
 export function changelogSection(changelog: string, version: string): string | undefined {
   const section = changelog.split(/^## /m).find((each) => each.split("\n", 1)[0]?.trim() === version);
   const text = section?.slice(section.indexOf("\n")).trim();
   return text === "" ? undefined : text;
 }
 
-/**
- * Texts of the release's files, by file name.
- * @throws BadInput with every reason why this version cannot be released
- */
+/** @throws BadInput with every reason why this version cannot be released */
 export function releaseFiles({ tag, repository }: Release, changelog: string, schema: object): Record<string, string> {
   const notes = changelogSection(changelog, VERSION);
   const problems = compact([

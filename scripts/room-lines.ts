@@ -7,7 +7,6 @@ import ROOMS from "./rooms.json";
 const ROOT = resolve(__dirname, "..");
 const IS_SOURCE = /\.(ts|sh|cjs|mjs)$/;
 
-/** @returns a sentence for each room that has too many lines */
 export function tooLarge(
   lines: Readonly<Record<string, number>>,
   rooms: Readonly<Record<string, { readonly lines: number }>> = ROOMS,

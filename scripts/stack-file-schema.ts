@@ -1,4 +1,4 @@
-/** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`. Editors use it to complete and check the file. Pure. */
+/** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`. */
 import { compact } from "../lib/compact";
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { isMap, toJsonSchema } from "../lib/schema/json-schema";
@@ -8,7 +8,6 @@ import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
 /** Keys that Pulumi itself writes to a stack file. */
 const PULUMI_KEYS: readonly string[] = ["secretsprovider", "encryptedkey", "encryptionsalt", "environment"];
 
-/** JSON Schema of each section, by its name without the namespace. */
 export function sectionSchemas(): Readonly<Record<keyof typeof SECTIONS, SchemaNode>> {
   const entries = Object.entries(SECTIONS).map(([name, schema]) => {
     const node = { ...toJsonSchema(schema) };
@@ -18,7 +17,6 @@ export function sectionSchemas(): Readonly<Record<keyof typeof SECTIONS, SchemaN
   return Object.fromEntries(entries) as Record<keyof typeof SECTIONS, SchemaNode>;
 }
 
-/** JSON Schema of a whole stack file, with units and defaults in the descriptions. */
 export function stackFileSchema(): object {
   const sections = Object.entries(sectionSchemas()).map(([name, node]) => [
     `${CONFIG_NAMESPACE}:${name}`,
@@ -46,10 +44,7 @@ export function stackFileSchema(): object {
   };
 }
 
-/**
- * Adds units and defaults to the descriptions of a schema. Editors show descriptions, but not this project's own
- * keywords `unit` and `fallback`.
- */
+/** Editors show descriptions, but not this project's own keywords `unit` and `fallback`. */
 function withFullDescriptions(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withFullDescriptions);
   if (!isMap(value)) return value;

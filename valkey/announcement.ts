@@ -1,7 +1,4 @@
-/**
- * The addresses of nodes that a cluster gives to its clients. They are for clients that cannot reach the nodes' own
- * addresses.
- */
+/** Addresses of nodes that a cluster gives to clients that cannot reach the nodes' own addresses. */
 import { allInOrder } from "../lib/all-in-order";
 import { Failure } from "../lib/errors";
 import type { Polling } from "../lib/polling";
@@ -17,19 +14,10 @@ import { parseFlatReply } from "./topology/replies";
 
 const POLL_MS = 250;
 
-/**
- * Endpoint of each node for clients. Clients get this endpoint from all nodes of the cluster. Undefined means the
- * node's own address.
- */
+/** Endpoint of each node for clients; undefined for the node's own address. */
 export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
 
-/**
- * Directives with which a server announces an address to clients, with their values. Links between nodes still use the
- * nodes' own addresses.
- * @param port port on which servers listen
- * @param tls whether servers use TLS. With TLS, clients get host names, unless an address is announced. An announced
- * address has no host name that all clients can resolve
- */
+/** Links between nodes keep their own addresses. An announced address has no host name, also with TLS. */
 function announcedDirectives(
   address: Endpoint | undefined,
   { port, tls }: { readonly port: number; readonly tls: boolean },
@@ -44,20 +32,13 @@ function announcedDirectives(
   ]);
 }
 
-/**
- * Lines for the configuration file of a server, with the directives that announce an address to clients. Directives
- * whose values are the defaults are omitted.
- */
+/** Directives whose values are the defaults are omitted. */
 export function announcedConfig(address: Endpoint, server: { readonly port: number; readonly tls: boolean }): string {
   const given = [...announcedDirectives(address, server)].filter(([, value]) => value !== "" && value !== "0");
   return formatConfigFile(new Map(given));
 }
 
-/**
- * Makes the nodes announce the wanted addresses: sets each directive whose value differs. Then waits until every node
- * gives clients the announced addresses of all nodes that it knows.
- * @throws Failure when a server lacks a directive. In this case no directive has changed
- */
+/** Waits until every node gives clients all addresses. @throws Failure, before any change, if a directive is lacking */
 export async function announce(
   deployment: Deployment,
   announced: Announced,
@@ -90,10 +71,6 @@ export async function announce(
   }
 }
 
-/**
- * Differences between the addresses that nodes announce and the wanted addresses.
- * @returns a sentence for each node and directive that differs from the wanted value
- */
 export function announcementDrift(deployment: Deployment, announced: Announced, tls: boolean): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
@@ -113,10 +90,7 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
   return parseFlatReply(await connection.config("GET", ...([...wanted.keys()] as [string])));
 }
 
-/**
- * Finds the nodes that still give clients a wrong address of some node. The next ping from that node corrects the
- * address.
- */
+/** The next ping from that node corrects the address. */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,
   announced: Announced,

@@ -12,14 +12,7 @@ import { infoNumber, parseFlatReply, parseInfo } from "./topology/replies";
 
 const POLL_MS = 200;
 
-/**
- * Sends CONFIG SET to every node whose values differ from `changes`. If one node refuses a value, all nodes get their
- * old values back.
- * @param polling time limit for writing the first append-only file
- * @param mayRaise whether a node has enough memory for a higher maxmemory. A node without enough memory keeps its
- * present maxmemory and eviction policy
- * @throws Failure that names the node and the directive that the node refuses
- */
+/** If a node refuses a value, all get theirs back. @param mayRaise false keeps maxmemory and eviction policy */
 export async function applySettings(
   deployment: Deployment,
   changes: ReadonlyMap<string, string>,
@@ -51,10 +44,6 @@ export async function applySettings(
   });
 }
 
-/**
- * Differences between the settings of nodes and the wanted settings.
- * @returns a sentence for each node and directive that differs from the wanted value
- */
 export async function differingSettings(
   deployment: Deployment,
   wanted: ReadonlyMap<string, string>,
@@ -92,11 +81,7 @@ async function setAll(connection: Connection, values: ReadonlyMap<string, string
   if (values.size > 0) await connection.call("CONFIG", "SET", ...[...values].flat());
 }
 
-/**
- * Checks that the server's data fit into the new `maxmemory`, if the server evicts no keys. If they did not fit, the
- * server would refuse every write.
- * @throws Failure if the data do not fit
- */
+/** If the data did not fit into the new `maxmemory` without eviction, the server would refuse every write. */
 async function requireMemory(
   { name }: DeploymentNode,
   connection: Connection,
@@ -114,10 +99,7 @@ async function requireMemory(
   );
 }
 
-/**
- * Waits until every node has written its first append-only file. A server that restarts before its file is complete
- * loads no data.
- */
+/** A server that restarts before its file is complete loads no data. */
 async function awaitAppendOnlyFiles(
   deployment: string,
   nodes: readonly (readonly [DeploymentNode, Connection])[],

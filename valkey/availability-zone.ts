@@ -1,29 +1,19 @@
-/** The zone that a server reports to its clients. With this zone, a client can read from replicas in its own zone. */
+/** The zone that a server reports, so that a client can read from replicas in its own zone. */
 import type { Connection } from "./connection";
 import { withEveryNode } from "./connections";
 import type { Deployment } from "./deployment";
 import { parseFlatReply } from "./topology/replies";
 
-/**
- * Name of the directive for the zone of a server. The configuration files of pods do not contain this directive, so the
- * program sets it with CONFIG SET.
- */
+/** The configuration files of pods do not contain this directive, so the program sets it with CONFIG SET. */
 export const ZONE_DIRECTIVE = "availability-zone";
 
-/**
- * Whether servers of a version know the directive `availability-zone`.
- * @param version version as the server prints it, or as an image's tag contains it: `8.1.4`
- */
+/** @param version as the server prints it, or as an image's tag contains it: `8.1.4` */
 export function supportsZoneDirective(version: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 1);
 }
 
-/**
- * Gives each server the zone of the machine on which the server runs. Servers that lack the directive
- * `availability-zone`, or that cannot be reached, are skipped. Verification reports skipped servers.
- * @returns names of the servers that had a different zone
- */
+/** Skips servers that lack the directive or cannot be reached; verification reports them. @returns changed servers */
 export async function tellZones(deployment: Deployment): Promise<readonly string[]> {
   return withEveryNode(deployment, async (attempts) => {
     const told = await Promise.all(

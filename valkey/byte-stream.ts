@@ -7,10 +7,7 @@ import { tlsOptions } from "./connection";
 import { startSecure } from "./connector";
 import type { Endpoint, NodeAccess } from "./node";
 
-/**
- * Connects to a server, without authentication.
- * @throws Failure if the server does not answer in time; errors of the socket and of TLS
- */
+/** Does not authenticate. @throws Failure if the server does not answer in time; errors of the socket and of TLS */
 export async function openStream(
   { endpoint, access }: { readonly endpoint: Endpoint; readonly access: NodeAccess },
   timeoutMs: number,

@@ -1,4 +1,4 @@
-/** The host names to which clients connect, and the ready endpoints behind each name. Plain data. */
+/** The host names to which clients connect, and the ready endpoints behind each name. */
 import type { Observation } from "./observation";
 
 /** A host name to which clients connect. On Kubernetes, a Service has this name. */

@@ -1,7 +1,4 @@
-/**
- * A connection to one node through ioredis. The connection neither retries nor reconnects. Its errors name the node and
- * say what to do.
- */
+/** A connection to one node through ioredis, which neither retries nor reconnects. Its errors say what to do. */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
@@ -87,10 +84,7 @@ export class PasswordRefused extends Failure {
   }
 }
 
-/**
- * Whether an error means that a connection or a command timed out. An error with several causes counts as a timeout if
- * all causes are timeouts. The function compares messages, because ioredis has no error class for timeouts.
- */
+/** All causes of an error must be timeouts. Compares messages, because ioredis has no error class for them. */
 export function isTimeout(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isTimeout);
   if (error instanceof Failure && error.cause !== undefined) return isTimeout(error.cause);
@@ -103,10 +97,7 @@ export function isCertificateProblem(error: unknown): boolean {
   return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code);
 }
 
-/**
- * Options of ioredis for the byte stream: a TCP connection, or the stream that `dial` opens. Both work with and without
- * TLS.
- */
+/** Both work with and without TLS. */
 function transport(
   { host }: Endpoint,
   access: NodeAccess,
@@ -119,10 +110,7 @@ function transport(
   return tls === undefined ? {} : { tls };
 }
 
-/**
- * Reads the named sections of INFO. Dragonfly and Redis before version 7 accept only one section per command, and
- * return all of INFO.
- */
+/** Dragonfly and Redis before version 7 accept only one section per command, and return all of INFO. */
 export async function readInfoSections(connection: Connection, ...sections: readonly string[]): Promise<string> {
   try {
     return await connection.info(...(sections as [string]));
@@ -132,11 +120,7 @@ export async function readInfoSections(connection: Connection, ...sections: read
   }
 }
 
-/**
- * Authenticates with the command AUTH. The authentication of ioredis is not used, because with a wrong or unnecessary
- * password ioredis only warns and continues.
- * @throws Failure that says what is wrong with the credentials
- */
+/** With a wrong or unnecessary password, the authentication of ioredis only warns and continues. @throws Failure */
 async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
   const { username, password, formerPassword } = access;
   try {
@@ -157,7 +141,7 @@ async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
   }
 }
 
-/** Node.js' options for TLS to a host. @throws BadInput when a file cannot be read */
+/** @throws BadInput when a file cannot be read */
 export function tlsOptions({ tls }: NodeAccess, host: string): ConnectionOptions {
   const isAddress = /^[\d.]+$|:/.test(host);
   return {

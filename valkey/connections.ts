@@ -1,18 +1,14 @@
-/** Connections to all nodes of a deployment. */
 import { Failure, messageOf } from "../lib/errors";
 import type { Connection } from "./connection";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
 
-/** A node, either with its connection, or with the reason why connecting failed. */
 export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: Connection }
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
 
-/** The connection to each node. */
 export type Connections = ReadonlyMap<DeploymentNode, Connection>;
 
-/** Tries to connect to all nodes in parallel, calls `use` with the results, and then closes all connections. */
 export async function withEveryNode<T>(
   deployment: Pick<Deployment, "nodes" | "connect">,
   use: (attempts: readonly ConnectionAttempt[]) => Promise<T>,
@@ -36,10 +32,7 @@ async function attemptConnection(
   }
 }
 
-/**
- * Opens connections to all nodes in parallel. The caller must close these connections.
- * @throws Failure that names every node that cannot be reached
- */
+/** The caller must close them. @throws Failure that names every node that cannot be reached */
 export async function openConnections(deployment: Deployment): Promise<Map<DeploymentNode, Connection>> {
   const connectionOf = async (node: DeploymentNode): Promise<[DeploymentNode, Connection]> => [
     node,
@@ -54,10 +47,7 @@ export async function openConnections(deployment: Deployment): Promise<Map<Deplo
   throw new Failure(`${deployment.name}: ${failures.map(messageOf).join("; ")}`, { cause });
 }
 
-/**
- * Opens connections to all nodes, calls `use` with the connections, and then closes all connections.
- * @throws Failure that names every node that cannot be reached
- */
+/** @throws Failure that names every node that cannot be reached */
 export async function withConnections<T>(
   deployment: Deployment,
   use: (connections: Connections) => Promise<T>,

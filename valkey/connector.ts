@@ -23,11 +23,6 @@ const SOCKET_STUBS = {
 /** Time limit for a closed stream to end, milliseconds. After this time, ioredis destroys the stream. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
-/**
- * A value for ioredis' option `Connector`.
- * @param tls options of TLS inside the stream. Undefined for a connection without TLS
- * @param handshakeMs time limit for the TLS handshake, milliseconds
- */
 export function connectorOver(
   dial: Dial,
   tls: ConnectionOptions | undefined,
@@ -57,11 +52,7 @@ function withSocketStubs(bytes: Duplex): Socket {
   return Object.assign(bytes, SOCKET_STUBS) as unknown as Socket;
 }
 
-/**
- * Starts TLS inside a stream.
- * @param handshakeMs time limit for the handshake, milliseconds
- * @throws the error of the stream or of TLS
- */
+/** @throws the error of the stream or of TLS */
 export async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: number): Promise<Socket> {
   const stream = startTls({ ...tls, socket: bytes });
   // The stream may emit several errors: its own, an error of the stream below it, and errors after its user has removed

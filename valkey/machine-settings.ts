@@ -1,6 +1,4 @@
-/**
- * Machine settings that a platform promises for each server, and the settings that a server actually sees. Plain data.
- */
+/** Machine settings that a platform promises for each server, and the settings that a server actually sees. */
 import type { Observation } from "./observation";
 
 /**

@@ -1,4 +1,4 @@
-/** One Valkey node: its address, its zone, and the credentials for connections. Plain data. */
+/** One Valkey node: its address, its zone, and the credentials for connections. */
 
 /**
  * `replication` means one primary and its replicas. `cluster` means several primaries that share the 16384 slots, and
@@ -57,11 +57,7 @@ export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/**
- * The name of the node at an address.
- * @param host an address or a host name. In a pod's host name, the first label is the name of the node
- * @returns undefined when no node has this address
- */
+/** @param host an address or a host name. In a pod's host name, the first label is the name of the node */
 export function nodeNameAt(
   nodes: readonly Pick<DeploymentNode, "name" | "endpoint">[],
   host: string,

@@ -5,15 +5,10 @@ export type Observation<T> =
   | { readonly known: true; readonly value: T }
   | { readonly known: false; readonly why: string };
 
-/** Observation with a value. */
 export const observed = <T>(value: T): Observation<T> => ({ known: true, value });
 
-/** Observation without a value. @param why the reason, as an error message */
 export const unobserved = (why: string): Observation<never> => ({ known: false, why });
 
-/**
- * Applies `pick` to the value of an observation. If the value could not be read, the observation is returned unchanged.
- */
 export function mapObservation<T, U>(observation: Observation<T>, pick: (value: T) => U): Observation<U> {
   return observation.known ? observed(pick(observation.value)) : observation;
 }

@@ -1,9 +1,4 @@
-/**
- * Settings of Sentinels, and the configuration file and the commands that apply these settings to Sentinels on this
- * machine. On Kubernetes, `components/kubernetes/scripts/sentinel.sh` writes the file. Sentinels are processes that
- * monitor the primary of a deployment in replication mode. If they agree that the primary has failed, they promote a
- * replica. Plain data. Pure.
- */
+/** Configuration of Sentinels on this machine. Pods have `components/kubernetes/scripts/sentinel.sh`. */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
 import type { PlacedNode } from "./topology/placement";
@@ -36,12 +31,11 @@ export interface Sentinels {
 /** Lowest number of zones at which a majority of the Sentinels survives the loss of any zone. */
 export const MIN_SENTINEL_ZONES = 3;
 
-/** The smallest whole number that is more than half of `count`. */
 export function majority(count: number): number {
   return Math.floor(count / 2) + 1;
 }
 
-/** The names and zones of a deployment's Sentinels. The Sentinels are distributed over the zones in turn. */
+/** The Sentinels are distributed over the zones in turn. */
 export function placeSentinels(
   deployment: string,
   { count }: SentinelSettings,
@@ -51,15 +45,11 @@ export function placeSentinels(
   return spreadOverZones(names, zones);
 }
 
-/** Whether a name is the name of one of the deployment's Sentinels. */
 export function isSentinelName(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-sentinel-`);
 }
 
-/**
- * The commands that make a Sentinel monitor a primary. The Sentinel discovers the replicas and the other Sentinels by
- * itself.
- */
+/** The Sentinel discovers the replicas and the other Sentinels by itself. */
 export function monitorCommands(
   name: string,
   primary: { readonly host: string; readonly port: number },
@@ -79,10 +69,7 @@ export function monitorCommands(
   ];
 }
 
-/**
- * The configuration file of a new Sentinel. With this file, a Sentinel monitors no primary yet. Later the Sentinel
- * writes its state to this file.
- */
+/** With this file, a Sentinel monitors no primary yet. Later the Sentinel writes its state to this file. */
 export function sentinelConfig(own: {
   readonly host: string;
   readonly port: number;

@@ -1,16 +1,11 @@
-/**
- * Connections that the steps of one inspection share. Opening a connection needs much more CPU time than a command, and
- * an inspection has several steps that each connect to every node.
- */
+/** Steps of one inspection share connections, because opening one needs much more CPU time than a command. */
 import type { Connection } from "./connection";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
 import { formatEndpoint } from "./node";
 
 export class SharedConnections {
-  /** Open connections that no step uses, by node. */
   readonly #idle = new Map<string, Connection[]>();
-  /** Functions that close the connections. */
   readonly #closings: (() => void)[] = [];
 
   /**

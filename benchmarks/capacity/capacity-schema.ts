@@ -1,7 +1,4 @@
-/**
- * The section `capacity` of a configuration. It describes a search for the highest load that each deployment serves
- * within an objective.
- */
+/** Section `capacity`: a search for the highest load that each deployment serves within an objective. */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { CapacitySearch } from "./measure-capacity";
@@ -60,15 +57,11 @@ export const capacitySchema = z
 /** The parsed section `capacity`. */
 export type CapacityConfig = z.infer<typeof capacitySchema>;
 
-/** The bounds and the precision of the search in a section `capacity`. */
 export function searchPlan({ initialRate, maxRate, precision, confirmations }: CapacityConfig): SearchPlan {
   return { initialRate, maxRate, precision, confirmations };
 }
 
-/**
- * The search that a section `capacity` describes. It offers the workload that the section names, or else the first of
- * the given workloads. The result is undefined if this workload is not among the given workloads.
- */
+/** The workload that the section names, or else the first given one; undefined if the named one is not among them. */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));
   return workload && { workload, objective: capacity.objective, search: searchPlan(capacity) };

@@ -1,7 +1,4 @@
-/**
- * Measures the capacity of a deployment: the highest load that the open-loop generator can offer without missing an
- * objective.
- */
+/** The highest load that the open-loop generator can offer without missing an objective. */
 import { randomInt } from "node:crypto";
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
@@ -29,28 +26,19 @@ export interface CapacitySearch {
   readonly search: SearchPlan;
 }
 
-/** The search for the capacity of one deployment. */
-export interface CapacityMeasurement extends CapacitySearch {
+interface CapacityMeasurement extends CapacitySearch {
   readonly deployment: VerifiedDeployment;
 }
 
-/** The load driver of a capacity measurement. */
-export interface CapacityDrivers {
+interface CapacityDrivers {
   readonly openLoop: LoadDriver<OpenLoopRun>;
-  /** Abort signal that ends the measurement. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Factor by which the number of connections is multiplied in half of the confirmations. Probes with more connections
- * show whether the clients or the servers are the limit.
- */
+/** Connections in half of the confirmations: they show whether the clients or the servers are the limit. */
 const MORE_CONNECTIONS = 2;
 
-/**
- * Measures the capacity of one deployment.
- * @throws the errors of the session and of the load driver; the signal's reason if the signal is aborted
- */
+/** @throws the errors of the session and of the load driver; the signal's reason if the signal is aborted */
 export async function measureCapacity(
   measurement: CapacityMeasurement,
   runners: CapacityDrivers,
@@ -85,7 +73,6 @@ export async function measureCapacity(
   }
 }
 
-/** Offers loads to one deployment, and judges the results. */
 class Prober {
   #seed = randomInt(1, 1_000_000_000);
 
@@ -96,7 +83,6 @@ class Prober {
     private readonly report: ReportProgress,
   ) {}
 
-  /** Offers a load at this rate once, and judges whether it met the objective. */
   async probe(rate: number, clients = this.measurement.workload.clients): Promise<Probe> {
     const { deployment, primary, nodes, user } = this.session;
     const { objective } = this.measurement;

@@ -1,4 +1,3 @@
-/** A latency objective: a percentile and its highest allowed latency. Pure. */
 import { BadInput } from "../../lib/errors";
 
 /** An objective such as p99 ≤ 2 ms. */
@@ -11,10 +10,7 @@ export interface Objective {
 const OBJECTIVE = /^p(\d{1,2}(?:\.\d+)?)\s*(?:=|<=?|≤|:)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)$/;
 const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
 
-/**
- * Parses an objective such as `p99=2ms`.
- * @throws BadInput if the text is not an objective
- */
+/** @throws BadInput if the text is not an objective */
 export function parseObjective(text: string): Objective {
   const [, percentile, value, unit = ""] = OBJECTIVE.exec(text.trim()) ?? [];
   const objective = { quantile: Number(percentile) / 100, ms: Number(value) * (MILLISECONDS[unit] ?? NaN) };

@@ -1,7 +1,4 @@
-/**
- * Judges the probes of a capacity search. A probe offers a rate for some time. From the probes, this file derives the
- * points, the bottleneck and the warnings of a capacity. Pure.
- */
+/** Judges the probes of a capacity search. A probe offers a rate for some time. */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import { formatCount } from "../../lib/units";
@@ -11,32 +8,20 @@ import type { CapacityRecord, MeasurementRecord, Warning } from "../results/sche
 import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
-/**
- * Smallest share of the offered requests that must be answered. If fewer requests are answered, the load misses its
- * objective, whichever percentile the objective names.
- */
+/** If fewer offered requests are answered, the load misses its objective, whichever percentile that names. */
 const MIN_ANSWERED = 0.999;
-/**
- * Greatest delay of the last reply after the last intended time, as a multiple of the objective's latency. A share of
- * the probe's duration is added to it. A later reply shows that a queue was growing.
- */
+/** Times the objective's latency, plus a share of the probe's duration; a later last reply shows a growing queue. */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
 /** The warnings of a failed probe count only if its rate is at most this multiple of the capacity. */
 const NEAR_CAPACITY = 1.2;
 
-/** A probe with its measurement record. */
 export interface Probe extends ProbeOutcome {
   readonly record: MeasurementRecord;
   /** Result as text, for progress: `meets the objective (1.20 ms)`. */
   readonly words: string;
 }
 
-/**
- * Decides whether a load met the objective.
- * @param rate requests offered per second
- * @param seconds time for which the load was offered
- */
 export function judgeProbe(record: MeasurementRecord, rate: number, objective: Objective, seconds: number): Probe {
   const answered = answeredShare([record]);
   const ms = offeredPercentile(histogramOf(record), answered, objective.quantile);
@@ -52,10 +37,7 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
   return { rate, holds, record, words: `${holds ? "meets" : "misses"} the objective (${compact(details).join(", ")})` };
 }
 
-/**
- * Returns a failed probe at the lowest failed rate above the capacity. This probe shows what limits the deployment. A
- * rate has failed if it missed the objective in at least half of its probes.
- */
+/** Shows what limits the deployment. A rate has failed if it missed the objective in at least half of its probes. */
 export function lowestFailing(probes: readonly Probe[], capacity: number): Probe | undefined {
   const above = probes.filter(({ rate }) => rate > capacity).sort((a, b) => a.rate - b.rate);
   return above.find(({ rate, holds }) => {
@@ -64,23 +46,18 @@ export function lowestFailing(probes: readonly Probe[], capacity: number): Probe
   });
 }
 
-/** Share of all offered requests that were answered, 0 to 1. */
 function answeredShare(records: readonly MeasurementRecord[]): number {
   const offered = records.reduce((sum, { offering }) => sum + (offering?.offered ?? 0), 0);
   const answered = records.reduce((sum, { client }) => sum + client.requests, 0);
   return offered === 0 ? 0 : Math.min(1, answered / offered);
 }
 
-/**
- * A percentile of all offered requests. Requests without an answer count as slower than all answered requests. If the
- * percentile falls on a request without an answer, the result is the longest measured latency, because the real latency
- * is at least as long.
- */
+/** Requests without an answer count as slower than all others; their latency is at least the longest measured one. */
 function offeredPercentile(histogram: Histogram, answered: number, quantile: number): number {
   return histogram.percentileMs(answered <= quantile ? 1 : quantile / answered);
 }
 
-/** Latency by load, ascending. Each rate has one point, which merges all probes of this rate. */
+/** Each rate has one point, which merges all probes of this rate. */
 export function loadLatencyPoints(probes: readonly Probe[], quantile: number): CapacityRecord["points"] {
   const rates = [...new Set(probes.map(({ rate }) => rate))].sort((a, b) => a - b);
   return rates.map((rate) => {
@@ -102,24 +79,14 @@ export function loadLatencyPoints(probes: readonly Probe[], quantile: number): C
   });
 }
 
-/**
- * Result of repeated probes at one rate: the number of probes that met the objective with the configured number of
- * connections, and with twice as many.
- */
 export interface Confirmation {
   readonly sameConnections: number;
   readonly moreConnections: number;
-  /**
-   * Number of probes with the usual number of connections. The number of probes with twice as many connections is the
-   * same.
-   */
+  /** Probes with the usual number of connections, and again so many with twice as many. */
   readonly of: number;
 }
 
-/**
- * Returns the bottleneck of the deployment at the lowest rate that failed. If the deployment meets the objective at
- * this rate only with more connections, the bottleneck is the client.
- */
+/** The client, if the deployment meets the objective at this rate only with more connections. */
 export function capacityBottleneck(
   failing: Probe,
   { sameConnections, moreConnections, of }: Confirmation,
@@ -135,10 +102,7 @@ export function capacityBottleneck(
   return { at: "none", text: "servers and load generator had CPU to spare, so latency rose for a different reason" };
 }
 
-/**
- * Warnings of probes at the capacity, and of failed probes just above the capacity. If the capacity is too low, one of
- * these warnings can name the reason.
- */
+/** If the capacity is too low, one of these warnings can name the reason. */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const deciding = probes.filter(
     ({ rate, holds }) => rate === capacity || (!holds && rate <= capacity * NEAR_CAPACITY),

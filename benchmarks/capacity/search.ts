@@ -1,12 +1,6 @@
-/**
- * Searches for the highest load that meets an objective. The search doubles the rate until a rate misses the objective.
- * After that, the search repeatedly halves the gap between the rates that met the objective and the rates that missed
- * it. At the end, the search confirms both ends of the gap. Pure except for the probes.
- */
+/** The search doubles the rate until it misses the objective, then halves the gap, and confirms both ends. */
 
-/** A rate that was offered for some time, and the decision whether this rate met the objective. */
 export interface ProbeOutcome {
-  /** Requests offered per second. */
   readonly rate: number;
   readonly holds: boolean;
 }
@@ -26,27 +20,20 @@ export interface SearchPlan {
   readonly confirmations: number;
 }
 
-export interface SearchResult<P extends ProbeOutcome> {
+interface SearchResult<P extends ProbeOutcome> {
   /** Highest confirmed rate; 0 if not even the lowest tried rate met the objective. */
   readonly capacity: number;
-  /** Whether the highest allowed rate met the objective. In this case, the capacity can be higher than this rate. */
   readonly isOpenEnded: boolean;
-  /** All probes, in the order in which they were made. */
   readonly probes: readonly P[];
 }
 
-/** Lowest rate that the search offers, as a fraction of the initial rate. The search gives up below this rate. */
+/** The search gives up below this rate. */
 const MIN_FRACTION = 1 / 64;
 
 /**
- * Searches for the capacity. A single probe may be wrong in both directions: a stall of the machine makes a sustainable
- * load fail, and a lucky second makes an unsustainable load pass. Therefore:
- * - a load that fails is offered again, and counts as failed if two of three probes fail;
- * - at the end the lowest failed load is offered again. If most of these probes pass, the search continues above this
- *   load;
- * - the result must pass most of its confirmations, and the probe that found the result is not a confirmation. Until a
- *   rate passes, the search steps down by its precision.
- * @param probe offers a rate
+ * A probe may be wrong in both directions: a stall of the machine, or a lucky second. So a load fails if two of three
+ * probes fail, the lowest failed load is offered again at the end, and the result must pass most of its confirmations,
+ * to which the probe that found it does not count. Until a rate passes, the search steps down by its precision.
  */
 export async function searchCapacity<P extends ProbeOutcome>(
   plan: SearchPlan,
@@ -73,11 +60,7 @@ export async function searchCapacity<P extends ProbeOutcome>(
   return nothing;
 }
 
-/**
- * Narrows the gap between passed and failed rates to the precision. A rate fails if two of three probes fail. If the
- * lowest failed rate then passes most of its confirmations, the search continues above this rate.
- * @returns the highest rate that passed; 0 if no rate passed
- */
+/** If the lowest failed rate passes most confirmations, the search continues above it. @returns 0 if no rate passed */
 async function highestPassing(
   bracket: Bracket,
   holds: (rate: number) => Promise<boolean>,
@@ -94,10 +77,7 @@ async function highestPassing(
   }
 }
 
-/**
- * Asks up to `of` times, and returns whether more than half of the answers are yes. It stops asking as soon as the
- * result is certain.
- */
+/** It stops asking as soon as the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -105,15 +85,12 @@ async function majority(of: number, ask: () => Promise<boolean>): Promise<boolea
   return held >= enough;
 }
 
-/** The gap between the highest rate that passed and the higher rates that failed. */
 class Bracket {
   low = 0;
-  /** Rates that failed, in descending order. */
   readonly #failed: number[] = [];
 
   constructor(private readonly plan: SearchPlan) {}
 
-  /** The lowest rate that failed. */
   get high(): number | undefined {
     return this.#failed.at(-1);
   }
@@ -145,10 +122,7 @@ class Bracket {
     return this.low >= this.plan.maxRate ? undefined : Math.min(this.plan.maxRate, this.low * 2);
   }
 
-  /**
-   * Returns the geometric mean of two rates, rounded; undefined if the gap between them is as small as the precision.
-   * The geometric mean is used because the precision is relative.
-   */
+  /** The geometric mean, because the precision is relative. */
   #between(low: number, high: number): number | undefined {
     const middle = Math.round(Math.sqrt(low * high));
     return high / low > 1 + this.plan.precision && middle > low && middle < high ? middle : undefined;
@@ -156,13 +130,10 @@ class Bracket {
 }
 
 /**
- * The knee: the point from which latency rises faster than load.
- *
- * It is the point farthest below the line from the first to the last point, with both axes scaled to 1 (Kneedle method,
- * Satopää et al., 2011). The method is applied to the logarithm of latency, because latency grows by orders of
- * magnitude beyond the knee.
+ * Point farthest below the line from first to last (Kneedle method, Satopää et al., 2011), by the logarithm of latency,
+ * which grows by orders of magnitude beyond the knee.
  * @param points points with ascending rates
- * @returns undefined for fewer than three points, or if no point is below the line
+ * @returns undefined if no point is below the line
  */
 export function kneeOf<P extends { readonly rate: number; readonly ms: number }>(points: readonly P[]): P | undefined {
   const first = points[0];

@@ -1,7 +1,4 @@
-/**
- * Compares the capacities of two runs. A search finds only that a capacity is between two rates. So the ratio of two
- * capacities has a lower and an upper bound. Pure.
- */
+/** A search finds only that a capacity is between two rates, so a ratio has a lower and an upper bound. */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
@@ -26,11 +23,7 @@ export interface ComparedCapacity {
   readonly notes: readonly string[];
 }
 
-/**
- * Compares the capacities that both runs have.
- * @param matched pairs of a deployment of the first run and a deployment of the second run
- * @param notes reasons that may have changed all ratios of these runs
- */
+/** @param notes reasons that may have changed all ratios of these runs */
 export function compareCapacities(
   before: Results,
   after: Results,
@@ -68,11 +61,10 @@ export function compareCapacities(
 }
 
 /**
- * Judges the ratio of two capacities. A search knows a capacity only up to the step between two tried rates. A
- * difference counts if it is greater than the steps of both searches and greater than the change of the reference load.
- * The judgement "no difference" requires steps that are at most as large as the precision.
- * @param referenceLoad rate of the reference load in the second run divided by its rate in the first run
- * @param precision relative difference that matters: 0.05 is 5 %
+ * A difference counts if it is greater than the steps of both searches and the change of the reference load; "no
+ * difference" needs steps of at most the precision.
+ * @param referenceLoad rate in the second run divided by that in the first
+ * @param precision relative: 0.05 is 5 %
  */
 export function judgeCapacities(
   { bounds, workDifferences }: ComparedCapacity,
@@ -88,12 +80,7 @@ export function judgeCapacities(
   return ratio > 1 ? "faster" : "slower";
 }
 
-/**
- * Whether a change of the machine's own speed can explain a ratio. This is the case if the ratio is at least as close
- * to 1 as the ratio of the reference loads.
- * @param referenceLoad rate of the reference load in the second run, divided by the rate of the reference load in the
- * first run
- */
+/** Whether the ratio is at least as close to 1 as that of the reference loads, second run divided by first. */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
   return Math.abs(Math.log(ratio)) <= Math.max(...ends.map((end) => Math.abs(Math.log(end))));
@@ -123,10 +110,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
   ]);
 }
 
-/**
- * Bounds of the ratio; undefined if the lowest rate of a search missed the objective, because then the capacity is
- * unknown.
- */
+/** Undefined if the lowest rate of a search missed the objective, because then the capacity is unknown. */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {
   if (before.capacity === 0 || after.capacity === 0) return undefined;
   return {
@@ -136,10 +120,7 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
   };
 }
 
-/**
- * The lowest rate above the capacity that missed the objective in at least half of its probes; infinite if no such rate
- * exists.
- */
+/** The lowest rate above the capacity that missed the objective in at least half of its probes; or infinite. */
 function lowestMissedRate({ capacity, points }: CapacityRecord): number {
   return Math.min(
     Infinity,

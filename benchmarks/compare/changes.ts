@@ -1,4 +1,4 @@
-/** Differences between two runs: machine, versions, settings, topology and load. Pure. */
+/** Differences between two runs: machine, versions, settings, topology and load. */
 import { compact } from "../../lib/compact";
 import type { CapacityLoad, Environment, MeasurementRecord, Results, MeasuredTopology } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
@@ -17,7 +17,6 @@ export function describeChange({ what, before, after }: Change): string {
   return `${what}: ${before} → ${after}`;
 }
 
-/** Facts about an environment that influence results, as pairs of name and text. */
 function factsOf(environment: Environment): [string, string][] {
   const {
     cpuModel,
@@ -69,7 +68,6 @@ function factsOf(environment: Environment): [string, string][] {
   ];
 }
 
-/** Differences in the machine, the system and the load generator. */
 export function environmentChanges(before: Environment, after: Environment): Change[] {
   const now = new Map(factsOf(after));
   return factsOf(before).flatMap(([what, was]) =>
@@ -77,16 +75,13 @@ export function environmentChanges(before: Environment, after: Environment): Cha
   );
 }
 
-/**
- * Whether both runs used the same machine. If the machines differ, ratios include the difference between the machines.
- */
+/** If the machines differ, ratios include the difference between the machines. */
 export function isSameMachine(before: Environment, after: Environment): boolean {
   return !environmentChanges(before, after).some(
     ({ what }) => what === "machine" || what === "machines of the cluster",
   );
 }
 
-/** Differences in the version, shape and settings of a deployment. */
 export function topologyChanges(before: MeasuredTopology, after: MeasuredTopology): Change[] {
   const of = before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`;
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
@@ -112,10 +107,7 @@ const HIT_LIMIT = 0.001;
 /** Greatest relative difference between two offered rates with which two measurements still count as the same work. */
 const RATE_LIMIT = 0.01;
 
-/**
- * Differences in the work of two measurements: test, requests, values, keys, rate and hit ratio. If the list is not
- * empty, no ratio is computed.
- */
+/** Work: test, requests, values, keys, rate and hit ratio. If the list is not empty, no ratio is computed. */
 export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) return [];
@@ -140,10 +132,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ]);
 }
 
-/**
- * Differences in the work of two capacity searches: requests, arrivals, values and keys. If the list is not empty, the
- * capacities are not compared.
- */
+/** Work: requests, arrivals, values and keys. If the list is not empty, the capacities are not compared. */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.requestMix, after.requestMix),
@@ -153,7 +142,6 @@ export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): 
   ];
 }
 
-/** Differences between two capacity searches in the connections and threads of their load generators. */
 export function capacityGeneratorChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) =>
     differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])),
@@ -171,10 +159,7 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   ];
 }
 
-/**
- * Differences between two measurements in the load generators, such as the number of connections. A ratio of the two
- * results also contains the effect of these differences.
- */
+/** A ratio of the two results also contains the effect of these differences. */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
     ...differing("load generator", before.loadGenerator, after.loadGenerator),
@@ -193,10 +178,7 @@ function differing(what: string, before: string, after: string): Change[] {
   return before === after ? [] : [{ what, before, after }];
 }
 
-/**
- * Pairs the deployments of two runs by name. If the second run has no deployment with the same name, a deployment is
- * paired by mode. For this, each run must have only one deployment with this mode.
- */
+/** By name, or by mode if each run has only one deployment with it. */
 export function matchDeployments(
   before: Results,
   after: Results,

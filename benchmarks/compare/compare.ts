@@ -1,4 +1,3 @@
-/** Compares the results of two runs. The runs can have different dates and machines. Pure. */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
@@ -151,10 +150,7 @@ function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["met
     : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
-/**
- * Judges a ratio between two runs. The judgement is `noise` if a change of the machine's speed between the runs can
- * explain the ratio. The ratio of the reference loads shows this change.
- */
+/** `noise` if a change of the machine's speed, as the reference loads show it, can explain the ratio. */
 function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
   if (isWithinDrift(referenceLoad, ratio.ratio ?? 1)) return "noise";

@@ -1,4 +1,3 @@
-/** A comparison of two runs as lines of text. Pure. */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord, Results } from "../results/schema";
@@ -67,7 +66,6 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   ]);
 }
 
-/** Table of the capacities of two runs, with the lowest and highest possible value of each ratio. */
 function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
   const rate = ({ capacity, isOpenEnded }: CapacityRecord): string =>

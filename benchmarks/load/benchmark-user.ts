@@ -1,7 +1,6 @@
 /**
- * The Valkey user with which load generators authenticate. Each run creates a new user and deletes this user at its
- * end. The user is only allowed to read and write keys. A run does not use an existing user, because valkey-benchmark
- * takes the password on its command line, and everybody on the machine can read command lines.
+ * Each run creates a user that may only read and write keys, and deletes it: valkey-benchmark takes the password on its
+ * command line, which everybody on the machine can read.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -20,19 +19,12 @@ interface ConnectedNode {
   readonly connection: Connection;
 }
 
-/**
- * Prefix of the names of this machine's runs. It contains a hash of the host name. A machine can find out only for its
- * own runs whether they have ended, so it deletes only users with its own hash.
- */
+/** With a hash of the host name: a machine finds out only for its own runs whether they have ended. */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
-/** Names of runs of all machines. */
 const RUN_NAME = new RegExp(`^${OWN_USERS}[0-9a-f]{8}-\\d+-`);
 
-/**
- * Commands that load generators need: the commands of the named tests, and the commands of valkey-benchmark itself
- * (CONFIG GET, CLUSTER SLOTS).
- */
+/** Commands of the named tests, and of valkey-benchmark itself (CONFIG GET, CLUSTER SLOTS). */
 const RULES = [
   "resetkeys",
   "~*",
@@ -50,10 +42,7 @@ const RULES = [
   "+info",
 ];
 
-/**
- * Rules for servers whose ACL has no subcommands (Dragonfly). These rules do not allow CONFIG GET. valkey-benchmark
- * works without CONFIG GET.
- */
+/** For ACLs without subcommands (Dragonfly). They do not allow CONFIG GET, without which valkey-benchmark works. */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
 
 async function setUser(connection: Connection, username: string, password: string): Promise<void> {
@@ -70,17 +59,14 @@ export function newRunName(): string {
   return `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
 }
 
-/** Whether the process of a run lives. Undefined if the name is not the name of a run of this machine. */
+/** Undefined if the name is not the name of a run of this machine. */
 export function isRunAlive(name: string): boolean | undefined {
   if (!name.startsWith(PREFIX)) return undefined;
   const owner = name.slice(PREFIX.length).split("-").slice(0, 2).join("-");
   return ownerOf(Number.parseInt(owner, 10)) === owner;
 }
 
-/**
- * Creates the user on every node. The function also deletes users that killed runs on this machine left behind.
- * @throws Failure when a node refuses a command
- */
+/** Also deletes users that killed runs on this machine left. @throws Failure when a node refuses a command */
 export async function createBenchmarkUser(
   nodes: readonly ConnectedNode[],
   username = newRunName(),
@@ -105,7 +91,7 @@ export async function createBenchmarkUser(
   return { username, password };
 }
 
-/** Users of runs on other machines. They may belong to runs that have not ended. */
+/** They may belong to runs that have not ended. */
 export async function usersOfOtherMachines(connection: Connection): Promise<string[]> {
   const users = await listUsers(connection).catch(() => []);
   return users.filter((user) => RUN_NAME.test(user) && isRunAlive(user) === undefined);
@@ -115,10 +101,7 @@ async function listUsers(connection: Connection): Promise<string[]> {
   return (await connection.call("ACL", "USERS")) as string[];
 }
 
-/**
- * The PID of a process, with a hash of its start time; undefined if no process has this PID. The hash is needed because
- * PIDs are reused.
- */
+/** The PID with a hash of its start time, because PIDs are reused; undefined if no process has it. */
 function ownerOf(pid: number): string | undefined {
   const identity = identifyProcess(pid);
   return identity === undefined ? undefined : `${pid}-${shortHash(identity.started)}`;

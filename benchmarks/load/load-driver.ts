@@ -8,60 +8,41 @@ import type { PrimaryNode } from "../workloads/prefill";
 /** Sends loads with one kind of load generator. @typeParam R one run of that load generator */
 export interface LoadDriver<R> {
   /**
-   * Number of load generators that run side by side. Each load generator has the clients, the pipeline and the threads
-   * of the workload. The requests or the rate are divided among the load generators. The first load generator has the
-   * seed of the run, and each further load generator has the next higher number.
+   * Load generators side by side, each with all clients and threads of the workload; requests or the rate are divided.
+   * The first has the seed of the run, each further one the next higher number.
    */
   readonly count: number;
   /**
-   * Runs all load generators once, at the same time.
    * @throws LoadGeneratorFailure if a load generator fails, hangs or prints output that cannot be parsed; Failure if a
-   *   load generator cannot be started; the signal's reason if the signal is aborted
+   * load generator cannot be started; the signal's reason if the signal is aborted
    */
   run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
 }
 
-/**
- * Reads the servers' counters before and after a run. Between the calls of `begin` and `end`, the load generators send
- * the measured load, and nothing else is sent.
- */
+/** Between the calls of `begin` and `end`, the load generators send the measured load, and nothing else is sent. */
 export interface LoadObserver {
-  /**
-   * Called when the load generators are ready. The driver waits until this function has ended, and then sends the
-   * measured load.
-   */
+  /** The driver sends the measured load after this has ended. */
   readonly begin: () => Promise<void>;
-  /**
-   * Called when all requests have been sent and answered. The driver waits until this function has ended. If a run
-   * fails, the driver does not call this function.
-   */
+  /** After all requests. Not called if a run fails. */
   readonly end: () => Promise<void>;
 }
 
 export interface LoadRequest<R> {
   readonly deployment: Deployment;
-  /** The primary whose endpoint the load generator gets. */
   readonly primary: PrimaryNode;
   readonly run: R;
   /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
 }
 
-/** CPU use of the load generators and of their machines, in the form of records. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 
-/**
- * Results of one run of a load generator. Latencies are in milliseconds. With a pipeline, a latency is the time of a
- * whole batch of requests.
- */
+/** Latencies are in milliseconds. With a pipeline, a latency is the time of a whole batch of requests. */
 export interface LoadReport {
   readonly title: string;
   readonly requests: number;
   readonly rate: number;
-  /**
-   * Duration of the run, seconds. It is computed from the number of requests and the rate, because valkey-benchmark
-   * prints the duration with fewer digits than these two values.
-   */
+  /** Computed from requests and rate, because valkey-benchmark prints the duration with fewer digits. */
   readonly seconds: number;
   readonly avgMs: number;
   readonly minMs: number;
@@ -71,10 +52,7 @@ export interface LoadReport {
   readonly maxMs: number;
   /** Number of requests with at most each latency, ascending, from "Latency by percentile distribution". */
   readonly percentiles: readonly CumulativeCount[];
-  /**
-   * Number of requests with at most each latency, from "Cumulative distribution of latencies". The steps are 0.1 ms up
-   * to 2 ms, and 1 ms above. Steps at which the number does not change are absent.
-   */
+  /** From "Cumulative distribution of latencies": steps of 0.1 ms up to 2 ms, and 1 ms above; no unchanged ones. */
   readonly cumulative: readonly CumulativeCount[];
 }
 
@@ -82,19 +60,15 @@ export interface LoadOutcome {
   readonly report: LoadReport;
   /** Latencies of all counted requests, if the load generator reports them. */
   readonly latencies?: Histogram | undefined;
-  /** Counts of the offered load, if the load generator is an open loop. */
   readonly offering?: OpenLoopCounts | undefined;
-  /**
-   * Beginning and end of the time that the report covers, milliseconds since the epoch by the clock of this machine.
-   */
+  /** Time that the report covers, milliseconds since the epoch by the clock of this machine. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** Results of each load generator. The list is empty for a single load generator on the machine of this program. */
+  /** The list is empty for a single load generator on the machine of this program. */
   readonly runners: MeasurementRecord["runners"];
-  /** Warnings about where and when the load generators ran. */
   readonly warnings: readonly Warning[];
 }
 
@@ -107,11 +81,10 @@ export interface LoadGeneratorOutput {
   readonly text: string;
 }
 
-/** A load generator failed. The output of this load generator is written to raw.txt nevertheless. */
+/** The output of this load generator is written to raw.txt nevertheless. */
 export class LoadGeneratorFailure extends Failure {
-  /** Whether the load generator hung and was killed. */
   readonly hung: boolean;
-  /** Whether the machine or the pod of the load generator was lost. Such a failure is not caused by the load. */
+  /** Whether the machine or the pod of the load generator was lost, so the load is not the cause. */
   readonly interrupted: boolean;
 
   constructor(
@@ -126,8 +99,5 @@ export class LoadGeneratorFailure extends Failure {
   }
 }
 
-/**
- * Seconds that are added to the planned duration of a load generator. The load generator must have ended within the
- * total time.
- */
+/** Added to the planned duration: a load generator must have ended within the total time. */
 export const TIMEOUT_MARGIN_SECONDS = 10;

@@ -1,7 +1,4 @@
-/**
- * The common part of the drivers of load generators. A driver runs load generators as processes on this machine
- * (`local-driver.ts`) or in Jobs (`jobs/job-driver.ts`). Pure.
- */
+/** A driver runs load generators as processes on this machine (`local-driver.ts`) or in Jobs (`jobs/job-driver.ts`). */
 import { messageOf } from "../../lib/errors";
 import { Histogram } from "../../lib/histogram";
 import { formatPercent } from "../../lib/units";
@@ -13,9 +10,7 @@ import { Tally } from "./tally";
 
 export interface ParsedOutput {
   readonly report: LoadReport;
-  /** All latencies, if the load generator prints a histogram. */
   readonly latencies?: Histogram;
-  /** Counts and latencies of the open-loop generator; absent for other load generators. */
   readonly tally?: Tally;
   /** Beginning and end of the measurement by the clock of the load generator, if it prints them. */
   readonly period?: { readonly fromMs: number; readonly toMs: number };
@@ -24,18 +19,17 @@ export interface ParsedOutput {
   readonly warnings: readonly Warning[];
 }
 
-/** A load generator. @typeParam R one run of the load generator */
 export interface LoadGenerator<R> {
   readonly program: string;
-  /** Number of threads of one load generator. This number determines the CPU limit. */
+  /** This number determines the CPU limit. */
   readonly threads: (run: R) => number;
-  /** Time limit for a run, seconds. A load generator that runs longer counts as hanging. */
+  /** A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: (run: R) => number;
-  /** Parses the output of one load generator. @throws Failure if the output cannot be parsed */
+  /** @throws Failure if the output cannot be parsed */
   readonly parse: (text: string, run: R) => ParsedOutput;
 }
 
-/** Parses output. @param where beginning of the error message @throws LoadGeneratorFailure with the output */
+/** @typeParam R one run of the load generator */
 export function parsedOutput<T>(parse: () => T, text: string, where: string): T {
   try {
     return parse();
@@ -44,10 +38,7 @@ export function parsedOutput<T>(parse: () => T, text: string, where: string): T 
   }
 }
 
-/**
- * Merges the outputs of load generators that ran side by side. Rates are added. If all outputs have histograms,
- * percentiles are computed from the histograms. Otherwise, percentiles are computed from the sum of the counts.
- */
+/** Rates are added. Percentiles come from histograms if all have one, otherwise from the sum of the counts. */
 export function mergeOutputs(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
   const report = mergeReports(outputs.map((output) => output.report));
   const histograms = outputs.flatMap(({ latencies }) => latencies ?? []);
@@ -58,7 +49,6 @@ export function mergeOutputs(outputs: readonly ParsedOutput[]): Pick<LoadOutcome
   return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, offering };
 }
 
-/** The measurement of one of several load generators that ran side by side. */
 export interface GeneratorMeasurement {
   readonly name: string;
   readonly machine: string;
@@ -77,10 +67,7 @@ export function recordedRunner({ name, machine, seed, output, cpu }: GeneratorMe
 
 type Runner = LoadOutcome["runners"][number];
 
-/**
- * Smallest part of the measured time in which all load generators must run at the same time. With a smaller part, the
- * sum of their rates is higher than the real rate, and the result has a warning.
- */
+/** With a smaller common part, the sum of the rates is higher than the real rate, and the result has a warning. */
 const COMMON_PART = 0.95;
 
 /** @param text text of the warning that load generators did not run at the same time, for the part as text */

@@ -1,4 +1,3 @@
-/** Runs load generators as processes on this machine. */
 import { hostname } from "node:os";
 import type { CpuUse } from "../../platforms/host/cpu";
 import { availableCores, cpuWithin } from "../../platforms/host/cpu";
@@ -20,16 +19,13 @@ export interface LocalDriverOptions {
 
 export interface LocalLoad<R> {
   readonly deployment: Deployment;
-  /** The run of all load generators together. */
   readonly run: R;
-  /** Number of the load generator, from 0. */
   readonly index: number;
   /** Beginning of the program's name in messages: `warm-up: `; empty for the measured run. */
   readonly prefix: string;
   readonly signal: AbortSignal;
 }
 
-/** A load that is ready to be sent. */
 export interface ReadyLoad {
   /** @throws LoadGeneratorFailure when the load generator fails or hangs; the signal's reason if it is aborted */
   readonly send: () => Promise<SentLoad>;
@@ -82,10 +78,9 @@ export abstract class LocalLoadDriver<R> implements LoadDriver<R> {
     };
   }
 
-  /** Starts a load generator, and prepares its load. */
   protected abstract ready(load: LocalLoad<R>): Promise<ReadyLoad>;
 
-  /** Runs all load generators at the same time. If one load generator fails, the other load generators are killed. */
+  /** If one load generator fails, the other load generators are killed. */
   async #sendAll(
     load: Pick<LocalLoad<R>, "deployment" | "run" | "prefix">,
     signal: AbortSignal,

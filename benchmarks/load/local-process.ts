@@ -1,4 +1,3 @@
-/** Runs a load generator as one process on this machine, and samples its CPU use and that of the machine. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../lib/clock";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
@@ -10,11 +9,10 @@ import { LoadGeneratorFailure } from "./load-driver";
 
 const CPU_INTERVAL_MS = 100;
 
-export interface LocalProcess {
+interface LocalProcess {
   readonly run: RunDirectory;
   /** Name under which the run directory records the process. */
   readonly recordName: string;
-  /** Beginning of error messages about the process, such as `warm-up: valkey-benchmark`. */
   readonly title: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -25,18 +23,15 @@ export interface OutputCollector {
   add(chunk: string): void;
   addError(chunk: string): void;
   readonly text: string;
-  /** The lines that most likely explain why the process failed. */
   readonly lastLines: string;
 }
 
 export interface EndedProcess {
   readonly startedAt: string;
   readonly cpu: readonly CpuSample[];
-  /** Cores that this program itself used during the run. */
   readonly programCores: number;
 }
 
-/** Samples the CPU use of a process and of the machine until some work has ended. */
 export async function sampleDuring<T>(
   pid: number,
   work: () => Promise<T>,

@@ -1,7 +1,3 @@
-/**
- * Merges the reports of several load generators. Counts are added, and percentiles are computed from the added counts.
- * Pure.
- */
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "../results/latency-histogram";
 import type { OpenLoopCounts } from "../results/schema";
@@ -9,10 +5,9 @@ import type { LoadReport } from "./load-driver";
 import type { Tally } from "./tally";
 
 /**
- * Merges reports. The merged rate is the sum of the rates. This sum is correct for the time in which all load
- * generators run. The merged duration is the time that all requests take at this rate. A merged percentile is too high
- * by at most one step of valkey-benchmark's distribution.
- * @param reports at least one report. A single report is returned unchanged
+ * The sum of rates is correct for the time in which all run. A percentile is too high by at most one step of
+ * valkey-benchmark's distribution.
+ * @param reports at least one report
  */
 export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   const [first] = reports;
@@ -59,7 +54,7 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
   };
 }
 
-/** The part of a record that describes the offered load. @param seconds duration of the measurement */
+/** @param seconds duration of the measurement */
 export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
   return {

@@ -1,13 +1,10 @@
-/**
- * Numbers of requests by outcome, latencies, and the lateness of the generator. A latency begins at the intended time
- * of its request.
- */
+/** A latency begins at the intended time of its request. */
 import { z } from "zod";
 import { Histogram } from "../../lib/histogram";
 
 const count = z.number().min(0);
 
-/** A tally as plain data. Histograms are encoded by HdrHistogram, in microseconds. */
+/** Histograms are encoded by HdrHistogram, in microseconds. */
 export const tallySchema = z.strictObject({
   /** Number of requests whose intended time has passed. */
   offered: count,
@@ -54,7 +51,7 @@ export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
 
-/** Counts of one worker, or merged counts of several workers. The fields of `tallySchema` have the same names. */
+/** The fields of `tallySchema` have the same names. */
 export class Tally {
   offered = 0;
   sent = 0;

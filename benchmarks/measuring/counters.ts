@@ -1,4 +1,3 @@
-/** The servers' own counters. They are sampled while a load generator runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
@@ -6,35 +5,25 @@ import { epochMs } from "../../lib/clock";
 import { messageOf } from "../../lib/errors";
 import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/replies";
 
-/** The counters of one node at one time. */
 export interface CounterSample {
   /** Time of the sample, milliseconds since the epoch, by the clock of this machine. */
   readonly atMs: number;
-  /** Number of calls of the commands that the load sends. */
   readonly calls: number;
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
-  /**
-   * CPU seconds of the whole process and of its main thread. The value of the main thread exists only if the server
-   * reports this value. Servers on Linux report it.
-   */
+  /** CPU seconds of the process and of its main thread, which only servers on Linux report. */
   readonly cpuSeconds: number;
   readonly mainThreadSeconds: number | undefined;
   readonly rejectedCalls: number;
 }
 
-/** A node with a connection to this node. */
-export interface SampledNode {
+interface SampledNode {
   readonly name: string;
   readonly connection: Connection;
 }
 
-/**
- * Parses the text of INFO into a sample.
- * @param commands commands whose calls are counted
- * @throws Error if the text lacks a value that every server reports
- */
+/** @param commands commands whose calls are counted @throws Error if a value is lacking that every server reports */
 export function parseCounters(text: string, commands: readonly string[], atMs: number): CounterSample {
   const info = parseInfo(text);
   const need = (key: string): number => {
@@ -60,9 +49,8 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples the counters of a node at intervals. If INFO contains the server's own time, a sample has this time. The time
- * at which a reply arrives is less exact, because a reply may have waited behind the load. The difference between the
- * server's clock and this machine's clock is computed from the sample with the quickest reply.
+ * Samples have the server's own time if INFO has it: a reply may have waited behind the load. The difference of the
+ * clocks comes from the sample with the quickest reply.
  */
 export class CounterSampler {
   readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];
@@ -76,13 +64,12 @@ export class CounterSampler {
     private readonly intervalMs: number,
   ) {}
 
-  /** Takes a first sample, and then one sample per interval until `finish`. */
   async start(): Promise<void> {
     await this.#sample();
     this.#loop = this.#run();
   }
 
-  /** Takes a last sample. @returns all samples in order, or the reason why no samples exist */
+  /** @returns all samples in order, or the reason why no samples exist */
   async finish(): Promise<CounterSample[] | string> {
     this.stop();
     await this.#loop;
@@ -95,7 +82,6 @@ export class CounterSampler {
     }
   }
 
-  /** Stops taking samples. */
   stop(): void {
     this.#stop.abort();
   }
@@ -142,7 +128,6 @@ export interface MeasuredInterval {
   readonly toMs: number;
 }
 
-/** The work of one node in an interval. */
 export interface NodeCounts {
   readonly calls: number;
   readonly hits: number;
@@ -155,11 +140,8 @@ export interface NodeCounts {
 }
 
 /**
- * The work of one node in an interval.
- *
- * Calls are counted from the first sample, which is before the interval, to the last sample, which is after the
- * interval. This is correct because nothing is sent outside the interval. CPU use is counted only between samples
- * inside the interval, because a server also uses CPU outside the interval.
+ * Calls from the first sample, before the interval, to the last, after it, because nothing is sent outside. CPU only
+ * between samples inside, because a server also uses CPU outside the interval.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];

@@ -1,4 +1,4 @@
-/** Roles of a deployment's nodes as they are now, asked over new connections. Failovers and resizes may have changed them. */
+/** Roles of nodes as they are now, asked over new connections: failovers and resizes may have changed them. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
@@ -12,20 +12,14 @@ import { ViewParser } from "../../valkey/topology/cluster-view";
 import type { SlotRange } from "../../valkey/topology/slots";
 import type { PrimaryNode } from "../workloads/prefill";
 
-/** Time limit for connecting to a node and for each command, milliseconds. */
 const NODE_LIMIT_MS = 5_000;
 
-/** The nodes of a deployment as they are now. */
 export interface CurrentNodes {
-  /** Nodes that reply, each with its connection. */
   readonly replying: readonly { readonly node: DeploymentNode; readonly connection: Connection }[];
-  /** Nodes that are primaries. */
   readonly primaries: readonly (PrimaryNode & { readonly node: DeploymentNode })[];
-  /** Nodes whose role is not known. */
   readonly silent: readonly { readonly node: DeploymentNode; readonly why: string }[];
 }
 
-/** Connects to all nodes, finds their roles, and closes all connections after `use`. */
 export async function withCurrentNodes<T>(
   deployment: Deployment,
   use: (current: CurrentNodes) => Promise<T>,
@@ -75,14 +69,11 @@ function withLooks<T>(
   });
 }
 
-/** Role of a node, as the node itself reports it. */
 interface NodeRole {
   readonly isPrimary: boolean;
   readonly slots: readonly SlotRange[] | undefined;
   readonly replicas: number;
-  /** Node ID in a cluster. */
   readonly id: string | undefined;
-  /** All primaries in the node's view of the cluster. */
   readonly peers: readonly KnownNode[];
 }
 

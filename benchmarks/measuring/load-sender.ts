@@ -1,4 +1,3 @@
-/** Sends the loads of a series of measurements. */
 import { randomInt } from "node:crypto";
 import { messageOf } from "../../lib/errors";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
@@ -12,16 +11,12 @@ import { countedCommands, measure } from "./measure";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
-/**
- * Highest number of attempts for one run. A new attempt is needed if a run is interrupted, or if valkey-benchmark
- * hangs.
- */
+/** Repeated if a run is interrupted, or if valkey-benchmark hangs. */
 const ATTEMPTS = 2;
 
-/** One load to send. @typeParam R one run of the load generator */
-export interface Sending<R> {
+/** @typeParam R one run of the load generator */
+interface Sending<R> {
   readonly run: R;
-  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;
@@ -29,16 +24,13 @@ export interface Sending<R> {
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** One load to send with valkey-benchmark. */
-export interface ValkeyBenchmarkSending {
+interface ValkeyBenchmarkSending {
   readonly run: ValkeyBenchmarkRun;
-  /** Load that is sent before the measured load and is not measured. @default no warm-up */
   readonly warmUp?: ValkeyBenchmarkRun | undefined;
-  /** Nodes whose counters are read during the run. @default no nodes */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** Sends loads. The sender gives each run new seeds, repeats runs that hang, and reports all output. */
+/** The sender gives each run new seeds, repeats runs that hang, and reports all output. */
 export class LoadSender {
   readonly #firstSeed = randomInt(1, 1_000_000_000);
   #seedsTaken = 0;
@@ -48,17 +40,13 @@ export class LoadSender {
     private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
   ) {}
 
-  /**
-   * The seed of the first load generator in the next run. Each further load generator of this run has the next higher
-   * seed.
-   */
+  /** For the first load generator; each further one gets the next higher seed. */
   nextSeed(): number {
     const seed = this.#firstSeed + this.#seedsTaken;
     this.#seedsTaken += this.runners.valkeyBenchmark.count;
     return seed;
   }
 
-  /** A run of valkey-benchmark for one test of a workload. */
   namedTestRun({ deployment, endpoint, user }: Session, testName: TestName, workload: Workload): ValkeyBenchmarkRun {
     return {
       mode: deployment.mode,
@@ -72,12 +60,7 @@ export class LoadSender {
     };
   }
 
-  /**
-   * Sends a load. If a machine of the load generators is lost, the interrupted run is discarded and the load is sent
-   * once more.
-   * @param label name of the run, for progress and raw output
-   * @throws the errors of `measure`
-   */
+  /** Sent once more if a machine of the load generators is lost. @param label for progress and raw output */
   async send<R>(label: string, session: Session, sending: Sending<R>): Promise<MeasuredLoad> {
     const { run, warmUp, commands, runner, nodes = session.nodes } = sending;
     const request = { deployment: session.deployment, primary: session.primary, run, warmUp };
@@ -92,11 +75,7 @@ export class LoadSender {
     return measured;
   }
 
-  /**
-   * Sends a load with valkey-benchmark. If valkey-benchmark hangs, the load is sent once more. The output of both
-   * attempts is reported.
-   * @throws LoadGeneratorFailure with the label; the errors of `measure`
-   */
+  /** Sent once more if valkey-benchmark hangs. The output of both attempts is reported. @throws LoadGeneratorFailure */
   async sendByValkeyBenchmark(label: string, session: Session, sending: ValkeyBenchmarkSending): Promise<MeasuredLoad> {
     const { run, warmUp, nodes = [] } = sending;
     const whole = { run, warmUp, nodes, commands: countedCommands(run), runner: this.runners.valkeyBenchmark };

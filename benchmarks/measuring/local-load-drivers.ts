@@ -1,4 +1,3 @@
-/** Drivers of all load generators on this machine. */
 import { LocalMemtierDriver } from "../load/memtier/local-driver";
 import { findMemtier } from "../load/memtier/program";
 import { LocalOpenLoopDriver } from "../load/open-loop/local-driver";
@@ -8,10 +7,7 @@ import { LocalValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-drive
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";
 
-/**
- * Drivers for the named tests and for the given workloads.
- * @throws BadInput if this machine lacks a program that a workload needs
- */
+/** @throws BadInput if this machine lacks a program that a workload needs */
 export async function localLoadDrivers(
   options: Omit<LocalValkeyBenchmarkOptions, "features">,
   workloads: readonly MixedWorkload[],
@@ -27,10 +23,7 @@ export async function localLoadDrivers(
 const needsMemtier = (workloads: readonly MixedWorkload[]): boolean =>
   workloads.some(({ loadGenerator }) => loadGenerator === "memtier");
 
-/**
- * Checks before a run that this machine has the load generators for the given workloads.
- * @throws BadInput if a load generator is missing
- */
+/** @throws BadInput if this machine lacks a load generator */
 export function assertLoadGeneratorsInstalled(workloads: readonly MixedWorkload[]): void {
   if (needsMemtier(workloads)) findMemtier();
 }

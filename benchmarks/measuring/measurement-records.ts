@@ -1,4 +1,3 @@
-/** Makes the record of a measurement from the load generator's report and the servers' counters. Pure. */
 import type { Deployment } from "../../valkey/deployment";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import { usesThreads } from "../load/valkey-benchmark/arguments";
@@ -12,25 +11,21 @@ import type { MeasuredLoad, MeasuredNode } from "./measure";
 import type { WarningEvidence } from "../warnings/warnings";
 import { warningsOf } from "../warnings/warnings";
 
-/** Facts about the measurement of a named test, in addition to the measured values. */
-export interface MeasurementContext {
+interface MeasurementContext {
   readonly deployment: Deployment;
   readonly testName: TestName;
   readonly run: ValkeyBenchmarkRun;
   readonly round: number;
-  /** Whether the test removed all elements of the collections that it uses. */
   readonly ranEmpty: boolean;
 }
 
-/** Facts about the measurement of a mixed workload, in addition to the measured values. */
-export interface MixedMeasurementContext {
+interface MixedMeasurementContext {
   readonly deployment: Deployment;
   readonly workload: MixedWorkload;
   readonly seed: number;
   readonly round: number;
 }
 
-/** The fields of a record that describe the load. */
 type SentLoad = Pick<
   MeasurementRecord,
   | "workload"
@@ -48,14 +43,12 @@ type SentLoad = Pick<
   | "warmupSeconds"
 >;
 
-/** Inputs of a record, in addition to the measured values. */
 interface RecordContext extends Omit<WarningEvidence, "record" | "serversUnknown"> {
   readonly deployment: Deployment;
   readonly round: number;
   readonly sent: SentLoad;
 }
 
-/** The record of a named test. */
 export function namedTestRecord(measured: MeasuredLoad, context: MeasurementContext): MeasurementRecord {
   const { deployment, run, testName, round, ranEmpty } = context;
   const { name, clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = run.workload;
@@ -86,7 +79,6 @@ export function namedTestRecord(measured: MeasuredLoad, context: MeasurementCont
   });
 }
 
-/** The record of a mixed workload. */
 export function mixedWorkloadRecord(measured: MeasuredLoad, context: MixedMeasurementContext): MeasurementRecord {
   const { deployment, workload, seed, round } = context;
   const { name, loadGenerator, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = workload;
@@ -169,10 +161,7 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
   }));
 }
 
-/**
- * Values from the servers' counters. On replicas, only calls of clients that read from replicas are counted. `shares`
- * contains each primary's share of the calls to all primaries.
- */
+/** On replicas, only calls of clients that read count. `shares`: each primary's share of the calls to all primaries. */
 function serverFigures(
   counts: Counts,
   clientRate: number,

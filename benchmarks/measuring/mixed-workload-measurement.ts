@@ -1,4 +1,3 @@
-/** Measures a mixed workload with the load generator that the workload names. */
 import { BadInput } from "../../lib/errors";
 import type { MemtierRun } from "../load/memtier/arguments";
 import type { OpenLoopRun } from "../load/open-loop/local-driver";
@@ -21,7 +20,6 @@ import { mixedWorkloadRecord } from "./measurement-records";
 import type { MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
-/** Measures mixed workloads. */
 export class MixedWorkloadMeasurement {
   constructor(
     private readonly sender: LoadSender,
@@ -29,11 +27,7 @@ export class MixedWorkloadMeasurement {
     private readonly listener: Pick<MeasurementListener, "progress">,
   ) {}
 
-  /**
-   * Measures one workload on one deployment, once.
-   * @param label name of the measurement, for progress and raw output
-   * @throws BadInput if there is no driver for the workload's load generator
-   */
+  /** @param label for progress and raw output @throws BadInput without a driver for the load generator */
   async measure(
     label: string,
     {
@@ -122,7 +116,7 @@ function memtierRun(mixed: MemtierWorkload, { deployment, endpoint, primaryCount
   return { mix: mixed, mode, endpoint, primaries: primaryCount, credentials: user, tls: access.tls };
 }
 
-/** The driver for a workload's load generator. @throws BadInput when there is no such driver */
+/** @throws BadInput when there is no such driver */
 function required<R>(runner: LoadDriver<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadDriver<R> {
   if (runner !== undefined) return runner;
   throw BadInput.of(

@@ -1,7 +1,3 @@
-/**
- * Measures a named test of valkey-benchmark. The measurement writes the keys of the test, sends the load, and removes
- * the keys that the test changed.
- */
 import { effectiveLength } from "../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type { TestName } from "../workloads/named-tests";
@@ -16,19 +12,14 @@ import type { MeasurementListener } from "./measurement-series";
 import type { MeasurementRecord } from "../results/schema";
 import type { Session } from "./session";
 
-/** Number of requests in a trial run. The rate of a trial run determines the number of requests of the measurement. */
+/** The rate of a trial run determines the number of requests of the measurement. */
 const TRIAL_REQUESTS = 400_000;
-/**
- * Factor for the number of elements that exist before a test that removes elements. The number of elements is this
- * factor times the number of requests that the reference load sends in the time of the test.
- */
+/** Elements before a test that removes them: times the requests of the reference load in the time of the test. */
 const STOCK_MARGIN = 1.2;
 /** Seconds that a run is allowed to last longer than planned. */
 const OVERRUN_SECONDS = 0.5;
 
-/** Measures the named tests of one workload. */
 export class NamedTestMeasurement {
-  /** Requests per second of the trial runs, by deployment and test. */
   readonly #trialRates = new Map<string, number>();
 
   constructor(
@@ -38,11 +29,7 @@ export class NamedTestMeasurement {
     private readonly listener: Pick<MeasurementListener, "progress">,
   ) {}
 
-  /**
-   * Measures one test on one deployment, once.
-   * @param label name of the measurement, for progress and raw output
-   * @param referenceRate requests per second of the last reference load
-   */
+  /** @param label for progress and raw output @param referenceRate requests per second of the last reference load */
   async measure(
     label: string,
     { round, session, testName }: { readonly round: number; readonly session: Session; readonly testName: TestName },
@@ -88,30 +75,21 @@ export class NamedTestMeasurement {
     return { keySpace, dataSize, stock: removesElements ? this.#stock(referenceRate) : 0 };
   }
 
-  /**
-   * Number of elements for a test that removes one element with each request. The number is based on the reference
-   * load, because no such test is faster than the reference load.
-   */
+  /** Based on the reference load, because no test that removes elements is faster. */
   #stock(referenceRate: number): number {
     const { length, warmup, clients, pipeline } = this.workload;
     if ("requests" in length) return length.requests + clients * pipeline * this.sender.runners.valkeyBenchmark.count;
     return Math.ceil(referenceRate * STOCK_MARGIN * (length.seconds + warmup + OVERRUN_SECONDS));
   }
 
-  /**
-   * Returns the warm-up, which is a separate run before the measured run; undefined without a warm-up. The comment of
-   * `valkeyBenchmarkArguments` says why it is separate.
-   */
+  /** Undefined without a warm-up. `valkeyBenchmarkArguments` says why it is a separate run. */
   #warmUp(run: ValkeyBenchmarkRun): ValkeyBenchmarkRun | undefined {
     const { warmup } = this.workload;
     if (warmup === 0 || !this.sender.runners.valkeyBenchmark.features.duration) return undefined;
     return { ...run, seed: this.sender.nextSeed(), length: { seconds: warmup } };
   }
 
-  /**
-   * The run of a test. If valkey-benchmark lacks --duration, a trial run finds the number of requests that the planned
-   * time needs.
-   */
+  /** Without --duration, a trial run finds the number of requests that the planned time needs. */
   async #runOf(label: string, session: Session, testName: TestName): Promise<ValkeyBenchmarkRun> {
     const { features } = this.sender.runners.valkeyBenchmark;
     const run = this.sender.namedTestRun(session, testName, this.workload);

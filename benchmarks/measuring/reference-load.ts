@@ -5,10 +5,7 @@ import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
-/**
- * Requests of every reference load. These requests do not depend on the configuration and touch no data. With the same
- * number of clients, every test that does any work is slower than the reference load.
- */
+/** Independent of the configuration, and touches no data: with the same clients, every real test is slower. */
 export const REFERENCE_LOAD: Workload = {
   name: "reference-load",
   tests: ["ping_mbulk"],
@@ -24,11 +21,7 @@ export const REFERENCE_LOAD: Workload = {
 /** Number of requests of a reference load if valkey-benchmark lacks --duration. */
 const REQUESTS = 500_000;
 
-/**
- * Sends the reference load once, to a single server.
- * @param round number of the round before which the load is sent
- * @returns requests per second
- */
+/** To a single server. @param round number of the round before which the load is sent @returns requests per second */
 export async function measureReferenceLoad(
   round: number,
   session: Session,
@@ -46,11 +39,7 @@ export async function measureReferenceLoad(
   return report.rate;
 }
 
-/**
- * Sends the reference load once, outside of a series of measurements.
- * @param round number of the round for the record of the load
- * @throws Failure if the deployment cannot be reached; the errors of the load generator
- */
+/** Outside of a series. @throws Failure if the deployment cannot be reached; the errors of the load generator */
 export async function runReferenceLoad(
   deployment: VerifiedDeployment,
   round: number,

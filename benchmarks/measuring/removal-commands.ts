@@ -1,30 +1,25 @@
-/** The commands by which a person removes what a measurement left on servers. Pure. */
+/** The commands by which a person removes what a measurement left on servers. */
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";
 import type { KeyNames } from "../workloads/key-slices";
 import { FUNCTIONS } from "../workloads/key-slices";
 import { LIBRARY } from "../workloads/prefill";
 
-/** A node with the user or the keys of a measurement. */
 export interface UncleanedNode {
   readonly node: DeploymentNode;
-  /** Reason why the program could not remove them; empty if it did not try. */
   readonly why: string;
   readonly hasUser: boolean;
   readonly hasKeys: boolean;
 }
 
-/** Things that a measurement left. */
-export interface Remainder {
-  /** Name of the load generator's user; undefined if there is none. */
+interface Remainder {
   readonly user: string | undefined;
   readonly keys: readonly KeyNames[];
-  /** Name of the key that marks the keys. */
   readonly mark: string;
   readonly uncleaned: readonly UncleanedNode[];
 }
 
-/** Lines for a shell, with comments. They contain no secret. */
+/** They contain no secret. */
 export function removalCommands(
   { name, mode, access }: Pick<Deployment, "name" | "mode" | "access">,
   { user, keys, mark, uncleaned }: Remainder,
@@ -80,7 +75,6 @@ function accessOptions({ username, tls }: Deployment["access"]): string[] {
   ];
 }
 
-/** A word for a shell. */
 function quoted(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

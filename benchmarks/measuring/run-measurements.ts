@@ -1,7 +1,4 @@
-/**
- * Runs a series of measurements. The measurements are interleaved and repeated. A reference load is sent before each
- * round and after the last round.
- */
+/** Measurements are interleaved and repeated, with a reference load before each round and after the last one. */
 import { formatCount } from "../../lib/units";
 import { Failure } from "../../lib/errors";
 import { formatLatency } from "../results/latency-limits";
@@ -19,12 +16,7 @@ import { assertRunnerSupports } from "./runner-support";
 import { interleave } from "./schedule";
 import { Session } from "./session";
 
-/**
- * Measures every test and every mixed workload on every deployment, `repeats` times. If this function throws, the
- * listener has received all earlier results.
- * @throws BadInput if a load generator cannot send a workload; LoadGeneratorFailure; Failure; the signal's reason if
- *   the signal is aborted
- */
+/** @throws BadInput if a workload cannot be sent; LoadGeneratorFailure; Failure */
 export async function runMeasurements(
   series: MeasurementSeries,
   runners: LoadDrivers,
@@ -40,13 +32,11 @@ export async function runMeasurements(
   }
 }
 
-/** One test or one mixed workload on one deployment. */
 type Variant =
   | { readonly session: Session; readonly testName: TestName }
   | { readonly session: Session; readonly workload: MixedWorkload };
 
 class SeriesRun {
-  /** Requests per second of the latest reference load. */
   #referenceRate: number;
   readonly #sender: LoadSender;
   readonly #namedTests: NamedTestMeasurement;
@@ -73,9 +63,7 @@ class SeriesRun {
     }
   }
 
-  /**
-   * Groups of variants that are compared with each other. A group is one test or one mixed workload on all deployments.
-   */
+  /** A group is one test or one mixed workload on all deployments. */
   #variants(): Variant[][] {
     const { workload, mixedWorkloads = [] } = this.series;
     return [
@@ -84,10 +72,7 @@ class SeriesRun {
     ];
   }
 
-  /**
-   * Sends the reference load to the first deployment. Every reference load goes to this deployment, because different
-   * servers would serve a different rate.
-   */
+  /** Always to the first deployment, because different servers would serve a different rate. */
   async #referenceLoad(round: number): Promise<void> {
     if (this.series.referenceRate !== undefined) return;
     const [session] = this.sessions;
@@ -108,9 +93,7 @@ class SeriesRun {
   }
 }
 
-/**
- * A result as text: `100,000/s, p50 0.9 ms`. The text also contains the p99 if the load was offered at intended times.
- */
+/** Such as `100,000/s, p50 0.9 ms`; with the p99 if the load was offered at intended times. */
 function describe({ client, offering, loadGenerator }: MeasurementRecord): string {
   const [p50, p99] = [client.p50Ms, client.p99Ms].map((ms) => formatLatency(loadGenerator, ms, String));
   const rate = `${formatCount(client.rps)}/s, p50 ${p50}`;

@@ -1,7 +1,4 @@
-/**
- * Checks before a run that the requested loads can be sent by the installed valkey-benchmark and the given number of
- * load generators.
- */
+/** Whether the installed valkey-benchmark and the load generators can send the requested loads. */
 import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
@@ -9,18 +6,14 @@ import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-drive
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 
-/** Loads of a series that the load generators must be able to send. */
-export interface RequestedLoads {
+interface RequestedLoads {
   readonly workload: Pick<Workload, "length" | "rate">;
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
 }
 
 type Support = Pick<ValkeyBenchmarkDriver, "features" | "count">;
 
-/**
- * Checks that the installed valkey-benchmark and the load generators can send the requested loads.
- * @throws BadInput with all loads that cannot be sent
- */
+/** @throws BadInput with all loads that cannot be sent */
 export function assertRunnerSupports({ workload, mixedWorkloads = [] }: RequestedLoads, support: Support): void {
   const own = mixedWorkloads.filter((mixed) => mixed.loadGenerator === "valkey-benchmark");
   const problems = compact([
@@ -33,10 +26,7 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
   if (problems.length > 0) throw new BadInput("the load", problems);
 }
 
-/**
- * Problem if each load generator would get less than one request, or less than one request per second; undefined
- * otherwise.
- */
+/** Each load generator would get less than one request, or less than one request per second. */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): Problem | undefined {
   if (whole === undefined || whole >= count) return undefined;
   return problem("too-few-to-share", what, `${whole} is too few for ${count} load generators; each needs at least 1`);

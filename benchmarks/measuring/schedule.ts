@@ -1,18 +1,12 @@
-/**
- * The order of measurements. Each round measures every variant once. A reference load comes before each round and after
- * the last round. Pure.
- */
-
-/** One entry of the schedule. @typeParam V a variant, such as one test on one deployment */
-export type ScheduledStep<V> =
+/** @typeParam V a variant, such as one test on one deployment */
+type ScheduledStep<V> =
   | { readonly kind: "reference-load"; readonly round: number }
   | { readonly kind: "measure"; readonly round: number; readonly variant: V };
 
 /**
- * Orders variants in rounds. Each round measures one group after the other. Every second round reverses the order
- * within each group, so that slow changes of the machine's speed do not favor a variant.
- * @param groups groups of variants that are compared with each other, such as one test on each deployment
- * @param repeats number of rounds. With 0, the schedule is a single reference load
+ * Every second round reverses the order within each group, so that slow changes of the machine's speed favor no
+ * variant.
+ * @param repeats with 0, the schedule is a single reference load
  */
 export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
   const steps: ScheduledStep<V>[] = [];

@@ -1,4 +1,3 @@
-/** One deployment during a series of measurements. */
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
@@ -15,14 +14,10 @@ import { hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
 import type { MeasuredNode } from "./measure";
 import { Traces } from "./traces";
 
-/** A deployment that passed verification, with the shards that the verification found. */
 export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
-  /**
-   * Things that the measurements make on servers that outlive them; whoever made this object removes the traces.
-   * @default each session removes its user at its end, if the servers still reply, and no keys
-   */
+  /** Outlive the measurements; their maker removes them. @default the user is removed at the end */
   readonly traces?: Traces | undefined;
 }
 
@@ -31,7 +26,6 @@ export interface VerifiedDeployment {
  * far.
  */
 export class Session {
-  /** Keys by the beginning of their names. */
   readonly #written = new Map<string, NeededKeys>();
 
   private constructor(
@@ -39,9 +33,7 @@ export class Session {
     /** All nodes, with the roles that verification found. */
     readonly nodes: readonly MeasuredNode[],
     private readonly primaries: readonly PrimaryNode[],
-    /** The first primary. */
     readonly primary: PrimaryNode,
-    /** Endpoint of the first primary. */
     readonly endpoint: Endpoint,
     /** User of the load generator; undefined if the servers have no password. */
     readonly user: BenchmarkUser | undefined,
@@ -49,10 +41,7 @@ export class Session {
     private readonly ownsTraces: boolean,
   ) {}
 
-  /**
-   * Connects to every node and creates the load generator's user.
-   * @throws Failure when a node cannot be reached or refuses to create the user
-   */
+  /** @throws Failure when a node cannot be reached or refuses to create the user */
   static async open({ deployment, shards, traces: given }: VerifiedDeployment): Promise<Session> {
     const traces = given ?? Traces.onOwnServers(deployment);
     const connections = await openConnections(deployment);
@@ -81,10 +70,7 @@ export class Session {
     return this.primaries.length;
   }
 
-  /**
-   * Writes the keys that a test needs, unless the session has already written them.
-   * @throws Failure if a server refuses the keys
-   */
+  /** Unless the session has already written them. @throws Failure if a server refuses the keys */
   async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
     if (what === undefined) return;
@@ -98,10 +84,7 @@ export class Session {
     await prefill(this.primaries, what, size, signal);
   }
 
-  /**
-   * Removes the keys that a test has changed.
-   * @returns whether the test had removed all elements of the collections that it uses
-   */
+  /** @returns whether the test had removed all elements of the collections that it uses */
   async removeChangedKeys(test: NamedTest, size: PrefillSize): Promise<boolean> {
     if (test.leaves === "same" || test.prefill === undefined) return false;
     const ranEmpty = await hasRunEmpty(this.primaries, { what: test.prefill, size });
@@ -109,7 +92,6 @@ export class Session {
     return ranEmpty;
   }
 
-  /** Closes all connections. */
   async close(): Promise<void> {
     for (const { connection } of this.nodes) connection.disconnect();
     if (this.ownsTraces) await this.traces.remove(undefined, 0);
@@ -124,10 +106,7 @@ export class Session {
   }
 }
 
-/**
- * Whether both values describe the same keys. The numbers of elements for tests that remove elements are not compared,
- * because the session removes these elements after each test.
- */
+/** Elements for tests that remove them are not compared, because the session removes them after each test. */
 function isSameKeys(one: NeededKeys, other: NeededKeys): boolean {
   const identity = ({ what, size }: NeededKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);
   return identity(one) === identity(other);

@@ -1,9 +1,7 @@
 /**
- * Things that a measurement makes on servers that outlive it: the load generator's user on every node, and keys on the
- * primaries. A mark beside the keys names them and the run, so that a later run finds the keys of a killed run.
- *
- * Everything is removed at the end over new connections, because a failover or a killed client has ended the
- * connections of the measurement by then, and other nodes may be the primaries.
+ * Things that a measurement makes on servers that outlive it: a user, and keys, which a mark names for a later run.
+ * They are removed over new connections: by then, a failover has ended the old ones, and other nodes may be the
+ * primaries.
  */
 import calculateSlot from "cluster-key-slot";
 import { z } from "zod";
@@ -27,7 +25,6 @@ import { withCurrentNodes } from "./current-nodes";
 import type { UncleanedNode } from "./removal-commands";
 import { removalCommands } from "./removal-commands";
 
-/** Name of the key that marks the keys of a measurement. */
 export const MARK = "valkey-measured-keys";
 const MARK_SLOT = calculateSlot(MARK);
 
@@ -39,21 +36,16 @@ const markSchema = z.object({
 });
 type Mark = z.infer<typeof markSchema>;
 
-/**
- * Time during which nodes may refuse the removal, milliseconds. With the default settings, a cluster replaces a lost
- * primary within 20 s.
- */
+/** Milliseconds of refused removals. With default settings, a cluster replaces a lost primary within 20 s. */
 const REMOVAL_LIMIT_MS = 30_000;
 const RETRY_MS = 500;
 
 export class Traces {
   #user: Promise<BenchmarkUser> | undefined;
   readonly #keys = new Map<string, KeyNames>();
-  /** Nodes that no longer have the user. */
   readonly #withoutUser = new Set<string>();
   readonly #run = newRunName();
   readonly #at = new Date().toISOString();
-  /** Users of other machines' runs, as sentences. */
   readonly notices: string[] = [];
 
   private constructor(
@@ -68,11 +60,9 @@ export class Traces {
   }
 
   /**
-   * Traces on servers that existed before the run. This function starts nothing, so a measurement calls it first.
-   * @param planned all keys that the measurement will write
-   * @param overwrite whether to overwrite and remove keys that exist, and keys that an earlier run left
-   * @throws BadInput if keys exist and `overwrite` is false, or if another measurement uses the servers; Failure if the
-   *   keys of an earlier run cannot be removed
+   * Starts nothing, so a measurement calls it first.
+   * @param overwrite also removes keys that an earlier run left
+   * @throws BadInput if keys exist or another measurement uses the servers; Failure if keys cannot be removed
    */
   static async onServersOfOthers(
     { deployment, shards }: { readonly deployment: Deployment; readonly shards: readonly Shard[] },
@@ -97,16 +87,13 @@ export class Traces {
     return traces;
   }
 
-  /** Creates the load generator's user on all nodes. Every further call returns the same user. */
+  /** Every further call returns the same user. */
   user(nodes: readonly { readonly name: string; readonly connection: Connection }[]): Promise<BenchmarkUser> {
     this.#user ??= createBenchmarkUser(nodes, this.#run);
     return this.#user;
   }
 
-  /**
-   * Adds keys that are about to be written, and writes their names into the mark.
-   * @throws Failure if another measurement has marked its keys in the meantime, or the mark cannot be written
-   */
+  /** @throws Failure if another measurement has marked its keys in the meantime */
   async addKeys(keys: NeededKeys, primaries: readonly PrimaryNode[]): Promise<void> {
     if (this.primariesAtStart === undefined) return;
     const [id, names] = this.#named(keys);
@@ -126,10 +113,9 @@ export class Traces {
   }
 
   /**
-   * Removes the user and the keys. Nodes that refuse are tried again until the time is up. Keys count as removed when a
-   * new look at the primaries finds none.
-   * @param limitMs time during which nodes may refuse, milliseconds. With 0, each node is tried once
-   * @returns the lines that say what remains where and how to remove it; empty if nothing remains
+   * Keys count as removed when a new look at the primaries finds none.
+   * @param limitMs time during which nodes may refuse, milliseconds; with 0, each node is tried once
+   * @returns the lines that say what remains and how to remove it
    */
   async remove(report: ReportProgress = () => undefined, limitMs = REMOVAL_LIMIT_MS): Promise<string[]> {
     if (this.#user === undefined && this.#keys.size === 0) return [];
@@ -200,10 +186,7 @@ export class Traces {
     return { removed, uncleaned };
   }
 
-  /**
-   * Whether a node can still hold keys. A replica holds what its primary holds. A node that does not reply can hold
-   * keys if no other node has replaced it.
-   */
+  /** A replica holds what its primary holds. A silent node can hold keys if no other node has replaced it. */
   #mayHaveKeys(name: string, { primaries, silent }: CurrentNodes, cleaned: readonly PrimaryNode[]): boolean {
     if (cleaned.some((primary) => primary.name === name)) return false;
     if (primaries.some((primary) => primary.name === name)) return true;
@@ -213,7 +196,7 @@ export class Traces {
     return wasPrimary && (isSilent || cleaned.length === 0);
   }
 
-  /** Removes the keys of an earlier run. @throws Failure with the commands that remove the rest */
+  /** @throws Failure with the commands that remove the rest */
   async #removeLeft({ keys }: Mark): Promise<void> {
     for (const names of keys) this.#keys.set(JSON.stringify(names), names);
     const lines = await this.remove();

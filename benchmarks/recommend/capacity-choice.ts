@@ -1,4 +1,3 @@
-/** Chooses the measured capacities on which a recommendation is based. Pure. */
 import { compact } from "../../lib/compact";
 import { COMMAND } from "../../lib/system/package";
 import { counted } from "../../lib/units";
@@ -7,10 +6,7 @@ import type { MeasuredCapacity } from "./capacity";
 import { isSimilarSize, measuredCapacities } from "./capacity";
 import type { Requirements } from "./recommendation";
 
-/**
- * The measured capacities for reads and for writes on which a recommendation is based. A value is undefined if the load
- * does not need it, or if no measurement is suitable.
- */
+/** Undefined if the load does not need it, or if no measurement is suitable. */
 export interface Choice {
   readonly get: MeasuredCapacity | undefined;
   readonly set: MeasuredCapacity | undefined;
@@ -19,10 +15,7 @@ export interface Choice {
 /** Lowest number of rounds that gives a confidence interval. */
 const MIN_REPEATS = 3;
 
-/**
- * Chooses capacities for a load, and lists missing measurements. If the load has no pipelining, capacities that were
- * measured with pipelining are not used.
- */
+/** A load without pipelining does not use capacities that were measured with it. */
 export function chooseCapacities(
   need: Requirements,
   all: readonly Results[],
@@ -39,10 +32,7 @@ export function chooseCapacities(
   return { choice: { get, set }, missing };
 }
 
-/**
- * Returns the capacities that were measured with the pipeline of the load. If some of them have enough rounds and
- * values of a similar size, the function returns only these.
- */
+/** Only those with enough rounds and values of a similar size, if there are any. */
 function fitting(
   kind: "reads" | "writes",
   { pipeline, valueSize }: Requirements,
@@ -57,10 +47,7 @@ function fitting(
 
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
-/**
- * Returns the highest capacity. If measurements with different numbers of io-threads are equally fast, the function
- * returns the one with the fewest io-threads, because idle io-threads spin and need a larger machine.
- */
+/** The fewest io-threads of equally fast ones: idle io-threads spin and need a larger machine. */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
   const ladder = [...new Set(most.map(({ ioThreads }) => ioThreads))]
@@ -82,10 +69,7 @@ function missingWrites({ pipeline }: Requirements, all: readonly Results[], get:
 
 const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tests ${test} --pipeline ${pipeline}`;
 
-/**
- * Pipelines and numbers of io-threads of the existing measurements, as text: `; measurements exist at pipeline 16`. The
- * text is empty if no measurements exist.
- */
+/** As text: `; measurements exist at pipeline 16`, or empty. */
 function otherConditions(kind: "reads" | "writes", pipeline: number, all: readonly Results[]): string {
   const conditions = measuredCapacities(all, kind).map((each) =>
     each.pipeline === pipeline ? `io-threads ${each.ioThreads}` : `pipeline ${each.pipeline}`,
@@ -93,7 +77,6 @@ function otherConditions(kind: "reads" | "writes", pipeline: number, all: readon
   return conditions.length === 0 ? "" : `; measurements exist at ${[...new Set(conditions)].sort().join(" and ")}`;
 }
 
-/** Reasons why a capacity is not good enough for a load. */
 function shortcomings({ source, row }: MeasuredCapacity, { valueSize }: Requirements): string[] {
   const dataSize = row.records[0]?.dataSize;
   return compact([

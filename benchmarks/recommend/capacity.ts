@@ -1,24 +1,16 @@
-/** Measured capacity of one primary for reads, for writes, and for mixes of reads and writes. Pure. */
 import { counted, formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
 import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 
-/** A measured rate with its confidence interval and its source. */
 export interface MeasuredCapacity {
   /** Lower end of the confidence interval: requests per second of one primary at full speed. */
   readonly perPrimary: number;
-  /** Upper end of the confidence interval: requests per second of one primary at full speed. */
   readonly perPrimaryHigh: number;
-  /** Origin of the rate, such as `GET of cluster, 20261121-090000`. */
   readonly source: string;
   readonly mode: Results["topologies"][number]["mode"];
-  /** Pipeline of the clients. */
   readonly pipeline: number;
-  /**
-   * True if the servers were not the bottleneck. In this case, the capacity of the servers is at least the measured
-   * rate.
-   */
+  /** True if the servers were not the bottleneck: their capacity is at least the measured rate. */
   readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
@@ -28,9 +20,7 @@ export interface MeasuredCapacity {
 
 const READS = ["get"] as const;
 const WRITES = ["set", "setex"] as const;
-/**
- * Warnings that make a result useless for a recommendation. All other warnings mean at most that the rate is too low.
- */
+/** All other warnings mean at most that the rate is too low. */
 const UNUSABLE = new Set([
   "servers-unknown",
   "clocks-disagree",
@@ -41,7 +31,6 @@ const UNUSABLE = new Set([
   "ran-empty",
 ]);
 
-/** Capacities of all deployments that were measured at full speed with reads or with writes. */
 export function measuredCapacities(all: readonly Results[], kind: "reads" | "writes"): MeasuredCapacity[] {
   const tests: readonly string[] = kind === "reads" ? READS : WRITES;
   return all.flatMap((results) =>
@@ -80,12 +69,7 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
   );
 }
 
-/**
- * Capacity for a mix of reads and writes. It is computed from the time for one read and the time for one write, because
- * times can be added and rates cannot.
- * @param reads fraction of the requests that are reads, 0 to 1
- * @returns undefined if a needed capacity was not measured
- */
+/** From the time for one read and one write, because times can be added and rates cannot. @param reads 0 to 1 */
 export function mixedCapacity(reads: number, get: number | undefined, set: number | undefined): number | undefined {
   if ((reads > 0 && get === undefined) || (reads < 1 && set === undefined)) return undefined;
   const seconds =
@@ -93,21 +77,17 @@ export function mixedCapacity(reads: number, get: number | undefined, set: numbe
   return 1 / seconds;
 }
 
-/** A rate at which a latency objective was met. */
 export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** The offered load; null if the results do not contain the load. */
   readonly load: CapacityLoad | null;
   /** True if the search could not find an upper limit: it was open-ended, or the client was the bottleneck. */
   readonly isLowerBound: boolean;
-  /** Whether the throughput of the reference load changed during the search. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }
 
-/** Properties of the load that a deployment has to serve. Loads of capacity searches are compared with them. */
-export interface ComparableLoad {
+interface ComparableLoad {
   readonly p99Ms: number;
   readonly reads: number;
   readonly valueSize: number;
@@ -115,7 +95,6 @@ export interface ComparableLoad {
   readonly ioThreads: number;
 }
 
-/** Greatest difference of the read fractions of two loads that count as similar. */
 const READS_APART = 0.1;
 
 /** Whether value sizes differ by at most a factor of four. */
@@ -124,9 +103,8 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * Returns the highest measured rate that met the latency objective or a stricter objective. The function prefers, in
- * this order: searches whose recorded load is similar to the given load; searches during which the reference load did
- * not change; and random arrivals, because evenly spaced arrivals make queues shorter.
+ * Prefers searches with a similar load, then an unchanged reference load, then random arrivals, because evenly spaced
+ * arrivals make queues shorter.
  * @returns undefined if no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
@@ -144,10 +122,7 @@ function isStrictEnough({ quantile, ms }: CapacityRecord["objective"], { p99Ms }
   return quantile >= 0.99 && ms <= p99Ms;
 }
 
-/**
- * Whether the load of a search is similar to the load that a deployment has to serve. A load that was not recorded
- * counts as similar.
- */
+/** A load that was not recorded counts as similar. */
 function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean {
   if (load === null) return true;
   const { requestMix, dataSize, pipeline } = load;
@@ -156,10 +131,7 @@ function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean
   return isSameKind && isSimilarMix && isSimilarSize(dataSize, need.valueSize) && pipeline === need.pipeline;
 }
 
-/**
- * Returns the rate of a capacity search per primary; undefined if no rate met the objective, or if the servers had a
- * number of io-threads other than `ioThreads`.
- */
+/** Undefined if no rate met the objective, or if the servers had a different number of io-threads. */
 function rateOf(record: CapacityRecord, results: Results, ioThreads: number): SustainedRate | undefined {
   const { deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings } = record;
   const topology = results.topologies.find((each) => each.deployment === deployment);
@@ -180,10 +152,7 @@ function rateOf(record: CapacityRecord, results: Results, ioThreads: number): Su
   };
 }
 
-/**
- * A load as text, such as `, 10,000 keys (uniform), requests evenly spaced`. The text is empty if the load was not
- * recorded.
- */
+/** Such as `, 10,000 keys (uniform), requests evenly spaced`; empty if the load was not recorded. */
 function describeLoad(load: CapacityLoad | null): string {
   if (load === null) return "";
   const arrivals = load.arrivals === "poisson" ? "at random times" : "evenly spaced";

@@ -1,4 +1,4 @@
-/** The arithmetic and the assumptions of a recommendation, one sentence each. Pure. */
+/** The arithmetic and the assumptions of a recommendation, one sentence each. */
 import { compact } from "../../lib/compact";
 import { counted, formatCount, formatPercent } from "../../lib/units";
 import type { Results } from "../results/schema";
@@ -8,10 +8,6 @@ import type { DeploymentOption, Requirements } from "./recommendation";
 import type { Basis } from "./sizing";
 import { ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";
 
-/**
- * Explains the capacities for reads, for writes, and for the mix of both. Capacities that the load does not need are
- * left out.
- */
 export function explainCapacity({ need: { reads }, capacity }: Basis, { get, set }: Choice): string[] {
   const isMixed = reads > 0 && reads < 1;
   return compact([
@@ -35,10 +31,6 @@ function explainMeasured(what: string, measured: MeasuredCapacity | undefined): 
   );
 }
 
-/**
- * Explains the objective, the rate that each primary is allowed to get, and the number of primaries that follows from
- * this rate.
- */
 export function explainRate(basis: Basis): string[] {
   const { need, capacity } = basis;
   const usable = usableRate(basis);
@@ -70,7 +62,7 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
   return lines;
 }
 
-/** Explains the memory for the working set. @param bytes memory for the working set including all overhead, bytes */
+/** @param bytes memory for the working set including all overhead, bytes */
 export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (
@@ -79,7 +71,6 @@ export function explainMemory({ workingSet, valueSize }: Requirements, bytes: nu
   );
 }
 
-/** Conditions under which the recommendation is valid. @param used capacities on which the recommendation is based */
 export function explainAssumptions(
   { need, sustained }: Basis,
   used: readonly MeasuredCapacity[],

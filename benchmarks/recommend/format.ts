@@ -1,12 +1,8 @@
-/** A recommendation as lines of text. Pure. */
 import { counted, formatCount } from "../../lib/units";
 import { textTable } from "../../lib/table";
 import type { Recommendation } from "./recommendation";
 
-/**
- * The recommended deployment with alternatives, arithmetic and assumptions. If measurements are missing, the lines list
- * the missing measurements instead.
- */
+/** If measurements are missing, the lines list the missing measurements instead. */
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {
   const [best] = options;
   const bullets = (title: string, lines: readonly string[]): string[] =>

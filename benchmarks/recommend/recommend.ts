@@ -1,7 +1,3 @@
-/**
- * Recommends a deployment for a load. The recommendation is based on measured capacities and on prices, and includes
- * the arithmetic. Pure.
- */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { Results } from "../results/schema";
@@ -12,10 +8,8 @@ import type { PricedMachine, Recommendation, Requirements } from "./recommendati
 import type { Basis } from "./sizing";
 import { dataNeeded, MAX_PRIMARIES, sizeDeployments, usableRate } from "./sizing";
 
-/** Maximum number of options in a recommendation. */
 const MAX_OPTIONS = 5;
 
-/** Deployments that meet the requirements according to all results, cheapest first. */
 export function recommend(
   need: Requirements,
   all: readonly Results[],

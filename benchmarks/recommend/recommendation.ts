@@ -1,12 +1,8 @@
-/** A load, and the deployments that can serve this load. Plain data. */
-
-/** The load and data that a deployment has to serve. */
 export interface Requirements {
-  /** Peak requests per second. */
   readonly rate: number;
   /** Fraction of the requests that read, 0 to 1. */
   readonly reads: number;
-  /** Size of all keys and values, bytes. Copies on replicas are not counted. */
+  /** Copies on replicas are not counted. */
   readonly workingSet: number;
   /** Size of a typical value, bytes. */
   readonly valueSize: number;
@@ -17,7 +13,7 @@ export interface Requirements {
   readonly replicas: number;
 }
 
-/** A machine type with its price. Each machine runs one server. */
+/** Each machine runs one server. */
 export interface PricedMachine {
   readonly type: string;
   /** CPU architecture: `arm64` or `amd64`. */
@@ -28,7 +24,6 @@ export interface PricedMachine {
   readonly usdPerHour: number;
 }
 
-/** A recommended deployment. */
 export interface DeploymentOption {
   readonly mode: "replication" | "cluster";
   readonly primaries: number;
@@ -40,11 +35,8 @@ export interface DeploymentOption {
   readonly utilisation: number;
 }
 
-/**
- * Recommended deployments with the arithmetic that leads to them, or the missing data if no deployment is recommended.
- */
 export interface Recommendation {
-  /** Recommended deployments, cheapest first. The list is empty if data are missing or no machine fits. */
+  /** The list is empty if data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];

@@ -1,47 +1,31 @@
-/** Sizes a deployment with the capacity of a primary and the memory of a machine. Pure. */
 import { compact } from "../../lib/compact";
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
 import type { SustainedRate } from "./capacity";
 import type { DeploymentOption, PricedMachine, Requirements } from "./recommendation";
 
-/**
- * Fraction of a primary's capacity that the peak load is allowed to use. The rest is a reserve for failovers, snapshots
- * and growth.
- */
+/** The rest is a reserve for failovers, snapshots and growth. */
 export const USE = 0.7;
-/**
- * Fraction of a machine's memory that data are allowed to use. The rest is for buffers, fragmentation, and
- * copy-on-write during snapshots.
- */
+/** The rest of a machine's memory is for buffers, fragmentation, and copy-on-write during snapshots. */
 export const MEMORY_USE = 0.6;
 /** Memory of an entry in addition to its key and value, bytes. */
 export const ENTRY = 90;
-/** Memory reserve for hash tables, as a factor. A hash table needs more memory for a while when it grows. */
+/** A hash table needs more memory for a while when it grows. */
 export const SWING = 1.13;
 /** Assumed size of a key, bytes. */
 export const KEY = 20;
-/** Highest number of primaries of a recommended deployment. */
 export const MAX_PRIMARIES = 500;
 
-/** Facts on which the size of a deployment is based. */
 export interface Basis {
   readonly need: Requirements;
   /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
-  /**
-   * The highest measured rate that met the latency objective; undefined if no rate met the objective, or if there is no
-   * objective.
-   */
+  /** Highest measured rate that met the latency objective; undefined without one. */
   readonly sustained: SustainedRate | undefined;
-  /** Number of io-threads of the measured servers. */
   readonly ioThreads: number;
 }
 
-/**
- * Deployments that meet the requirements, cheapest first, one for each machine type that fits.
- * @param measured results of the measurements. Machine types with the architecture of these results are preferred
- */
+/** One for each machine type that fits, cheapest first; types with the architecture of `measured` are preferred. */
 export function sizeDeployments(
   basis: Basis,
   offers: readonly PricedMachine[],
@@ -52,10 +36,7 @@ export function sizeDeployments(
   );
 }
 
-/**
- * Returns the machine types with a CPU architecture that was measured, because a primary's capacity depends on the
- * architecture. If no offered machine type has such an architecture, the function returns all machine types.
- */
+/** Machine types with a measured CPU architecture, on which a primary's capacity depends, or all if there are none. */
 function similarOffers(
   offers: readonly PricedMachine[],
   measured: readonly { readonly results: Results }[],
@@ -74,10 +55,7 @@ function architectureOf(platform: string): string {
   return /(amd64|x64)$/.test(platform) ? "amd64" : platform;
 }
 
-/**
- * Requests per second that each primary is allowed to get. With a latency objective, the result is based on the
- * measured rate that met the objective. If there is no such rate, it is based on a modelled rate.
- */
+/** Based on the measured rate that met the objective, otherwise on a modelled one. */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;
   if (p99Ms === undefined) return free;
@@ -87,15 +65,12 @@ export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: B
   return Math.min(free, isLowerBound ? Math.max(perPrimary, model) : perPrimary);
 }
 
-/**
- * The rate at which a queue of batches has the given p99. The model is a queue with random arrivals and random service
- * times (M/M/1). The p99 of this queue is ln(100) / (served batches per second − arriving batches per second).
- */
+/** A queue with random arrivals and service times (M/M/1): p99 = ln(100) / (served − arriving batches per second). */
 export function modelledRate(capacity: number, p99Ms: number, pipeline: number): number {
   return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
 }
 
-/** Memory for the working set, bytes. It includes the overhead of entries and of a growing hash table. */
+/** It includes the overhead of entries and of a growing hash table. */
 export function dataNeeded({ workingSet, valueSize }: Requirements): number {
   const entries = workingSet / (KEY + valueSize);
   return (workingSet + entries * ENTRY) * SWING;

@@ -1,7 +1,4 @@
-/**
- * Charts as plain data: axes, and series of marks. `renderFigure` draws a chart as HTML. It contains drawings for wide
- * and for narrow screens, and the style sheet shows the drawing that fits. Pure.
- */
+/** Charts as plain data. Each has drawings for wide and narrow screens, of which the style sheet shows one. */
 import { createRequire } from "node:module";
 import type * as Echarts from "echarts";
 import type {
@@ -18,14 +15,13 @@ import type {
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 
-/** Width of the reader's screen. The report contains one drawing of each chart for each of these widths. */
 export type Width = "wide" | "narrow";
 export type ByWidth<T> = Readonly<Record<Width, T>>;
 
-/** Loads ECharts with the first chart. Loading takes half a second, so pages without charts do not load ECharts. */
+/** Loading takes half a second, so pages without charts do not load ECharts. */
 const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as typeof Echarts;
 
-/** Colors of Okabe and Ito, in the order of deployments. Readers with color blindness can tell these colors apart. */
+/** Readers with color blindness can tell these colors apart. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 export const TEXT_COLOUR = "#1f2933";
 export const GRID_COLOUR = "#d5dbe1";
@@ -34,13 +30,12 @@ export const MUTED_COLOUR = "#6b7785";
 const WIDTHS: ByWidth<number> = { wide: 880, narrow: 360 };
 /** Width of the column with names of rows, pixels. */
 const NAMES: ByWidth<number> = { wide: 260, narrow: 132 };
-/** Reserved width for text, pixels. Browser fonts can be wider than the font of the layout. */
+/** Browser fonts can be wider than the font of the layout. */
 const FONT_SLACK = 44;
 
 type Axis = XAXisComponentOption | YAXisComponentOption;
 
-/** Two axes with marks. Labels, names and lines of axes get the colours and sizes that all charts share. */
-export interface Panel {
+interface Panel {
   readonly x: Axis | ((width: Width) => Axis);
   readonly y: Axis | ((width: Width) => Axis);
   readonly marks: (width: Width) => SeriesOption[];
@@ -50,11 +45,10 @@ export interface Panel {
 export interface Chart extends Panel {
   readonly id: string;
   readonly title: string;
-  /** Caption of the chart. It explains the content of the chart, and how to read the chart. */
+  /** It explains the content of the chart, and how to read the chart. */
   readonly caption: string;
   readonly legend: readonly { readonly name: string; readonly colour: string }[];
   readonly heights: ByWidth<number>;
-  /** A second panel below the first. */
   readonly below?: Panel;
 }
 
@@ -84,7 +78,6 @@ export function renderFigure(chart: Chart): Html {
   </section>`;
 }
 
-/** The chart as SVG text, with IDs that are unique in the page. */
 function renderChart(chart: Chart, width: Width): string {
   const size = { width: WIDTHS[width], height: chart.heights[width] };
   const instance = echarts().init(null, null, { renderer: "svg", ssr: true, ...size });
@@ -142,7 +135,7 @@ export function shortCount(value: number): string {
 
 export const COUNTS: Axis = { type: "value", axisLabel: { formatter: shortCount } };
 
-/** Parts of a chart with a horizontal row for each name. On narrow screens, names need two lines. */
+/** On narrow screens, names need two lines. */
 export function rowsOf(height: number, names: readonly string[]): Pick<Chart, "y" | "grid" | "heights"> {
   return {
     heights: { wide: 60 + names.length * height, narrow: 64 + names.length * (height + 12) },
@@ -186,7 +179,6 @@ export function bars({ colour, size, points, ...more }: MarkStyle & BarSeriesOpt
   return { type: "bar", barMaxWidth: size, itemStyle: { color: colour }, ...more, data: dataOf(points) };
 }
 
-/** A line across the chart, without points. */
 export function guide(
   at: { readonly xAxis: number } | { readonly yAxis: number },
   lineStyle: { readonly type: "dashed" | "dotted"; readonly color?: string; readonly width?: number },
@@ -213,7 +205,7 @@ interface Intervals {
   readonly offset?: (band: number) => number;
 }
 
-/** Lines from low to high with caps, over marks of the same place. ECharts has no error bars. */
+/** ECharts has no error bars. */
 export function intervals({ ends, isVertical, cap, lineWidth, offset }: Intervals): CustomSeriesOption {
   return {
     type: "custom",

@@ -1,4 +1,3 @@
-/** The sections of the report about faults. Pure. */
 import { compact } from "../../lib/compact";
 import type { ScenarioRow } from "../results/scenario-rows";
 import {
@@ -16,10 +15,7 @@ import { GRID_COLOUR, guide, line, renderFigure, TEXT_COLOUR } from "./chart";
 import type { Html } from "./html";
 import { html, list, passOrFail, plainTable, scrolledTable, section } from "./html";
 
-/**
- * A table of all scenarios, followed by a chart and details of each scenario. The chart shows the round with the
- * longest outage.
- */
+/** The chart shows the round with the longest outage. */
 export function scenarioSections(scenarios: readonly ScenarioRecord[]): Html[] {
   const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
@@ -100,14 +96,13 @@ function details(row: ScenarioRow): Html {
   </section>`;
 }
 
-/** The record with the longest outage. */
 function worst(records: readonly ScenarioRecord[]): ScenarioRecord {
   const [first, ...others] = records;
   if (first === undefined) throw new Error("a scenario row has no records");
   return others.reduce((a, b) => ((b.outage.overMs ?? Infinity) > (a.outage.overMs ?? Infinity) ? b : a), first);
 }
 
-/** Colors of Okabe and Ito. Readers with color blindness can tell these colors apart. */
+/** Readers with color blindness can tell these colors apart. */
 const OUTCOMES = [
   { name: "acknowledged", colour: "#009e73" },
   { name: "failed", colour: "#d55e00" },
@@ -125,7 +120,6 @@ const STATES = [
 const TOP = { wide: 190, narrow: 150 } as const;
 const ROW = 16;
 const MAX_NODES = 40;
-/** Maximum number of events that the caption lists. */
 const MAX_EVENTS = 12;
 
 /** The upper part of the chart shows the outcomes of writes, and the lower part shows the states of nodes. */
@@ -193,17 +187,13 @@ function timeline(record: ScenarioRecord): Chart {
   };
 }
 
-/**
- * Returns the names of all nodes. If there are more than `MAX_NODES` nodes, it returns only nodes whose state changed,
- * and at most `MAX_NODES` of them.
- */
+/** At most `MAX_NODES`; if there are more, only nodes whose state changed. */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   const changed = names.filter((name) => states.filter(({ node }) => node === name).length > 1).slice(0, MAX_NODES);
   return (names.length <= MAX_NODES ? names : changed).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
 }
 
-/** Draws a bar for each state of a node, from the beginning of the state to its end. */
 function stateBars(
   { states, timeline: { fromMs } }: ScenarioRecord,
   nodes: readonly string[],

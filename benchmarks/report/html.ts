@@ -1,14 +1,13 @@
-/** HTML templates that escape all inserted text, and the parts that pages share. Pure. */
+/** HTML templates that escape all inserted text, and the parts that pages share. */
 import { REPORT_STYLE } from "./style";
 
-/** HTML that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }
 
 type Content = Html | string | number | undefined | readonly Content[];
 
-/** An HTML template. It escapes values that are not `Html`, joins lists, and omits undefined values. */
+/** It escapes values that are not `Html`, joins lists, and omits undefined values. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(
     strings.reduce((text, string, index) => text + string + (index < values.length ? render(values[index]) : ""), ""),
@@ -39,19 +38,16 @@ export function list(items: readonly Content[]): Html {
   </ul>`;
 }
 
-/** A text in green or red, with one of two words. */
 export function passOrFail(pass: boolean, [yes, no]: readonly [string, string]): Html {
   return html`<span class="${pass ? "pass" : "fail"}">${pass ? yes : no}</span>`;
 }
 
 interface TableOptions {
-  /** Number of cells at the start of each row that are headings. */
   readonly headings?: number;
-  /** Whether the text is small. */
   readonly isSmall?: boolean;
 }
 
-/** A table that can be scrolled on narrow screens. Without names of columns, it has no row of headings. */
+/** Without names of columns, it has no row of headings. */
 export function scrolledTable(...table: Parameters<typeof plainTable>): Html {
   return html`<div class="scroll">${plainTable(...table)}</div>`;
 }

@@ -1,4 +1,4 @@
-/** report.html: a self-contained page for wide and narrow screens. It needs no network. Pure. */
+/** report.html: a self-contained page for wide and narrow screens. It needs no network. */
 import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
 import { formatBytes, formatCount, formatPercent } from "../../lib/units";
@@ -66,10 +66,7 @@ function header(results: Results): Html {
   </header>`;
 }
 
-/**
- * First sections of the report: for a study its findings, otherwise the comparison of deployments. The list is empty if
- * the run measured only capacities or faults.
- */
+/** For a study its findings, otherwise the comparison of deployments; empty for only capacities or faults. */
 function firstSections(
   results: Results,
   table: DeploymentComparison,
@@ -104,7 +101,6 @@ function describeSpeedUp(speedUp: TestComparison["speedUp"]): Html | string {
   return html`<b>${speedUp.median.toFixed(2)}×</b><small>${interval}</small>`;
 }
 
-/** Throughput with its interval, latencies, and the letters of warnings. */
 function describeResult(row: ResultRow | undefined, notes: readonly WarningNote[]): Html | string {
   if (row === undefined) return "not measured";
   const hits = row.hitRatio === null ? "" : `, ${formatPercent(row.hitRatio)} hits`;
@@ -119,7 +115,6 @@ function describeResult(row: ResultRow | undefined, notes: readonly WarningNote[
     ><small>p50 ${latencyOf(row, row.p50Ms)}, p99 ${latencyOf(row, row.p99Ms)}${hits}</small>`;
 }
 
-/** The costs of the deployments; undefined if no prices are known. */
 function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
   const { costs: known = [], topologies } = results;
   if (known.length === 0) return undefined;
@@ -173,7 +168,6 @@ function warnings(notes: readonly WarningNote[]): Html {
   );
 }
 
-/** Shows the nodes of a deployment, with one column for each zone. All nodes of a shard have the same color. */
 function topologySection(record: MeasuredTopology): Html {
   const zoneOf = ({ zone }: MeasuredTopology["nodes"][number]): string => zone ?? "unknown zone";
   const node = ({ name, role, keysAfter }: MeasuredTopology["nodes"][number]): Html => {
@@ -210,7 +204,7 @@ function topologySection(record: MeasuredTopology): Html {
   );
 }
 
-/** The verdict of the verification. Every assertion is shown with the expected value and the value that was found. */
+/** Every assertion is shown with the expected value and the value that was found. */
 function verificationSection({ deployment, verdict }: MeasuredTopology): Html {
   return section(
     html`Verification of ${deployment}: ${passOrFail(verdict.pass, ["PASS", "FAIL"])}`,
@@ -227,7 +221,6 @@ function verificationSection({ deployment, verdict }: MeasuredTopology): Html {
   );
 }
 
-/** Describes the machines of a Kubernetes cluster, with one entry for all machines of the same kind. */
 function machinesOf({ machines }: Results["environment"]): [string, string][] {
   const kinds = new Map<string, string[]>();
   for (const { name, zone, instanceType, cores, memoryBytes, platform, kernel, system } of machines) {
@@ -238,7 +231,6 @@ function machinesOf({ machines }: Results["environment"]): [string, string][] {
   return [...kinds].map(([kind, names]) => ["Kubernetes", `${names.length} × ${kind}: ${names.join(", ")}`]);
 }
 
-/** The machine, versions, kernel settings and configuration of the run. */
 function environmentSection({ environment: machine, configuration, referenceLoads }: Results): Html {
   const { programs } = machine;
   const cores = `${machine.coresAvailable} of ${machine.cores} cores`;

@@ -1,4 +1,3 @@
-/** Charts of a run that compares deployments: latency over load, throughput, latency, and shares of primaries. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { CumulativeCount } from "../../lib/histogram";
@@ -130,14 +129,14 @@ function throughput(results: Results): Chart {
 
 const MAX_BAR = 56;
 
-/** Explains the meaning of a bar and its line. @param confidence confidence of the interval; 0 without an interval */
+/** @param confidence confidence of the interval; 0 without an interval */
 function describeMedian(confidence: number): string {
   if (confidence === 0) return "measured once, so there is no interval";
   const percent = (confidence * 100).toFixed(0);
   return `median of the repeats; the line is the interval that contains the true median with ${percent} % confidence`;
 }
 
-/** Ticks of the percentile axis. Each decade of 1 − p has the same width on this axis. */
+/** Each decade of 1 − p has the same width on this axis. */
 const PERCENTILE_TICKS = [0, 50, 90, 99, 99.9, 99.99] as const;
 const stretch = (part: number): number => -Math.log10(1 - part);
 
@@ -172,7 +171,6 @@ function latency({ title, rows: all }: TestComparison, deployments: readonly str
   };
 }
 
-/** Points of a cumulative distribution, up to the 99.99th percentile. */
 function curve(counts: readonly CumulativeCount[]): [number, number][] {
   const total = counts.at(-1)?.count ?? 0;
   if (total === 0) return [];

@@ -1,4 +1,3 @@
-/** soak.html: memory, files, replication lag and latencies during a soak. Pure. */
 import { Histogram } from "../../lib/histogram";
 import { formatDuration, formatPercent } from "../../lib/units";
 import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
@@ -13,11 +12,10 @@ import { html, list, renderPage, section } from "./html";
 
 const MEBI = 2 ** 20;
 
-export interface SoakReport {
+interface SoakReport {
   readonly header: SoakHeader;
   readonly windows: readonly SoakWindow[];
   readonly findings: readonly SoakFindings[];
-  /** Reason why the soak ended early; null if the soak did not end early. */
   readonly reason: string | null;
 }
 

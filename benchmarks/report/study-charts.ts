@@ -1,4 +1,3 @@
-/** Charts of a study: throughput with intervals, ratios, scaling, table growth, and reference load. Pure. */
 import { insertionRates, MIN_KEYS } from "../studies/evaluation/growth-analysis";
 import { REFERENCE_LOAD_MOVED, VERDICT_LABELS } from "../results/formats/study-summary";
 import type { ResultRow } from "../results/rows";
@@ -64,7 +63,6 @@ function throughput({ treatments }: StudyRecord, title: string, rows: readonly R
   };
 }
 
-/** Color and shape for each verdict. */
 const VERDICT_MARKS: Readonly<
   Record<StudyComparison["verdict"], { readonly symbol: string; readonly rotate: number; readonly colour: string }>
 > = {
@@ -79,7 +77,7 @@ const RATIO_TITLES = [
   ["cpu-per-operation", "Servers' CPU per operation, compared"],
 ] as const;
 
-/** One chart for each metric that has ratios. Each comparison has one row. */
+/** Each comparison has one row. */
 function ratioCharts({ comparisons, treatments }: StudyRecord): Chart[] {
   const nameOf = (id: string): string => treatments.find((treatment) => treatment.id === id)?.label ?? id;
   const hasSeveralTests = new Set(comparisons.map(({ title }) => title)).size > 1;
@@ -194,7 +192,7 @@ function describeExponent({ exponent }: StudyFit): string {
   );
 }
 
-/** Ends of a logarithmic axis. The ends are powers of two around the values. */
+/** The ends are powers of two around the values. */
 function powersOfTwo(values: readonly number[]): { readonly min: number; readonly max: number } {
   return {
     min: 2 ** Math.floor(Math.log2(Math.min(...values))),

@@ -1,4 +1,3 @@
-/** Sections that only the report of a study has. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
@@ -18,7 +17,6 @@ import type { Claim, StudyRecord } from "../results/study-schema";
 import type { Html } from "./html";
 import { html, list, scrolledTable, section } from "./html";
 
-/** Sections above the charts: findings, claims, treatments. */
 export function studySections(results: Results): (Html | undefined)[] {
   const { study } = results;
   return study === undefined ? [] : [overview(study), claims(study), treatments(results, study)];
@@ -85,7 +83,6 @@ function describeWarnings({ warnings }: ResultRow, shared: string | null): strin
   return compact([...codes, shared === null ? undefined : `shared CPUs: ${shared}`]).join(", ") || "none";
 }
 
-/** The section below the charts: all comparisons. */
 export function studyTables({ study }: Results): Html[] {
   if (study === undefined || study.comparisons.length === 0) return [];
   const name = (id: string): string => study.treatments.find((treatment) => treatment.id === id)?.label ?? id;

@@ -1,4 +1,3 @@
-/** The report's style sheet. */
 export const REPORT_STYLE = `
 :root { color-scheme: light; --ink: #1f2933; --soft: #5b6773; --line: #d5dbe1; --good: #00694b; --bad: #a83200; }
 * { box-sizing: border-box; }

@@ -1,7 +1,3 @@
-/**
- * A comparison of the deployments of a run as plain data, with one entry for each test and deployment. `rows.ts` computes
- * the speed-ups, and `lib/statistics/median.ts` their intervals. Pure.
- */
 import { z } from "zod";
 import { rowCost, storageCost } from "./cost";
 import { compareDeployments } from "./rows";
@@ -44,7 +40,6 @@ export const comparisonSchema = z.strictObject({
 /** The results of one test on every deployment. */
 export type Comparison = z.infer<typeof comparisonSchema>;
 
-/** The results of every test on every deployment. */
 export function comparisonOf(results: Results): Comparison[] {
   const perGib = (deployment: string): number | null => {
     const topology = results.topologies.find((each) => each.deployment === deployment);
@@ -75,10 +70,7 @@ export function comparisonOf(results: Results): Comparison[] {
 /** Results of measurements, without the results of a study or of faults. */
 export type MeasuredResults = Omit<Results, "study" | "scenarios">;
 
-/**
- * Removes latency distributions from results, because these distributions are long. The file results.json contains
- * them.
- */
+/** They are long; the file results.json contains them. */
 export function withoutDistributions(results: Results): MeasuredResults {
   return {
     ...results,

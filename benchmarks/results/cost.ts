@@ -12,13 +12,9 @@ export function rowCost(
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/**
- * Limit for a server's data. If maxmemory is set, the limit is maxmemory. Otherwise, the limit is the memory request of
- * the server's pod.
- */
-export type DataLimit = "maxmemory" | "requested memory";
+/** maxmemory if it is set, otherwise the memory request of the server's pod. */
+type DataLimit = "maxmemory" | "requested memory";
 
-/** The limit that applies to a deployment. */
 export function dataLimitOf({ settings }: Pick<MeasuredTopology, "settings">): DataLimit {
   return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "requested memory";
 }
@@ -35,7 +31,7 @@ export function storageCost(
   return usdPerGibMonth(cost.usdPerHour, primaries * bytes) ?? null;
 }
 
-/** The cost as text: `$0.64 per hour: 6 × r7g.large, on-demand prices of us-west-2 on 2026-07-20`. */
+/** Such as `$0.64 per hour: 6 × r7g.large, on-demand prices of us-west-2 on 2026-07-20`. */
 export function describeCost({ usdPerHour, machines, region, date }: DeploymentCost): string {
   const counted = machines.map(({ type, count }) => `${Number.isInteger(count) ? count : count.toFixed(2)} × ${type}`);
   return `$${formatUsd(usdPerHour)} per hour: ${counted.join(", ")}, on-demand prices of ${region} on ${date}`;

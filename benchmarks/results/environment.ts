@@ -1,10 +1,9 @@
-/** Facts about the machine of a run. These facts influence results. */
 import { readFileSync } from "node:fs";
 import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from "node:os";
 import { availableCores } from "../../platforms/host/cpu";
 import type { Environment } from "./schema";
 
-/** Reads the facts of this machine. @param programs null if the run uses no servers on this machine */
+/** @param programs null if the run uses no servers on this machine */
 export function describeEnvironment(programs: Environment["programs"]): Environment {
   const [cpu] = cpus();
   return {
@@ -27,7 +26,6 @@ export function describeEnvironment(programs: Environment["programs"]): Environm
   };
 }
 
-/** The first line of a file; null if the file does not exist. */
 function firstLine(path: string): string | null {
   try {
     return readFileSync(path, "utf8").trim().split("\n")[0] ?? null;
@@ -36,9 +34,7 @@ function firstLine(path: string): string | null {
   }
 }
 
-/**
- * Returns the word in brackets: `madvise` for `always [madvise] never`. A text without brackets is returned unchanged.
- */
+/** The word in brackets, such as `madvise` in `always [madvise] never`, or the whole text. */
 function chosen(text: string | null): string | null {
   return text === null ? null : (/\[(\w+)\]/.exec(text)?.[1] ?? text);
 }

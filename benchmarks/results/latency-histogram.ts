@@ -1,13 +1,8 @@
-/** Latencies of a load as a histogram. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram } from "../../lib/histogram";
 
-/** The latencies of a load, milliseconds, with counts. */
 interface LatencyCounts {
-  /**
-   * Number of requests up to each latency: here for the latencies of some percentiles, and in `cumulative` for
-   * latencies in fixed steps.
-   */
+  /** Requests up to each latency: here of some percentiles, in `cumulative` in fixed steps. */
   readonly percentiles: readonly CumulativeCount[];
   readonly cumulative: readonly CumulativeCount[];
   readonly p50Ms: number;
@@ -16,10 +11,7 @@ interface LatencyCounts {
   readonly maxMs: number;
 }
 
-/**
- * A histogram of the latencies of a load. The exact latency of a request is unknown, so each request counts with the
- * lowest known upper limit of its latency.
- */
+/** Each request counts with the lowest known upper limit of its latency, because the exact one is unknown. */
 export function latencyHistogram({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: LatencyCounts): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
   const at = (ms: number, quantile: number): CumulativeCount => ({ ms, count: Math.ceil(quantile * counted) });

@@ -1,4 +1,4 @@
-/** The longest latency that each load generator records. It records longer latencies as this latency. Pure. */
+/** Each load generator records longer latencies as the longest one that it knows. */
 import { formatCount, formatMs } from "../../lib/units";
 import type { MeasurementRecord } from "./measurement-schema";
 
@@ -11,7 +11,7 @@ export const LATENCY_LIMIT_MS: Readonly<Record<LoadGenerator, number>> = {
   "open-loop": 3_600_000,
 };
 
-/** A latency as text, such as `1.234 ms`, or `≥ 3,000 ms` if the load generator can have recorded a longer latency. */
+/** Such as `1.234 ms`, or `≥ 3,000 ms` if the load generator can have recorded a longer latency. */
 export function formatLatency(loadGenerator: LoadGenerator, milliseconds: number, format = formatMs): string {
   const limit = LATENCY_LIMIT_MS[loadGenerator];
   return milliseconds < limit ? `${format(milliseconds)} ms` : `≥ ${formatCount(limit)} ms`;

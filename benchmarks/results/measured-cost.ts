@@ -1,9 +1,8 @@
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
-/** Cost of the machines of measured deployments, if their prices are known. Pure. */
+/** Cost of the machines of measured deployments, if their prices are known. */
 import type { DeploymentCost } from "./schema";
 import type { PriceTable } from "../../platforms/eks/offers/prices";
 
-/** A deployment with the machine of each of its nodes. */
 export interface MeasuredDeployment {
   readonly name: string;
   readonly nodes: readonly { readonly machine: string }[];
@@ -12,10 +11,8 @@ export interface MeasuredDeployment {
 }
 
 /**
- * Dollars per hour for the machines of each deployment. If several servers run on a machine, each server pays an equal
- * share. Volumes, load generators, the control plane and traffic are not included. A deployment is omitted if one of
- * its machines has no known price.
- * @param prices prices of a region; undefined if no prices are known
+ * Without volumes, load generators, the control plane and traffic. Servers on one machine share its price equally. A
+ * deployment is omitted if one of its machines has no known price.
  */
 export function measuredCosts(
   deployments: readonly MeasuredDeployment[],
@@ -53,10 +50,7 @@ export function measuredCosts(
   });
 }
 
-/**
- * The region of a zone, such as `us-west-2` for `us-west-2a`. A zone in a different format is returned unchanged, and
- * no prices are known for this zone.
- */
+/** `us-west-2` for `us-west-2a`. A zone in a different format is unchanged, and has no known prices. */
 function regionOf(zone: string): string {
   return zone.replace(/[a-z]$/, "");
 }

@@ -1,7 +1,4 @@
-/**
- * Computes a result for each deployment and test from the records of a run, and compares deployments: the speed-up with
- * its interval. Pure.
- */
+/** A result for each deployment and test, and comparisons of deployments: the speed-up with its interval. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
@@ -144,7 +141,6 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   };
 }
 
-/** A latency of a result as text, as `formatLatency` makes it. */
 export function latencyOf({ records: [first] }: ResultRow, milliseconds: number): string {
   return formatLatency(first?.loadGenerator ?? "open-loop", milliseconds);
 }
@@ -154,7 +150,7 @@ export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): n
   return serverCpu === null || serverRps === null || serverRps === 0 ? null : (1e6 * serverCpu) / serverRps;
 }
 
-/** CPU time per operation as text, such as `1.23 µs`. The text is `–` if the time is unknown. */
+/** The text is `–` if the time is unknown. */
 export function formatCpuPerOperation(row: ResultRow): string {
   const microseconds = microsecondsPerOperation(row);
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
@@ -165,10 +161,7 @@ export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "hist
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
-/**
- * Median of a value over all repeats. Null if the value is missing in any repeat, because all values of a result must
- * come from the same repeats.
- */
+/** Null if a repeat lacks the value, because all values of a result must come from the same repeats. */
 function medianOfAll(
   records: readonly MeasurementRecord[],
   figure: (record: MeasurementRecord) => number | null,
@@ -177,10 +170,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/**
- * Speed-up from the first to the last deployment; undefined at an offered rate, because there all deployments serve the
- * same rate.
- */
+/** Undefined at an offered rate, because there all deployments serve the same rate. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

@@ -1,7 +1,4 @@
-/**
- * Summarizes the repeats of a scenario on a deployment in one row. The row contains distributions of times and sums of
- * writes. Pure.
- */
+/** One row for all repeats of a scenario on a deployment: distributions of times, sums of writes. */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
@@ -9,27 +6,18 @@ import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 
-/**
- * Durations from the fault until a state was reached (for example, until every shard acknowledges writes), one for each
- * repeat of a scenario.
- */
-export interface RepeatSpread {
-  /**
-   * Durations of the repeats that reached the state, milliseconds: median, minimum and maximum; undefined if no repeat
-   * reached it.
-   */
+/** Durations from the fault until a state, such as that every shard acknowledges writes, one for each repeat. */
+interface RepeatSpread {
+  /** Milliseconds: median, minimum and maximum; undefined if no repeat reached the state. */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
-  /** Number of repeats that never reached the state. */
   readonly unfinished: number;
 }
 
-/** All repeats of a scenario on one deployment. */
 export interface ScenarioRow {
   readonly scenario: string;
   readonly deployment: string;
   readonly description: string;
   readonly records: readonly ScenarioRecord[];
-  /** Time from the fault until every shard has acknowledged a write again. */
   readonly outage: RepeatSpread;
   readonly clusterOk: RepeatSpread;
   readonly redundant: RepeatSpread;
@@ -41,10 +29,7 @@ export interface ScenarioRow {
   readonly lost: number;
 }
 
-/**
- * Combines the records of all repeats into one row for each scenario and deployment. The rows have the order in which
- * scenario and deployment first appear.
- */
+/** One for each scenario and deployment, in the order in which they first appear. */
 export function scenarioRows(scenarios: readonly ScenarioRecord[]): ScenarioRow[] {
   const groups = new Map<string, ScenarioRecord[]>();
   for (const record of scenarios) {
@@ -85,10 +70,7 @@ function spread(times: readonly (number | null)[]): RepeatSpread {
   };
 }
 
-/**
- * Formats the durations of all repeats: median `1.35 s`; with the range if durations differ, `1.35 s (1.30 s … 1.52
- * s)`; with the number of repeats that never reached the state, `1.35 s, 1 never`.
- */
+/** Such as `1.35 s`, or `1.35 s (1.30 s … 1.52 s)`, or `1.35 s, 1 never`. */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";
   const some =
@@ -102,12 +84,11 @@ function seconds(ms: number): string {
   return ms === 0 ? "none" : `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** Explanation of the columns for outages and lost writes. */
 export const OUTAGE_NOTE =
   "Outage: time from the fault until every shard acknowledges writes of clients again; median (min … max of the repeats). " +
   "Lost: writes that were acknowledged and are missing after recovery.";
 
-/** The section of summary.txt about faults. The list is empty if no fault was injected. */
+/** The list is empty if no fault was injected. */
 export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] {
   const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
@@ -145,7 +126,7 @@ export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] 
   ];
 }
 
-/** The p99 before, during and after the fault, milliseconds. Each of the three values is the highest of all repeats. */
+/** Each of the three values is the highest of all repeats. */
 export function formatTailLatencies({ records }: ScenarioRow): string {
   const most = (phase: "before" | "during" | "after"): string => {
     const all = records.flatMap(({ latency }) => latency[phase].p99Ms ?? []);
@@ -154,13 +135,9 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
   return `${most("before")} / ${most("during")} / ${most("after")}`;
 }
 
-/** Highest number of anomalies that a row lists. */
 const MAX_ANOMALIES = 5;
 
-/**
- * Sentences about facts that the numbers of a row do not show: help that the recovery needed, keys that could not be
- * read, and anomalies.
- */
+/** Facts that numbers do not show: help that the recovery needed, keys that could not be read, and anomalies. */
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;
   const count = (holds: (record: ScenarioRecord) => boolean): number => records.filter(holds).length;

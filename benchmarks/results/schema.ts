@@ -1,7 +1,4 @@
-/**
- * Schema of results.json. The file contains all information that is needed to judge and to repeat a run. Names contain
- * units. Unknown values are null, never 0.
- */
+/** Results suffice to judge and repeat a run. Names contain units. Unknown values are null, never 0. */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/record-schema";
 import { countSchema, warningSchema, measurementSchema, requestMixSchema } from "./measurement-schema";
@@ -79,7 +76,7 @@ export type CapacityRecord = z.infer<typeof capacitySchema>;
 export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
 
 /** The reference load: a fixed load that is sent before each round and after the last round. */
-export const referenceLoadSchema = z.strictObject({
+const referenceLoadSchema = z.strictObject({
   round: z.int().min(1),
   rps: countSchema,
   startedAt: z.iso.datetime(),
@@ -87,7 +84,7 @@ export const referenceLoadSchema = z.strictObject({
 export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
 /** The state of a deployment at its verification, with the number of keys after the run. */
-export const measuredTopologySchema = topologySchema.extend({
+const measuredTopologySchema = topologySchema.extend({
   nodes: z.array(
     topologySchema.shape.nodes.element.extend({
       /** Number of keys after the run. */
@@ -139,6 +136,7 @@ const costSchema = z.strictObject({
 
 export type DeploymentCost = z.infer<typeof costSchema>;
 
+/** Schema of results.json. */
 export const resultsSchema = z.strictObject({
   schema: z.literal(SCHEMA_VERSION),
   /** Time of the run, UTC, such as `20261121-090000`. */

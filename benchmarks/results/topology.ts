@@ -1,8 +1,7 @@
-/** Topologies of measured deployments. Pure. */
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import type { MeasuredTopology } from "./schema";
 
-/** Converts a verified topology to the form of results. Numbers of keys are null, because keys are counted later. */
+/** Numbers of keys are null, because keys are counted later. */
 export function asMeasuredTopology(topology: TopologyRecord): MeasuredTopology {
   return { ...topology, nodes: topology.nodes.map((node) => ({ ...node, keysAfter: null })) };
 }

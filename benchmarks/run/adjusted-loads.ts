@@ -1,4 +1,3 @@
-/** The loads of a measurement, adjusted to the deployments that receive them. Pure. */
 import type { Problem } from "../../lib/errors";
 import type { Label } from "../../lib/schema/problems";
 import { compact } from "../../lib/compact";
@@ -9,17 +8,13 @@ import type { Workload } from "../workloads/workload";
 import { adjustKeySpace, adjustedLoad, nearestMultiple } from "../workloads/workload";
 import type { CapacitySearch } from "../capacity/measure-capacity";
 
-/** All loads that are sent to each deployment. */
-export interface MeasuredLoads {
+interface MeasuredLoads {
   readonly workload: Workload;
   readonly mixes?: readonly MixedWorkload[] | undefined;
   readonly capacity?: CapacitySearch | undefined;
 }
 
-/**
- * Returns the given loads, with numbers of keys that every deployment can have exactly.
- * @param adjustLoad whether to change numbers of connections and threads as well, so that primaries share them evenly
- */
+/** With numbers of keys that all deployments can have. @param adjustLoad also adjusts connections and threads */
 export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],
@@ -48,7 +43,7 @@ export function adjustLoads(
   };
 }
 
-/** Reasons why deployments cannot serve the given loads. Paths name options as the user of a benchmark writes them. */
+/** Paths name options as the user of a benchmark writes them. */
 export function loadProblems(
   { workload, mixes = [], capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],

@@ -1,4 +1,4 @@
-/** The output directory of a run. Each file is written under a temporary name and then renamed. */
+/** Each file is written under a temporary name and then renamed. */
 import { appendFileSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, Failure } from "../../lib/errors";
@@ -9,7 +9,6 @@ import type { Results } from "../results/schema";
 import { formatStudy } from "../results/formats/study-summary";
 import { formatSummary } from "../results/formats/summary";
 
-/** Names of the files of a run. */
 export const ARTIFACT_NAMES = [
   "results.csv",
   "results.json",
@@ -18,9 +17,8 @@ export const ARTIFACT_NAMES = [
   "raw.txt",
   "report.html",
 ] as const;
-export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
+type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
-/** Writes the files of a run. */
 export class Artifacts {
   private constructor(
     readonly directory: string,
@@ -29,12 +27,7 @@ export class Artifacts {
     readonly release: () => void,
   ) {}
 
-  /**
-   * Creates the directory and takes it until `release`.
-   * @param root parent directory of `results/`; it is used for runs without `output`
-   * @param output directory that the user has chosen
-   * @throws the errors of `claimOutput`
-   */
+  /** @param root parent of `results/`, for runs without `output` @throws the errors of `claimOutput` */
   static open(
     root: string,
     timestamp: string,
@@ -57,7 +50,7 @@ export class Artifacts {
     }
   }
 
-  /** Opens the directory of an interrupted run. @param release ends the claim on the directory */
+  /** @param release ends the claim on the directory */
   static reopen(directory: string, renderReport: (results: Results) => string, release: () => void): Artifacts {
     return new Artifacts(resolve(directory), renderReport, release);
   }
@@ -72,7 +65,6 @@ export class Artifacts {
     this.#write("raw.txt", raw);
   }
 
-  /** Appends the output of a load generator to raw.txt. */
   addRaw(heading: string, output: string): void {
     appendFileSync(this.path("raw.txt"), `### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}\n`);
   }
@@ -82,7 +74,6 @@ export class Artifacts {
     this.writeAllButRaw(results);
   }
 
-  /** Writes all files except raw.txt. */
   writeAllButRaw(results: Results): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
@@ -112,15 +103,12 @@ function summaryOf(results: Results): string[] {
   return results.study === undefined ? formatSummary(results) : formatStudy(results);
 }
 
-/**
- * A time as text, UTC, such as `20261121-090000`. The published document "Valkey on EKS" uses the same format
- * (docs/sources.md).
- */
+/** UTC, such as `20261121-090000`, like the document "Valkey on EKS" (docs/sources.md). */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }
 
-/** The path relative to the working directory. A path outside the working directory is returned unchanged. */
+/** A path outside the working directory is returned unchanged. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;

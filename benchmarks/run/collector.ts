@@ -1,6 +1,4 @@
-/**
- * Collects the results of a run. The collector writes all results after each record. So a crash loses no measurement.
- */
+/** Writes all results after each record, so a crash loses no measurement. */
 import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
@@ -21,7 +19,6 @@ import type {
 import { SCHEMA_VERSION } from "../results/schema";
 import { topologyOf } from "../../valkey/verification/topology-record";
 
-/** Facts about a run that are known when it starts. */
 export interface RunDescription {
   readonly timestamp: string;
   readonly stack: string;
@@ -29,7 +26,6 @@ export interface RunDescription {
   readonly configuration: unknown;
 }
 
-/** The results of a run so far. */
 export class ResultsCollector {
   readonly #environment: Environment;
   #programs: Environment["programs"] = null;
@@ -41,10 +37,7 @@ export class ResultsCollector {
   readonly #capacities: CapacityRecord[] = [];
   readonly #scenarios: ScenarioRecord[] = [];
   readonly #raw: string[] = [];
-  /**
-   * Lines that say what the run could not remove from servers that outlive it, and how to remove it. They are not part of
-   * the results. If there are any, the run has failed.
-   */
+  /** Remainders on servers that outlive the run, and how to remove them: then the run has failed. */
   readonly leftBehind: string[] = [];
 
   constructor(
@@ -71,7 +64,7 @@ export class ResultsCollector {
     },
   };
 
-  /** Adds the record of a scenario. @param lost one line for each lost write */
+  /** @param lost one line for each lost write */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#scenarios.push(failure);
     if (lost.length > 0)
@@ -83,12 +76,11 @@ export class ResultsCollector {
     this.#programs = { version, source };
   }
 
-  /** Sets the machines of the Kubernetes cluster that the run uses. */
   setMachines(machines: readonly Machine[]): void {
     this.#machines = machines;
   }
 
-  /** Sets the costs of deployments. Deployments whose machines have no known price have no costs. */
+  /** Deployments whose machines have no known price have no costs. */
   setCosts(costs: readonly DeploymentCost[]): void {
     this.#costs = costs;
   }
@@ -102,7 +94,6 @@ export class ResultsCollector {
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
   }
 
-  /** Adds the state after the run: the number of keys and the role of each node. */
   addAfterwards({ facts, verdict }: Verification): void {
     const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
     if (topology === undefined) return;
@@ -115,10 +106,7 @@ export class ResultsCollector {
     }
   }
 
-  /**
-   * Writes all files.
-   * @param reason reason why the results are incomplete; null if the results are complete
-   */
+  /** @param reason reason why the results are incomplete; null if the results are complete */
   finish(reason: string | null): Results {
     const results = this.#results(reason);
     this.artifacts.writeAll(results, this.#rawText());

@@ -16,21 +16,18 @@ import type { NeededKeys } from "../workloads/key-slices";
 import { prefillForMixed } from "../workloads/mixed-workload-tests";
 import { namedTest } from "../workloads/named-tests";
 
-/** All measurements of one run. */
 export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mixedWorkloads" | "repeats"> {
   readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "traces"> & {
     readonly verification: Verification;
   })[];
-  /** Search for capacities. The search runs after all other measurements. @default no capacity is measured */
+  /** It runs after all other measurements. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
 }
 
-/** A search for the capacities of several deployments. */
-export interface CapacitiesPlan extends CapacitySearch {
+interface CapacitiesPlan extends CapacitySearch {
   readonly deployments: readonly VerifiedDeployment[];
 }
 
-/** All keys that a plan writes to each deployment. */
 export function plannedKeys({
   workload: { tests, keySpace, dataSize },
   mixedWorkloads = [],
@@ -42,10 +39,8 @@ export function plannedKeys({
 }
 
 /**
- * Makes all measurements of a plan, removes what they made on servers that outlive them, and verifies the deployments
- * again. What could not be removed is in `leftBehind` of the collector.
- * @throws the errors of `runMeasurements` and `findCapacities`. After an error, the collector has all results from
- *   before the error
+ * Removes what it made on servers that outlive it; `leftBehind` of the collector has the rest.
+ * @throws the errors of `runMeasurements` and `findCapacities`; the collector has all earlier results
  */
 export async function measureAll(
   plan: BenchmarkPlan,
@@ -94,9 +89,8 @@ async function makeMeasurements(
 }
 
 /**
- * Measures the capacity of one deployment after the other. A reference load is sent before each deployment and after
- * the last deployment. If a search fails, the capacities that were already found are kept.
- * @param firstRound number of the first reference load: the number after the last round of the other measurements
+ * With a reference load before each and after the last. Found capacities are kept if a search fails.
+ * @param firstRound number of the first reference load
  */
 export async function findCapacities(
   plan: CapacitiesPlan,
@@ -125,7 +119,6 @@ export async function findCapacities(
   await referenceLoad(deployments.length);
 }
 
-/** Counts finished measurements, and estimates the time for the remaining measurements. */
 class Countdown {
   readonly #began = Date.now();
   #done = 0;

@@ -1,13 +1,9 @@
-/**
- * The checkpoint log of a soak, soak.jsonl. A soak is divided into windows of equal length. The first line of the log
- * is a header. Each further line describes one window of one deployment, or a start of the servers.
- */
+/** A header line, then one line for each window of one deployment, or a start of the servers. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
 import { nodeSampleSchema } from "./node-sample";
 
-/** Name of the log in the output directory. */
 export const SOAK_LOG_FILE = "soak.jsonl";
 
 const headerSchema = z.strictObject({
@@ -34,10 +30,7 @@ const headerSchema = z.strictObject({
 export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
-  /**
-   * Entry for a start of the servers: at the beginning of a soak, or when a soak is resumed after its servers have
-   * ended. `run` is the run directory of the servers.
-   */
+  /** The servers start: at the beginning, or when a soak is resumed after they have ended. `run` is their directory. */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({
     kind: z.literal("window"),
@@ -71,7 +64,6 @@ export const soakCheckpointLogs = new CheckpointLogStore<SoakHeader, SoakEntry>(
   entry: entrySchema,
 });
 
-/** The windows among the entries of a log. */
 export function windowsOf({ entries }: Pick<SoakCheckpointLog, "entries">): SoakWindow[] {
   return entries.filter((entry) => entry.kind === "window");
 }

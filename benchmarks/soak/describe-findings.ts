@@ -1,13 +1,8 @@
-/** The findings of a soak as lines of text. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/units";
 import type { SoakFindings, SoakNodeFindings } from "./findings";
 import type { Trend } from "./trend";
 
-/**
- * Describes the findings about one deployment: a heading, then indented lines with latencies, maxima, each node, and
- * problems.
- */
 export function describeSoakFindings(findings: SoakFindings): string[] {
   const { deployment, windows, seconds, offered, acknowledged, nodes, problems } = findings;
   const { p50Ms, p99Ms, p999Ms, maxMs, tailRatio, maxReplicaLagBytes, maxDiskBytes } = findings;

@@ -1,12 +1,8 @@
-/** The size of a directory. Its files can be created and removed at any time. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors";
 
-/**
- * The total size of all files in the directory and its subdirectories, bytes. A file or directory that disappears
- * during the reading counts as zero.
- */
+/** Bytes. A file or directory that disappears during the reading counts as zero. */
 export function directorySize(directory: string): number {
   try {
     const entries = readdirSync(directory, { withFileTypes: true });

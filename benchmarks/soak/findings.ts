@@ -1,4 +1,3 @@
-/** Findings of a soak about one deployment: growth, maxima, tail latencies, and problems. Pure. */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import type { SoakWindow } from "./checkpoint-log";
@@ -21,11 +20,9 @@ export interface SoakNodeFindings {
 
 export interface SoakFindings {
   readonly deployment: string;
-  /** Number of windows that the findings cover. */
   readonly windows: number;
   /** Seconds for which load was offered, over all windows. */
   readonly seconds: number;
-  /** Number of offered requests. */
   readonly offered: number;
   readonly acknowledged: number;
   readonly failed: number;
@@ -40,14 +37,10 @@ export interface SoakFindings {
   /** Greatest total size of all files of the deployment's servers, bytes. */
   readonly maxDiskBytes: number;
   readonly nodes: readonly SoakNodeFindings[];
-  /** Problems that a healthy deployment does not have. */
   readonly problems: readonly string[];
 }
 
-/**
- * Findings about a single deployment.
- * @param windows windows of all deployments
- */
+/** @param windows windows of all deployments */
 export function soakFindings(deployment: string, windows: readonly SoakWindow[]): SoakFindings {
   const own = windows.filter((window) => window.deployment === deployment);
   const histograms = own.map(({ latencies }) => Histogram.decode(latencies));
@@ -81,10 +74,7 @@ function tailRatioOf(histograms: readonly Histogram[]): number {
   return p99Ms(histograms.slice(-quarter)) / p99Ms(histograms.slice(0, quarter));
 }
 
-/**
- * Greatest lag of a replica: bytes of the replication stream that it has not received yet. The result is at least 0; a
- * replica that was sampled after its primary can appear to be ahead of the primary.
- */
+/** Bytes, at least 0: a replica that was sampled after its primary can appear to be ahead. */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const primaries = samples.filter(({ role }) => role === "primary");
   const offsets = new Map(primaries.map(({ endpoint, offset }) => [endpoint, offset]));

@@ -1,4 +1,3 @@
-/** The memory, files, replication and role of a node at one moment of a soak. */
 import { z } from "zod";
 import type { ConnectionAttempt } from "../../valkey/connections";
 import { withEveryNode } from "../../valkey/connections";
@@ -56,7 +55,7 @@ const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
   evicted: null,
 };
 
-/** Samples all nodes at the same time. If a node does not reply, its sample contains nulls. */
+/** If a node does not reply, its sample contains nulls. */
 export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
   return withEveryNode(deployment, (attempts) => Promise.all(attempts.map(sampleNode)));
 }
@@ -71,7 +70,6 @@ async function sampleNode({ node: { name: node, endpoint: at }, connection }: Co
   }
 }
 
-/** Parses the text of INFO into a sample. Pure. */
 export function parseNodeSample(text: string): Omit<NodeSample, "node" | "endpoint"> {
   const info = parseInfo(text);
   const number = (name: string): number | null => infoNumber(info, name) ?? null;

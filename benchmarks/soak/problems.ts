@@ -1,18 +1,13 @@
-/** Problems of a deployment during a soak. A healthy deployment does not have such problems. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/**
- * Describes the problems of nodes and requests that the windows of a deployment show, one sentence each.
- * @param windows windows of one deployment
- */
+/** @param windows windows of one deployment */
 export function soakProblems(nodes: readonly string[], windows: readonly SoakWindow[]): string[] {
   return [...nodes.flatMap((node) => nodeProblems(samplesOf(node, windows))), ...requestProblems(windows)];
 }
 
-/** The samples of a node, in the order of the windows. */
 export function samplesOf(node: string, windows: readonly SoakWindow[]): NodeSample[] {
   return windows.flatMap(({ samples }) => samples.filter((sample) => sample.node === node));
 }

@@ -1,7 +1,4 @@
-/**
- * Runs the windows of a soak one after the other. In each window, all deployments receive load. After each window,
- * every node and the disk are sampled.
- */
+/** In each window, all deployments receive load; after it, every node and the disk are sampled. */
 import { join } from "node:path";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
@@ -19,8 +16,7 @@ import { windowsOf } from "./checkpoint-log";
 import { directorySize } from "./directory-size";
 import { sampleNodes } from "./node-sample";
 
-/** Deployments, load and signal of a soak, and the listener for its progress. */
-export interface SoakContext {
+interface SoakContext {
   readonly run: RunDirectory;
   readonly deployments: readonly Deployment[];
   readonly mix: OpenLoopWorkload;
@@ -28,24 +24,17 @@ export interface SoakContext {
   readonly report: ReportProgress;
 }
 
-/**
- * Seconds of load that may be missing when a soak ends, because windows do not end exactly on time. No window is
- * started for less than this time.
- */
+/** Windows do not end exactly on time, so no window is started for less than this. */
 const MIN_WINDOW_SECONDS = 0.5;
 
-/** Seconds for which each deployment has received load so far. The number is the same for all deployments. */
+/** The number is the same for all deployments. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
   const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);
   return ofOne.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/**
- * Runs windows until the soak has lasted as long as the header of its log requires.
- * @throws Failure when a server cannot be reached or the servers' files exceed their limit; the signal's reason if the
- *   signal is aborted
- */
+/** @throws Failure when a server cannot be reached or the servers' files exceed their limit; the signal's reason */
 export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Promise<void> {
   const { header } = log;
   const { report, signal, deployments } = context;
@@ -106,10 +95,7 @@ async function runWindow(
   }
 }
 
-/**
- * The plan of a window for one deployment. In replication mode, the first endpoint is the current primary, which
- * receives the writes. The replicas follow in the list.
- */
+/** In replication mode, the first endpoint is the current primary, which receives the writes. */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const {
     mode,

@@ -1,26 +1,17 @@
-/** The change of a node's values during a soak. Pure. */
 import { fitLine } from "../../lib/statistics/power-law";
 import { twoSidedT } from "../../lib/statistics/student";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/**
- * Share of a soak's windows that trends ignore, counted from the beginning. In these windows the deployment is filled
- * and warms up.
- */
+/** Share of the windows, at the beginning, that trends ignore: the deployment is filled and warms up. */
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
-/**
- * Lowest growth per hour that is reported, relative to the value. Lower growth is ignored, because the allocator's
- * memory use varies by this amount.
- */
+/** Lowest growth per hour, relative to the value: the allocator's memory use varies by this amount. */
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;
 
-/**
- * A point of a series that shows a node's value over time. x is the hours since the first window, and y is the value.
- */
-export interface TrendPoint {
+/** x is the hours since the first window, and y is the value. */
+interface TrendPoint {
   readonly x: number;
   readonly y: number;
 }
@@ -28,21 +19,15 @@ export interface TrendPoint {
 /** Growth of a node's value per hour, in the unit of the value. */
 export interface Trend {
   readonly perHour: number;
-  /** Bounds of the 95 % confidence interval of `perHour`. */
   readonly low: number;
   readonly high: number;
   /** Growth per hour divided by the mean of the values. */
   readonly relativePerHour: number;
-  /**
-   * Whether the node's value grows: the whole confidence interval is above zero, and the growth is at least 1 % per
-   * hour.
-   */
+  /** The whole confidence interval is above zero, and the growth is at least 1 % per hour. */
   readonly grows: boolean;
 }
 
-/**
- * Series of one value of a node, such as its memory, over the windows of a soak. Samples without the value are omitted.
- */
+/** Samples without the value are omitted. */
 export function nodeSeries(
   node: string,
   windows: readonly SoakWindow[],
@@ -56,7 +41,7 @@ export function nodeSeries(
   });
 }
 
-/** Fits a straight line by least squares. @returns undefined if there are too few points */
+/** @returns undefined if there are too few points */
 export function trendOf(series: readonly TrendPoint[]): Trend | undefined {
   const points = series.slice(Math.floor(series.length * WARM_UP));
   const line = fitLine(points);

@@ -6,7 +6,6 @@ import { measurementSchema } from "../results/schema";
 import { topologySchema } from "../../valkey/verification/topology-record";
 import { tableGrowthSchema, interleavedTestSchema } from "../results/study-schema";
 
-/** Name of the log in the output directory. */
 export const STUDY_CHECKPOINT_FILE = "checkpoints.jsonl";
 
 const count = z.number().min(0);
@@ -53,10 +52,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     seconds: count,
     tests: z.array(interleavedTestSchema),
   }),
-  /**
-   * Entry for a step that failed. `treatment` is the ID of the treatment that the step measured, or `other beside base`
-   * if the step measured a pair.
-   */
+  /** A failed step. `treatment` is the ID of the treatment, or `other beside base` for a pair. */
   z.strictObject({
     kind: z.literal("failure"),
     round: z.int(),
@@ -79,24 +75,15 @@ export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyL
   entry: entrySchema,
 });
 
-/**
- * Version of each engine's servers, by the name that treatments use for the engine; undefined is the default engine.
- */
+/** By the name that treatments use for the engine; undefined is the default engine. */
 type FoundVersions = ReadonlyMap<string | undefined, { readonly version: string }>;
 
-/**
- * Versions of the servers by engine, in the form of the checkpoint log. The default engine, which also provides the
- * load generator, has an empty name.
- */
+/** The default engine, which also provides the load generator, has an empty name. */
 export function recordedVersions(found: FoundVersions): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));
 }
 
-/**
- * Engines whose version has changed.
- * @param found the present versions
- * @returns a sentence for each engine whose present version differs from a recorded version
- */
+/** @returns a sentence for each engine whose present version differs from a recorded version */
 export function changedVersions(entries: readonly StudyLogEntry[], found: FoundVersions): string[] {
   return [...found].flatMap(([engine, { version }]) => {
     const before = entries.flatMap((entry) =>

@@ -1,7 +1,4 @@
-/**
- * Factors that a study varies, and the treatments of the study. A treatment is one combination of levels on one
- * deployment. Pure.
- */
+/** A treatment is one combination of levels on one deployment. */
 import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
@@ -11,7 +8,7 @@ import type { Workload } from "../workloads/workload";
 
 /** Levels of the factor `persistence`. */
 export const PERSISTENCE = ["none", "rdb", "aof-everysec", "aof-always"] as const;
-export type Persistence = (typeof PERSISTENCE)[number];
+type Persistence = (typeof PERSISTENCE)[number];
 
 /** Levels of factors (settings that a study varies). Factors without a level are not varied. */
 export interface Levels {
@@ -47,7 +44,6 @@ export type Factor = keyof Levels;
 /** Levels of each factor that the study varies. The first level of a factor is the baseline. */
 export type Variation = { readonly [F in Factor]?: readonly NonNullable<Levels[F]>[] };
 
-/** A deployment before any factor is varied. */
 export interface BaseDeployment {
   readonly name: string;
   readonly mode: Mode;
@@ -55,13 +51,11 @@ export interface BaseDeployment {
   readonly settings: ServerSettings;
 }
 
-/** One combination of settings: a deployment and its load. */
 export interface Treatment {
   /** Name of the treatment's directory, nodes and records: lower-case letters, digits, dots and hyphens. */
   readonly id: string;
   /** Name in reports: `io-threads 2`. */
   readonly label: string;
-  /** Name of the deployment that the treatment varies. */
   readonly baseDeployment: string;
   readonly levels: Levels;
   readonly mode: Mode;
@@ -75,10 +69,7 @@ export interface Treatment {
   readonly runners: number;
 }
 
-/**
- * Every combination of levels on every deployment. The combinations are ordered by deployment and then by level. The
- * level of the last factor changes first. The first treatment is the baseline.
- */
+/** By deployment, then by level, the last factor first. The first treatment is the baseline. */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],
   variation: Variation,
@@ -128,7 +119,7 @@ const LEVEL_TEXTS: { readonly [F in Factor]?: (level: NonNullable<Levels[F]>) =>
   persistence: (persistence) => (persistence === "none" ? "no persistence" : persistence),
 };
 
-/** Levels as texts, such as `2 CPUs`. @param without factor whose level is left out */
+/** @param without factor whose level is left out */
 export function describeLevels(levels: Levels, without?: Factor): string[] {
   return Object.entries(levels as Readonly<Record<string, string | number>>)
     .filter(([factor]) => factor !== without)

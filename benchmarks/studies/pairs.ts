@@ -1,6 +1,3 @@
-/**
- * Chooses the pairs of treatments that are compared, and the pairs that are measured in alternating time slices. Pure.
- */
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
@@ -12,10 +9,7 @@ export interface TreatmentPair {
   readonly other: Treatment;
 }
 
-/**
- * Pairs of a treatment and its baseline. The two treatments of a pair differ in a single factor, or only in the
- * deployment. If the two treatments differ in a factor, the baseline has the first level of this factor.
- */
+/** They differ in a single factor, or only in the deployment. The baseline has the first level of the factor. */
 export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const [first] = treatments;
   if (first === undefined) return [];
@@ -34,11 +28,7 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
   });
 }
 
-/**
- * Pairs whose treatments are measured in alternating time slices: both at full speed, and with the same number of
- * nodes. To pause and resume a process costs about 0.2 ms per slice. With equal numbers of processes, this cost cancels
- * out.
- */
+/** Both at full speed, equal numbers of nodes: pausing costs about 0.2 ms per slice, which cancels out. */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
   return comparedPairs(treatments).filter(
@@ -50,7 +40,7 @@ export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPai
   );
 }
 
-/** Tests that both treatments have and that leave the data unchanged. Such tests can run for any length of time. */
+/** Such tests can run for any length of time. */
 export function commonTests({ base, other }: TreatmentPair): TestName[] {
   return base.workload.tests.filter((test) => other.workload.tests.includes(test) && namedTest(test).leaves === "same");
 }

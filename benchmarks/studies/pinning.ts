@@ -1,26 +1,18 @@
-/** CPUs to which servers and load generators are pinned. */
 import { counted } from "../../lib/units";
 import { readFileSync } from "node:fs";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Treatment } from "./factors";
 
-/** CPU lists in the format of taskset: `0,1`. */
 export interface Pinning {
-  /** CPU list of each server. */
   readonly servers: readonly string[];
   readonly clients: string;
-  /**
-   * Description of CPUs that servers share with load generators, for a warning; undefined if servers and load
-   * generators have separate CPUs.
-   */
+  /** Description of shared CPUs, for a warning; undefined if servers and load generators have separate CPUs. */
   readonly sharedCpus: string | undefined;
 }
 
 /**
- * Plans the CPUs. Each server gets its own CPUs, beginning with the first CPU, and load generators get the remaining
- * CPUs. If the machine has too few CPUs, servers share CPUs in rotation, and load generators share all CPUs.
- * @param cpus CPUs of the machine, at least one
- * @param servers number of servers
+ * Each server gets its own CPUs, and load generators the rest. With too few, servers share CPUs in rotation, and load
+ * generators share all.
  * @param each number of CPUs of each server
  */
 export function planPinning(cpus: readonly number[], servers: number, each: number): Pinning {
@@ -57,16 +49,11 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** The pinning of a treatment; undefined if the treatment does not set `cpus`. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }
 
-/**
- * CPUs that this process is allowed to use. The list has at most as many CPUs as the CPU quota allows. On systems other
- * than Linux, the CPUs are numbered from 0.
- * @param cores CPU quota of this process, cores
- */
+/** At most as many as the CPU quota allows; numbered from 0 on systems other than Linux. @param cores the quota */
 export function availableCpus(cores: number): number[] {
   const most = Math.max(1, Math.floor(cores));
   try {

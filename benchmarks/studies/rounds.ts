@@ -1,15 +1,8 @@
-/**
- * The order of a study's steps, and the decision whether to measure one more round. Pure: the same seed gives the same
- * order.
- */
 import type { Ratio } from "../../lib/statistics/ratio";
 import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
-/**
- * Lowest number of rounds, if the budget allows this number. With fewer rounds, the spread of the results is hardly
- * visible.
- */
+/** If the budget allows it. With fewer rounds, the spread of the results is hardly visible. */
 export const MIN_ROUNDS = 6;
 
 export type StudyStep =
@@ -17,12 +10,7 @@ export type StudyStep =
   | { readonly kind: "treatment"; readonly round: number; readonly treatment: string }
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
-/**
- * The steps of a round in random order. Every treatment and every pair is measured once. One reference load is sent at
- * the beginning of the round, and a second reference load in the middle.
- * @param pairs IDs of treatments whose measurements are interleaved
- * @param round number of the round, from 1
- */
+/** Random order, with a reference load at the beginning and in the middle. @param round number of the round, from 1 */
 export function stepsOfRound(
   treatments: readonly string[],
   pairs: readonly { readonly base: string; readonly other: string }[],
@@ -52,35 +40,30 @@ export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
-export interface StudyProgress {
+interface StudyProgress {
   readonly rounds: number;
-  /** Seconds spent on measuring. The time between an interruption and the resumption is not counted. */
+  /** The time between an interruption and the resumption is not counted. */
   readonly elapsed: number;
-  /** The ratios that decide when the study ends, as measured so far. */
   readonly ratios: readonly Ratio[];
 }
 
 export interface StudyLimits {
   /** Target relative precision. 0.05 means 5 %. */
   readonly precision: number;
-  /** Budget of the study. This is the greatest number of seconds that the study is allowed to spend on measuring. */
+  /** This is the greatest number of seconds that the study is allowed to spend on measuring. */
   readonly budget: number;
 }
 
 export type NextDecision =
   | {
       readonly kind: "go-on";
-      /** Expected number of rounds of the whole study. */
       readonly planned: number;
       /** Expected seconds until the end of the study; undefined before the first round. */
       readonly remaining: number | undefined;
     }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
-/**
- * Decides whether a study stops. After at least six rounds, the study stops if every deciding ratio has the target
- * precision. The study also stops if one more round would exceed the budget. The first round is always measured.
- */
+/** After at least six rounds, if every deciding ratio is precise, or if one more would exceed the budget. */
 export function decideNext(
   { rounds, elapsed, ratios }: StudyProgress,
   { precision, budget }: StudyLimits,

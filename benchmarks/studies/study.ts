@@ -1,4 +1,3 @@
-/** A study as plain data: its treatments, precision, budget and seed. */
 import { createHash } from "node:crypto";
 import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
@@ -10,9 +9,7 @@ import type { StudyLimits } from "./rounds";
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
 export type StudyKind = (typeof STUDY_KINDS)[number];
 
-/** Plan for the insertion of keys into an empty server, while memory and rate are sampled. */
 export interface TableGrowthPlan {
-  /** Number of keys at the end. */
   readonly keys: number;
   /** Size of a value, bytes. */
   readonly dataSize: number;
@@ -21,23 +18,16 @@ export interface TableGrowthPlan {
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;
-  /** Treatments. The first treatment is the baseline of comparisons. */
+  /** The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Plan for measuring table growth on every treatment in every round; undefined if table growth is not measured. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
-/**
- * Version of the method by which treatments are compared. The version changes with the method. So a study does not
- * resume a log of an older method.
- */
+/** The version changes with the method, so a study does not resume a log of an older method. */
 const METHOD = "interleaved 3";
 
-/**
- * Identity of a study. Studies with the same fingerprint measure the same treatments in the same way. The precision and
- * the budget of such studies can differ.
- */
+/** Equal for studies that measure the same treatments in the same way, also with another precision or budget. */
 export function fingerprint({ kind, treatments, tableGrowth }: Study): string {
   const text = JSON.stringify(
     { method: METHOD, kind, treatments: treatments, growth: tableGrowth ?? null },

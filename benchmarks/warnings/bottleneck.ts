@@ -1,13 +1,11 @@
 /**
- * Finds the bottleneck of a load, for the warnings `machine-bound` and `client-bound`. The evidence is the CPU use of
- * the load generator and of the servers, and the number of requests in flight. Pure. Every limit is a named constant in
- * this file. `warnings.ts` decides when the warnings apply, and `warning-notes.ts` gives them letters.
+ * For the warnings `machine-bound` and `client-bound`, from CPU use and the number of requests in flight. Every limit
+ * is a constant here; `warnings.ts` decides when they apply.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
 
-/** The bottleneck of a load, with the values that show it. */
-export type Bottleneck =
+type Bottleneck =
   /** The load generator used all of its CPU, and no server did. */
   | { readonly at: "client"; readonly text: string }
   /** A primary's main thread used all of its CPU. */
@@ -17,32 +15,23 @@ export type Bottleneck =
   /** Neither the load generator nor a primary was at its limit, and the machine had free CPUs. */
   | { readonly at: "none" };
 
-/** Values from which a bottleneck is found. */
 export type BottleneckEvidence = Pick<
   MeasurementRecord,
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"
 >;
 
-/**
- * A thread counts as being at its limit if it is busy for at least this share of the time. The scheduler takes the
- * rest.
- */
+/** The scheduler takes the rest. */
 const BUSY_THREAD = 0.9;
 /** A machine counts as being at its limit if at least this share of its CPU is in use. */
 const BUSY_MACHINE = 0.95;
 /**
- * A closed loop counts as the bottleneck if it keeps less than this share of its possible requests in flight. By
- * Little's law, the share is rate × mean latency / (connections × pipeline). If the share is low, replies wait until
- * the load generator reads them. We measured shares of 0.89 to 0.93 with the server as the bottleneck, and shares of
- * 0.71 to 0.78 with the generator as the bottleneck. This limit is used only if the CPU use of the generator is
- * unknown.
+ * By Little's law, the share is rate × mean latency / (connections × pipeline): if it is low, replies wait until the
+ * load generator reads them. Measured: 0.89 to 0.93 with the server as the bottleneck, 0.71 to 0.78 with the generator.
+ * Used only if the CPU use of the generator is unknown.
  */
 const IN_FLIGHT = 0.8;
 
-/**
- * Finds the bottleneck of a load. It is the CPU of the generator, of a server, or of the machine on which the generator
- * and the servers run. If the CPU use of the generator is unknown, the number of requests in flight is used.
- */
+/** If the CPU use of the generator is unknown, the number of requests in flight decides. */
 export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;
   const busiestPrimary = Math.max(0, ...cpu.servers.flatMap((server) => mainThreadOfPrimary(server)));
@@ -80,11 +69,7 @@ function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["ser
   return role === "primary" && mainThread !== null ? [mainThread] : [];
 }
 
-/**
- * Cores that the load generator needed for its work, and cores that it used while it waited. An open loop polls its
- * clock while it waits. Only the cores for work count, because other processes can use the cores on which the generator
- * only waits.
- */
+/** An open loop polls its clock while it waits. Other processes can use those cores, so only work counts. */
 function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   readonly working: number | null;
   readonly idling: number;
@@ -94,10 +79,7 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   return { working: Math.min(offering.busy, cpu.client ?? Infinity), idling };
 }
 
-/**
- * Requests in flight of a closed loop, as a share of the possible requests in flight (connections × pipeline). The
- * result is 1 for a load at an offered rate, because such a load has few requests in flight even without a bottleneck.
- */
+/** Share of connections × pipeline; 1 at an offered rate, which has few requests in flight even without a bottleneck. */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;
   return (client.rps * client.avgMs) / 1000 / (clients * pipeline);

@@ -1,24 +1,18 @@
-/**
- * Warnings as footnotes. Each warning code gets one letter, one text, and a list of the results that have this warning.
- * Pure.
- */
+/** Each warning code gets one letter, one text, and a list of the results that have this warning. */
 import type { ResultRow } from "../results/rows";
 import type { Warning } from "../results/schema";
 
-/** A footnote for one kind of warning. */
 export interface WarningNote {
   readonly code: Warning["code"];
-  /** Text of the warning. It comes from the first result that has the warning. */
+  /** It comes from the first result that has the warning. */
   readonly text: string;
   /** Results that have the warning, such as `GET of cluster`. */
   readonly where: readonly string[];
 }
 
-/** Text that is shown if no result has a warning. */
 export const NO_WARNINGS =
   "None: client and servers report the same rate, reads found their keys, and no other process used the machine.";
 
-/** Footnotes for results, in the order in which the warnings first appear. */
 export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   const notes = new Map<Warning["code"], { text: string; where: string[] }>();
   for (const { title, deployment, warnings } of rows) {
@@ -31,7 +25,7 @@ export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   return [...notes].map(([code, note]) => ({ code, ...note }));
 }
 
-/** Letter of the footnote for a warning code, beginning with `a`. There are fewer codes than letters. */
+/** There are fewer codes than letters. */
 export function noteLetter(notes: readonly WarningNote[], code: Warning["code"]): string {
   return String.fromCharCode("a".charCodeAt(0) + notes.findIndex((note) => note.code === code));
 }

@@ -1,7 +1,4 @@
-/**
- * Warnings: reasons not to trust a measurement. Pure. The limit of the warning `few-connections` is in
- * `connection-check.ts`.
- */
+/** Warnings: reasons not to trust a measurement. */
 import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
@@ -9,10 +6,7 @@ import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } 
 import { LATENCY_LIMIT_MS } from "../results/latency-limits";
 import { bottleneckOf } from "./bottleneck";
 
-/**
- * Greatest accepted difference between the rate that the load generator reports and the rate that the servers report,
- * relative to the servers' rate. A greater difference causes a warning.
- */
+/** Rate of the load generator against that of the servers, relative to the latter. */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
 /** Greatest share of reads that are allowed to miss a key that a prefill wrote. */
 const MISS_LIMIT = 0.001;
@@ -20,39 +14,27 @@ const MISS_LIMIT = 0.001;
 const SHARE_LIMIT = 0.05;
 /** Number of standard deviations up to which a difference can be chance. */
 const CHANCE_DEVIATIONS = 4;
-/**
- * Greatest share of the machine's cores that are allowed to be in use by other processes or stolen by the hypervisor.
- */
+/** Share of the machine's cores in use by other processes or stolen by the hypervisor. */
 const NEIGHBOUR_LIMIT = 0.1;
 /** Greatest relative difference between the rate of a reference load and the median rate of all reference loads. */
 export const REFERENCE_LOAD_LIMIT = 0.1;
 /** Lowest share of the offered rate that a load can reach without a warning. */
 const RATE_LIMIT = 0.98;
-/**
- * Greatest lateness of an open loop at its 99th percentile, as a share of the p99 latency. There is a warning only if
- * the lateness exceeds both this share and `LATE_MS`.
- */
+/** Lateness at the 99th percentile, as a share of the p99 latency. A warning needs more than this and `LATE_MS`. */
 const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
 /** Greatest share of an open loop's requests that fail, time out or are not sent. */
 const UNANSWERED_LIMIT = 0.001;
-/** Shortest useful measurement, seconds. A coarse clock can require more. */
+/** A coarse clock can require more. */
 const MIN_SECONDS = 1;
-/**
- * Share of MIN_SECONDS that a measurement must last. The share is below 1, because a measurement can end a little
- * early.
- */
+/** The share is below 1, because a measurement can end a little early. */
 const EARLY_END = 0.98;
 /** Greatest share of the measured time that one tick of the load generator's clock is allowed to take. */
 const TICK_LIMIT = 0.01;
 
-/** Inputs of warnings: a record without warnings, and facts that only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
-  /**
-   * Whether the load generator sent a fixed number of requests and read its clock only at intervals. If true, the
-   * measured time is rounded up to the next tick of this clock.
-   */
+  /** If true, the load generator reads its clock only at intervals, and rounds the time up to the next tick. */
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
   readonly reads: boolean;
@@ -62,14 +44,10 @@ export interface WarningEvidence {
   readonly isSkewed: boolean;
   /** Reason why the servers' counters could not be read; undefined if the counters were read. */
   readonly serversUnknown: string | undefined;
-  /**
-   * Seconds in which an open loop should offer its load, without the wait for the last replies; undefined for a closed
-   * loop.
-   */
+  /** Without the wait for the last replies; undefined for a closed loop. */
   readonly offeredSeconds: number | undefined;
 }
 
-/** All warnings of one measurement. */
 export function warningsOf(evidence: WarningEvidence): Warning[] {
   return [
     ...clockWarnings(evidence),
@@ -109,12 +87,8 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 }
 
 /**
- * Warnings about an offered rate that was not reached.
- *
- * In a closed loop, the reached rate is compared with the configured rate. In an open loop with random arrivals, fewer
- * requests can be offered than the configured rate demands. The reached rate is then compared with the rate of the
- * offered requests. If an open loop falls behind, its requests are still answered, but the last answers come after the
- * planned end of the load, so the reached rate is lower.
+ * Against the configured rate, or in an open loop against that of the offered requests, which random arrivals can make
+ * lower. If it falls behind, its last answers come after the planned end, so the reached rate is lower.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];
@@ -129,10 +103,7 @@ function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: Wa
   ];
 }
 
-/**
- * Warnings about an open loop. They concern its lateness, which is part of all latencies, and requests without a
- * latency.
- */
+/** Its lateness is part of all latencies, and some requests have no latency. */
 function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Warning[] {
   if (offering === null) return [];
   return [...latenessWarnings(offering, client.p99Ms), ...unansweredWarnings(offering)];
@@ -157,7 +128,6 @@ function unansweredWarnings({ failed, unknown, offered }: OpenLoopCounts): Warni
   ];
 }
 
-/** Warnings about latencies that are longer than the load generator records. */
 function limitWarnings({ record: { client, loadGenerator, offering } }: WarningEvidence): Warning[] {
   const late = (offering?.unknown["timeout"] ?? 0) + (offering?.failed["unavailable"] ?? 0);
   const unrecorded = `${formatCount(late)} requests took longer than a request may take, so the highest latency is not known`;
@@ -187,10 +157,7 @@ function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEv
   return warnings;
 }
 
-/**
- * Warnings about a bottleneck outside the servers. These warnings apply to loads at full speed, and to offered rates
- * that were not reached.
- */
+/** These warnings apply to loads at full speed, and to offered rates that were not reached. */
 function bottleneckWarnings({ record }: WarningEvidence): Warning[] {
   const { rate, client } = record;
   if (rate !== null && client.rps >= RATE_LIMIT * rate) return [];

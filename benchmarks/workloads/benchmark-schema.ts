@@ -1,7 +1,3 @@
-/**
- * Schema of a benchmark in the user's notation. The section `benchmark` of a stack and the arguments of a component use
- * this schema.
- */
 import { z } from "zod";
 import { wholeNumber, recordName } from "../../lib/schema/fields";
 import { isMap } from "../../lib/schema/json-schema";
@@ -12,7 +8,6 @@ import { resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
 /** Duration of a measurement if neither `duration` nor `requests` is set, seconds. */
 export const DEFAULT_DURATION_SECONDS = 10;
 
-/** Tests of a benchmark for which neither tests nor workloads are set. */
 export const DEFAULT_TESTS: readonly TestName[] = ["set", "get", "incr"];
 
 const tests = z

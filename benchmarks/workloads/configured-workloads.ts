@@ -1,4 +1,3 @@
-/** Turns the parsed options of a benchmark into workloads. Pure. */
 import type { BenchmarkSettings } from "./benchmark-schema";
 import { DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
 import type { MixedWorkload } from "./mixed-workload";
@@ -6,7 +5,6 @@ import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
 import { adjustKeySpace } from "./workload";
 
-/** The named tests of a benchmark, before they are adjusted to the deployments. */
 export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
   const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } =
     benchmark;
@@ -14,11 +12,7 @@ export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
   return { name: workloadName, tests, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
 }
 
-/**
- * The mixed workloads of a benchmark. They get the duration of the benchmark's measurements, and a number of keys that
- * every deployment can have exactly.
- * @param anyCluster whether one of the deployments is a cluster
- */
+/** With numbers of keys that every deployment can have exactly. @param anyCluster whether one is a cluster */
 export function mixedWorkloads(
   {
     duration = DEFAULT_DURATION_SECONDS,

@@ -1,7 +1,3 @@
-/**
- * Schema of mixed workloads in the user's notation. The section `workloads` of a stack and an argument of a component
- * use this schema.
- */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
 import { wholeNumber, fraction } from "../../lib/schema/fields";

@@ -1,7 +1,4 @@
-/**
- * Turns a mixed workload into inputs of load generators: the keys that must exist, and the commands as a test of
- * valkey-benchmark. Pure.
- */
+/** Keys that must exist for a mixed workload, and its commands as a test of valkey-benchmark. */
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "./value-sizes";
@@ -12,12 +9,12 @@ import { DATA_COMMANDS, KEY_FAMILIES, meanValueBytes, MEMTIER_FAMILY } from "./m
 import type { NamedTest, Prefill } from "./named-tests";
 import type { Workload } from "./workload";
 
-/** Number of value sizes that are drawn from the distribution of sizes. The keys are written with these sizes. */
+/** The keys are written with these sizes. */
 const SAMPLED_SIZES = 64;
-/** Seed for the sampled sizes. The seed is constant, so that every run writes the same keys. */
+/** The seed is constant, so that every run writes the same keys. */
 const SIZES_SEED = 1;
 
-/** The keys that must exist before a mixed workload is sent. These keys do not depend on the seed of the run. */
+/** These keys do not depend on the seed of the run. */
 export function prefillForMixed(mixed: MixedWorkload): NeededKeys {
   const { keySpace, data } = mixed;
   if (mixed.loadGenerator === "memtier") {
@@ -41,10 +38,9 @@ function sampledSizes({
   return values.sizes === "fixed" ? undefined : typicalSizes(values, new Random(SIZES_SEED), SAMPLED_SIZES);
 }
 
-/** Highest number of commands in the sequence that stands for a mixed workload. */
 const MAX_COMMANDS = 100;
 
-/** The smallest whole numbers of reads and writes with the given share of reads. The share can differ by up to 1 %. */
+/** The share can differ by up to 1 %. */
 export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
   for (let commands = 1; commands < MAX_COMMANDS; commands++) {
     const whole = Math.round(reads * commands);
@@ -54,10 +50,7 @@ export function wholeRatio(reads: number): { readonly reads: number; readonly wr
   return { reads: whole, writes: MAX_COMMANDS - whole };
 }
 
-/**
- * Converts a mixed workload to a test of valkey-benchmark. The test repeats one sequence of commands, in which the
- * reads come first.
- */
+/** One repeated sequence of commands, in which the reads come first. */
 export function testForMixed(mixed: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
   const key = `${KEY_FAMILIES[mixed.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
   const words = commandWords(mixed.data, key);

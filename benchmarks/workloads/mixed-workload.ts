@@ -1,8 +1,3 @@
-/**
- * A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends these requests.
- * Plain data.
- */
-
 /** Load generators: the closed loops of valkey-benchmark and memtier_benchmark, and this project's open loop. */
 export const LOAD_GENERATORS = ["valkey-benchmark", "open-loop", "memtier"] as const;
 export type LoadGeneratorName = (typeof LOAD_GENERATORS)[number];
@@ -14,16 +9,12 @@ export type LoadGeneratorName = (typeof LOAD_GENERATORS)[number];
 export const DATA_KINDS = ["strings", "sorted-sets"] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 
-/** Beginning of the names of keys, for each kind of data. */
 export const KEY_FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
-/** Beginning of the names of memtier_benchmark's keys. A number follows, from 1. The names have no hash tag. */
+/** A number follows, from 1. The names have no hash tag. */
 export const MEMTIER_FAMILY = "memtier-";
 
-/**
- * Number of members that the prefill gives to every sorted set. Writes change only the scores of these members. So
- * sorted sets do not grow.
- */
+/** Writes change only the scores of these members, so sorted sets do not grow. */
 export const ZSET_MEMBERS = 4;
 
 /** Commands that read and write each kind of data, with the names of the commands in `INFO commandstats`. */
@@ -125,23 +116,17 @@ export interface OpenLoopWorkload extends CommonWorkload {
 /** Reads and writes of one data set, by the load generator that sends them. */
 export type MixedWorkload = ValkeyBenchmarkWorkload | MemtierWorkload | OpenLoopWorkload;
 
-/**
- * The requests of a mixed workload in the form of results. Workloads with different request mixes cannot be compared.
- */
-export interface RequestMix {
+/** Workloads with different request mixes cannot be compared. */
+interface RequestMix {
   readonly data: DataKind;
   readonly reads: number;
   readonly readFrom: ReadFrom;
   /** Key distribution as text, such as `uniform` or `zipfian theta=0.99`. */
   readonly keys: string;
-  /**
-   * Value sizes as text: `fixed bytes=256`; empty for sorted sets, because all members of sorted sets have the same
-   * size.
-   */
+  /** Such as `fixed bytes=256`; empty for sorted sets, whose members all have the same size. */
   readonly values: string;
 }
 
-/** The request mix of a mixed workload, in the form of results. */
 export function requestMixOf(mixed: MixedWorkload): RequestMix {
   const { data, reads } = mixed;
   const isOpen = mixed.loadGenerator === "open-loop";
@@ -169,10 +154,7 @@ export function hasSkewedKeys(mixed: MixedWorkload): boolean {
   return mixed.loadGenerator === "open-loop" && mixed.keys.distribution !== "uniform";
 }
 
-/**
- * Mean size of a value, bytes. For a log-normal distribution, the computed mean ignores the limit `max`. In this case
- * the result is a little too high.
- */
+/** Bytes. Ignores the limit `max` of a log-normal distribution, so it is a little too high. */
 export function meanValueBytes(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":

@@ -1,7 +1,3 @@
-/**
- * The named tests of valkey-benchmark. Each test has the commands that it sends, and the keys that must exist before
- * the test. Plain data.
- */
 import { compact } from "../../lib/compact";
 
 /**
@@ -9,15 +5,9 @@ import { compact } from "../../lib/compact";
  * replication mode, a collection is a single key.
  */
 export type Prefill =
-  /**
-   * Keys `key:N` for every number N of the key space. If `sizes` is set, the values use these sizes in turn. Otherwise
-   * the values have the workload's size.
-   */
+  /** Keys `key:N` of the key space. Values use `sizes` in turn, if set, otherwise the workload's size. */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
-  /**
-   * Keys `memtier-N` without hash tags, for the numbers N from 1 to the size of the key space. The keys are strings or
-   * sorted sets. All sorted sets have the same few members.
-   */
+  /** Keys `memtier-N` without hash tags, from N = 1. All sorted sets have the same few members. */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
   /** Keys `zset:N` for every number N of the key space. All sorted sets have the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
@@ -210,16 +200,12 @@ export type TestName = keyof typeof NAMED_TESTS;
 
 export const TEST_NAMES = Object.keys(NAMED_TESTS) as TestName[];
 
-/** Aliases of tests. Each alias stands for several tests. */
 export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
   ping: ["ping_inline", "ping_mbulk"],
   lrange: ["lrange_100", "lrange_300", "lrange_500", "lrange_600"],
 };
 
-/**
- * The tests for the given names and aliases, without repetition. Upper and lower case make no difference. Names that do
- * not exist are returned in `unknown`.
- */
+/** Regardless of case, without repetition. Names that do not exist are in `unknown`. */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();
   const unknown: string[] = [];
@@ -240,12 +226,10 @@ function familyOf(prefill: Prefill | undefined): string | undefined {
   return prefill !== undefined && "family" in prefill ? prefill.family : undefined;
 }
 
-/** Commands of a test. Each measurement reads the servers' counters of these commands. */
 export function commandsOfTest({ command, commands = [command] }: NamedTest): readonly string[] {
   return commands;
 }
 
-/** The test with the given name. */
 export function namedTest(name: TestName): NamedTest {
   return NAMED_TESTS[name];
 }

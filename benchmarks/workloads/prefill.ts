@@ -1,9 +1,6 @@
 /**
- * Writes exactly the keys that a test reads or changes, counts these keys, and removes these keys after the test.
- *
- * A script on the servers creates the keys in slices. Slices are short, so that other commands are executed between two
- * slices. Only hash tags are sent over the network, so a prefill over a port-forward is as fast as over loopback. A
- * script touches only slots that its node serves.
+ * Writes, counts and removes exactly the keys of a test, by a script on the servers in short slices, so that other
+ * commands are executed in between. Only hash tags are sent, so a port-forward is as fast as loopback.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,30 +12,21 @@ import { expectedKeys, extentOf, FUNCTIONS, keyExtent, keyNames, keySlices, SLIC
 import { keyInfixes } from "./key-space";
 import type { Prefill } from "./named-tests";
 
-/** A primary that the verification of the deployment found. */
 export interface PrimaryNode {
   readonly name: string;
   readonly connection: Connection;
-  /** Slots of the primary; undefined in replication mode. */
   readonly slots: readonly SlotRange[] | undefined;
-  /** Number of replicas of the primary. */
   readonly replicas: number;
 }
 
-/**
- * Number of script calls in flight to one primary. Several calls in flight are needed, because a call over a
- * port-forward can take 100 ms.
- */
+/** Several, because a call over a port-forward can take 100 ms. */
 const CALLS_IN_FLIGHT = 4;
 /** Number of keys in flight to one primary. Each round trip writes this number of keys. */
 export const KEYS_IN_FLIGHT = SLICE_KEYS * CALLS_IN_FLIGHT;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
-/**
- * Flags of the script in a cluster, where one call covers many slots of a node. Keys must be removable from a server
- * whose memory is full. Without a cluster the script has no flags, because some engines reject them.
- */
+/** In a cluster, a call covers many slots, and must also remove keys if memory is full. Some engines reject flags. */
 const CLUSTER_FLAGS: Readonly<Record<SliceAction, string>> = {
   fill: "allow-cross-slot-keys",
   count: "allow-cross-slot-keys,allow-oom",
@@ -51,14 +39,10 @@ const ACTION_TITLES: Readonly<Record<SliceAction, string>> = {
   remove: "removal of the benchmark's keys",
 };
 
-/** Name of the function library in benchlib.lua. */
 export const LIBRARY = "benchlib";
 const FUNCTION_LIBRARY = readFileSync(join(__dirname, "benchlib.lua"), "utf8");
 
-/**
- * Writes a test's keys on every primary, waits for the replicas, and counts the keys.
- * @throws Failure when a server refuses a command or the count is wrong
- */
+/** @throws Failure when a server refuses a command or the count is wrong */
 export async function prefill(
   primaries: readonly PrimaryNode[],
   what: Prefill,
@@ -75,10 +59,7 @@ export async function prefill(
   }
 }
 
-/**
- * Writes the keys on one primary.
- * @returns the number of keys that the primary has in the end; 0 for keys that the test itself creates
- */
+/** @returns the number of keys in the end; 0 for keys that the test itself creates */
 async function prefillPrimary(
   primary: PrimaryNode,
   what: Prefill,
@@ -110,19 +91,18 @@ async function prefillPrimary(
   return found;
 }
 
-/** Removes keys from a primary. @returns the number of keys that existed */
+/** @returns the number of keys that existed */
 export async function removeKeys(primary: PrimaryNode, names: KeyNames): Promise<number> {
   if (names.family !== FUNCTIONS) return runSlices(primary, extentOf(names), "remove");
   return withLibrary(primary, "remove", ["DELETE", LIBRARY]);
 }
 
-/** Counts keys on a primary. @returns the number of keys that exist */
 export async function countKeys(primary: PrimaryNode, names: KeyNames): Promise<number> {
   if (names.family !== FUNCTIONS) return runSlices(primary, extentOf(names), "count");
   return withLibrary(primary, "count", ["LIST", "LIBRARYNAME", LIBRARY]);
 }
 
-/** Calls FUNCTION. @returns 1 if the function library exists, otherwise 0 */
+/** @returns 1 if the function library exists, otherwise 0 */
 async function withLibrary(primary: PrimaryNode, action: SliceAction, words: readonly string[]): Promise<number> {
   const reply = primary.connection.call("FUNCTION", ...words).catch((error: unknown) => {
     // A server without functions has no library either.
@@ -133,9 +113,7 @@ async function withLibrary(primary: PrimaryNode, action: SliceAction, words: rea
   return Array.isArray(found) && found.length === 0 ? 0 : 1;
 }
 
-/**
- * Whether a test has emptied a collection on a primary. In this case, the last requests of the test found no elements.
- */
+/** In this case, the last requests of the test found no elements. */
 export async function hasRunEmpty(primaries: readonly PrimaryNode[], needed: NeededKeys): Promise<boolean> {
   if (needed.what.kind !== "stock") return false;
   const collections = sum(primaries.map(({ slots }) => keyInfixes(slots).length));
@@ -165,10 +143,7 @@ async function runSlices(
   return total;
 }
 
-/**
- * Awaits a reply. If the reply is an error, the function explains the error.
- * @throws Failure that names the primary and the likely cause of the error
- */
+/** @throws Failure that names the primary and the likely cause of the error */
 async function explained<T>(primary: PrimaryNode, action: SliceAction, reply: Promise<T>): Promise<T> {
   try {
     return await reply;
@@ -179,7 +154,7 @@ async function explained<T>(primary: PrimaryNode, action: SliceAction, reply: Pr
   }
 }
 
-/** Waits until the replicas have all keys. @throws Failure if the replicas do not have all keys after a minute */
+/** @throws Failure if the replicas do not have all keys after a minute */
 async function awaitReplicas({ name, connection, replicas }: PrimaryNode): Promise<void> {
   if (replicas === 0) return;
   const began = Date.now();

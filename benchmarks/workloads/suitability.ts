@@ -1,7 +1,3 @@
-/**
- * Finds loads that deployments cannot serve. Such loads have connections that cannot be shared evenly, too many keys,
- * or reads from replicas that do not exist. Pure.
- */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
@@ -15,19 +11,17 @@ import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
 import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 
-/** The deployment for which a load is checked. */
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;
-  /** Numbers of primaries and replicas. A number that is unknown is not checked. */
+  /** A number that is unknown is not checked. */
   readonly shape: Partial<Shape>;
-  /** Value of maxmemory, bytes. Undefined or 0 if there is no limit. */
+  /** Undefined or 0 if there is no limit. */
   readonly maxmemory?: number | undefined;
 }
 
 type NamedWorkload = readonly [name: string, workload: WorkloadConfig | MixedWorkload];
 
-/** Problems of named tests: connections or threads that the primaries of a cluster cannot share evenly. */
 export function namedTestProblems(
   { tests, clients, threads }: Pick<Workload, "tests" | "clients" | "threads">,
   deployments: readonly LoadedDeployment[],
@@ -44,7 +38,6 @@ export function namedTestProblems(
   });
 }
 
-/** Problems of mixed workloads that deployments cannot serve. */
 export function workloadProblems(
   workloads: readonly NamedWorkload[],
   deployments: readonly LoadedDeployment[],
@@ -60,7 +53,7 @@ export function workloadProblems(
   ]);
 }
 
-/** Problems of a search for capacity. Such a search needs an open-loop workload. */
+/** Such a search needs an open-loop workload. */
 export function capacityProblems(
   { workload }: { readonly workload?: string | undefined },
   workloads: readonly NamedWorkload[],
@@ -78,10 +71,7 @@ export function capacityProblems(
   return [problem("not-open-loop", path, `${workload} is not an open-loop workload; ${known}`)];
 }
 
-/**
- * Unit for the number of connections of a mixed workload. The primaries can share the connections evenly only if the
- * number of connections is a multiple of this unit.
- */
+/** The primaries can share connections evenly only if their number is a multiple of this. */
 export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
   const threads = threadsOf(workload);
   // valkey-benchmark binds each thread to a primary. If there are more primaries than threads, several primaries share
@@ -93,10 +83,7 @@ function threadsOf(workload: WorkloadConfig | MixedWorkload): number {
   return workload.loadGenerator === "open-loop" ? workload.workers : workload.threads;
 }
 
-/**
- * Problems of connections that cannot be shared evenly. If primaries or threads had unequal numbers of connections,
- * some keys would get more requests than others.
- */
+/** With unequal numbers of connections, some keys would get more requests than others. */
 function sharingProblems(
   [name, workload]: NamedWorkload,
   { name: deployment, shape }: LoadedDeployment,

@@ -1,14 +1,11 @@
-/** Draws the sizes of values. Pure: the seed decides the result. */
 import type { ValueSizes } from "./mixed-workload";
 import type { Random } from "../../lib/statistics/random";
 
-/** Draws the sizes of values, one after the other. */
-export interface SizeSampler {
+interface SizeSampler {
   /** Draws the next size of a value, bytes, at least 1. */
   next(): number;
 }
 
-/** Creates a sampler that draws value sizes from a workload's distribution. */
 export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   switch (values.sizes) {
     case "fixed":
@@ -48,10 +45,7 @@ export function largestValueSize(values: ValueSizes): number {
   }
 }
 
-/**
- * Sizes that represent the distribution, for keys that are written before a measurement: evenly spaced quantiles of
- * sorted random draws.
- */
+/** For keys written before a measurement: evenly spaced quantiles of sorted random draws. */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
   if (values.sizes === "fixed") return [values.bytes];
   const draw = sizeSampler(values, random);

@@ -1,4 +1,4 @@
-/** A workload of named tests: the tests, the number of connections and the length of a measurement. Plain data. */
+/** A workload of named tests: the tests, the number of connections and the length of a measurement. */
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
@@ -26,27 +26,23 @@ export interface Workload {
 }
 
 /**
- * The nearest key space that every deployment can have exactly. In a cluster, each key has a hash tag and a number, so
- * the number of keys is a multiple of 16384. If a deployment in replication mode is compared with a cluster, it gets
- * the same number of keys.
+ * In a cluster, each key has a hash tag and a number, so the number of keys is a multiple of 16384. A deployment in
+ * replication mode beside a cluster gets the same number.
  */
 export function adjustKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
 }
 
 /** A setting that gives primaries unequal shares of the load, with the nearest values that give equal shares. */
-export interface UnevenSetting {
+interface UnevenSetting {
   readonly setting: "clients" | "threads";
   readonly why: string;
   readonly nearest: readonly number[];
 }
 
 /**
- * Settings that give primaries unequal shares of the load.
- *
- * In cluster mode, valkey-benchmark binds each connection to one primary. If there are fewer threads T than primaries
- * P, connection i goes to primary i mod P. If there are at least as many threads as primaries, connection i belongs to
- * thread i mod T, and thread t goes to primary t mod P.
+ * In cluster mode, valkey-benchmark binds each connection to one primary. With fewer threads T than primaries P,
+ * connection i goes to primary i mod P; otherwise to thread i mod T, and thread t to primary t mod P.
  */
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
   const uneven: UnevenSetting[] = [];
@@ -69,16 +65,12 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
   return uneven;
 }
 
-/**
- * Lowest and highest number of connections that an adjustment may choose, as factors of the given number. An adjustment
- * chooses a number of connections that the primaries can share evenly.
- */
+/** Factors of the given number of connections, within which an adjustment may choose. */
 const FIT = { min: 0.75, max: 1.5 };
 
 /**
- * The nearest numbers of connections and threads that the primaries of all clusters can share evenly. The function
- * keeps as many threads as possible, and then chooses the nearest number of connections. It returns the given numbers
- * in two cases: if the primaries can already share them evenly, or if no near numbers can be shared evenly.
+ * Keeps as many threads as possible, then chooses the nearest number of connections that all clusters share evenly.
+ * Unchanged if no near numbers fit.
  * @param primaries number of primaries of each cluster
  */
 export function adjustedLoad(
@@ -108,10 +100,7 @@ function multiplesAround(value: number, unit: number): number[] {
   return below === 0 ? [unit] : [below, below + unit];
 }
 
-/**
- * The common multiple of all units that is nearest to a value. With this function, callers find the nearest number of
- * connections that all clusters can share evenly.
- */
+/** Number of connections that all clusters can share evenly. */
 export function nearestMultiple(value: number, units: readonly number[]): number {
   const unit = units.reduce(leastCommonMultiple, 1);
   return Math.max(1, Math.round(value / unit)) * unit;
@@ -124,13 +113,12 @@ function leastCommonMultiple(a: number, b: number): number {
 
 /** Bytes of an entry without its value: the key, the object, the entry and the table. */
 const BYTES_PER_ENTRY = 24 + 90;
-/** Factor by which the memory per key varies. It varies because a hash table doubles when it grows. */
+/** It varies because a hash table doubles when it grows. */
 const TABLE_GROWTH = 1.13;
 
 /**
- * Memory for a workload's keys on a node, bytes. `share` is the node's share of the keys. Each key needs 16 to 24 bytes
- * for its name, the size of its value, and about 90 bytes for the object, the entry and the hash table. This memory
- * varies by 13 % when hash tables double.
+ * Bytes; `share` is the node's share of the keys. Each key needs 16 to 24 bytes for its name, its value, and about 90
+ * bytes for object, entry and hash table, which vary by 13 % when hash tables double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);

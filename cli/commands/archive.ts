@@ -1,6 +1,4 @@
-/**
- * `npm start -- archive`: follows a deployment, and writes its data and every later change into a folder or a bucket.
- */
+/** `npm start -- archive`: writes a deployment's data and every later change into a folder or a bucket. */
 import type { Problem } from "../../lib/errors";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -32,13 +30,12 @@ import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 
-/** Time between two printed lines about the RPO, milliseconds. */
 const REPORT_MS = 10_000;
 /** Age of the newest data of a shard after which the archive counts as stalled, milliseconds. */
 const STALLED_MS = 5_000;
-/** Name of the folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
+/** Folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
 const SPOOL = ".spool";
-/** Number of files that are listed to find out whether a place has files. Names with a leading dot do not count. */
+/** Names with a leading dot do not count. */
 const FIRST_NAMES = 20;
 
 export async function archive(
@@ -79,7 +76,7 @@ const printWithTime = (sentence: string): void => {
 
 interface Schedule {
   readonly baseEveryMs: number | undefined;
-  /** Time for which sets that have ended are kept, milliseconds. Undefined to keep all sets. */
+  /** Undefined to keep all sets. */
   readonly keepMs: number | undefined;
 }
 
@@ -174,7 +171,7 @@ async function archiveInto(
   return 0;
 }
 
-/** Deletes old sets. A failure does not end the archive, because the next search tries again. */
+/** A failure does not end the archive, because the next search tries again. */
 function retentionOf(
   place: Place,
   keepMs: number,
@@ -193,18 +190,14 @@ function retentionOf(
   });
 }
 
-/** Reason why no archive may begin in a folder or bucket: it has other files. Undefined if it is empty or missing. */
+/** Undefined if the folder or bucket is empty or missing. */
 async function otherFiles(place: Place): Promise<string | undefined> {
   const files = (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
   const kind = place.isRemote ? "prefix" : "folder";
   return files.length === 0 ? undefined : `the ${kind} has other files and no archive; use a new ${kind}`;
 }
 
-/**
- * Creates an empty folder for the spool (commands that are not yet in the archive). In the cache, it is the directory
- * of a run, because the next run removes the directories of runs that were killed.
- * @throws BadInput on failure
- */
+/** In the cache it is the directory of a run, because the next run removes those of killed runs. @throws BadInput */
 async function makeSpool(place: Place, folder: string | undefined): Promise<string> {
   try {
     if (folder !== undefined) {
@@ -224,7 +217,6 @@ async function makeSpool(place: Place, folder: string | undefined): Promise<stri
   }
 }
 
-/** Takes the lease with which only one process at a time writes to an archive. */
 async function takeLease(place: Place, signal: AbortSignal): Promise<Lease> {
   let lease: Lease | undefined;
   try {
@@ -242,11 +234,7 @@ function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
   return { deployment: name, mode, nodes: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) };
 }
 
-/**
- * Prints the events of an archive, and its RPO: how old the oldest command of a file was when the file was in the
- * archive. If nothing reaches the archive for a while, for example because the bucket does not answer, the RPO is the
- * age of the newest data in the archive.
- */
+/** RPO: how old the oldest command of a file was when it was in the archive (or the newest data). */
 export class ArchiveLog {
   #bytes = 0;
   #recentMs = 0;

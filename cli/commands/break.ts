@@ -61,7 +61,7 @@ function readConfig(stack: string, overrides: OptionValues): StackConfig {
   });
 }
 
-/** The fault target for the stack's platform. Libraries for pods are loaded only if the servers are pods. */
+/** Libraries for pods are loaded only if the servers are pods. */
 async function openFaultTarget(stack: string, config: StackConfig, servers: LocalServers): Promise<FaultTarget> {
   const { platform } = config;
   if (isPodPlatform(platform)) {

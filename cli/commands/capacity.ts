@@ -12,7 +12,7 @@ import { describeIssues } from "../../lib/schema/problems";
 import type { OptionValues } from "../running/options";
 import { givenValues, optionName, parseNumber } from "../running/options";
 
-/** Options of `capacity`. These options override the stack's section `capacity`. */
+/** These options override the stack's section `capacity`. */
 export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
@@ -36,12 +36,9 @@ export function capacityOptions(values: OptionValues): CapacityOptions {
 }
 
 /**
- * The search that the stack configures, with the values of the command line in place of the stack's values. The search
- * uses the first of these workloads that exists:
- * - the workload that the stack names;
- * - the stack's first open-loop workload;
- * - an open loop with default options, and with the stack's number of keys and value size.
- * @throws BadInput if neither the stack nor the command line names an objective
+ * Overridden by the command line. The workload that the stack names, else its first open-loop workload, else an open
+ * loop with its keys and value size.
+ * @throws BadInput if nothing names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
   const { capacity } = config;

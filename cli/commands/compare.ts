@@ -1,7 +1,4 @@
-/**
- * `npm start -- compare`: compares one or several results with the first result. The results can have different dates
- * and machines.
- */
+/** `npm start -- compare`: compares one or several results, of any date and machine, with the first one. */
 import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";

@@ -1,7 +1,4 @@
-/**
- * `npm start -- recommend`: recommends mode, number of primaries, machine type and io-threads for a load, from measured
- * capacities and prices.
- */
+/** `npm start -- recommend`: a deployment for a load, from measured capacities and prices. */
 import { z } from "zod";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
@@ -34,7 +31,7 @@ function positive(unit: string): z.ZodNumber {
   return z.number(expected).gt(0, expected);
 }
 
-/** Options of the command, by commander's names. The help texts in `cli/program.ts` must name the same defaults. */
+/** The help texts in `cli/program.ts` must name the same defaults. */
 export const recommendSchema = z.strictObject({
   rate: positive("requests per second at the peak"),
   reads: fraction.default(0.9),

@@ -1,7 +1,4 @@
-/**
- * `npm start -- restore`: restores an archive on this machine, and compares every key of the restored servers with the
- * archive.
- */
+/** `npm start -- restore`: restores an archive on this machine, and compares every key with the archive. */
 import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
@@ -33,7 +30,6 @@ const LATEST = "latest";
 export const DEFAULT_REPLICAS = 0;
 export const DEFAULT_TTL: TtlRule = "absolute";
 const MOST_REPLICAS = 5;
-/** Highest number of servers that one restore starts. */
 const MOST_SERVERS = 1000;
 
 /** @returns 0 if verification and comparison pass, else 1 */
@@ -109,7 +105,7 @@ interface Archived {
   readonly restored: Restore;
 }
 
-/** Adds problems to `problems`. Reads the sets only if there were none before. */
+/** Reads the sets only if there were none before. */
 async function readArchive(
   location: string,
   values: OptionValues,

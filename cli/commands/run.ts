@@ -40,7 +40,7 @@ export interface RunOptions {
   readonly overrides: OptionOverrides;
   /** Mode of the deployments to run; undefined to run the deployments of all modes. */
   readonly mode: string | undefined;
-  /** Options of the search for capacities. If set, the search replaces the stack's measurements. */
+  /** If set, the search replaces the stack's measurements. */
   readonly capacity?: CapacityOptions | undefined;
 }
 

@@ -1,7 +1,4 @@
-/**
- * `npm start -- soak`: runs a stack of the platform `host` under a steady load for hours. Results are recorded in
- * windows of time, so a soak can be resumed.
- */
+/** `npm start -- soak`: a steady load for hours, recorded in windows of time, so a soak can be resumed. */
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -41,22 +38,19 @@ import { COMMAND } from "../../lib/system/package";
 interface SoakOptions {
   readonly seconds: number;
   readonly windowSeconds: number;
-  /**
-   * Load on each deployment: offered requests per second, fraction of reads, number of distinct keys, bytes per value.
-   */
+  /** Offered requests per second, fraction of reads, number of distinct keys, bytes per value. */
   readonly load: Pick<SoakHeader, "rate" | "reads" | "keySpace" | "bytes">;
-  /** Highest total size of the servers' files, bytes. */
   readonly diskBytes: number;
   readonly resume: boolean;
   readonly output: string | undefined;
 }
 
-/** Highest number of windows of a soak. This number limits the size of the record, regardless of the duration. */
+/** This number limits the size of the record, regardless of the duration. */
 const MAX_WINDOWS = 1000;
-/** Shortest window, seconds. A shorter window would have too few requests for tail latencies. */
+/** A shorter window would have too few requests for tail latencies. */
 const MIN_WINDOW_SECONDS = 10;
 
-/** Defaults of the options. `cli/program.ts` names the same defaults. */
+/** `cli/program.ts` names the same defaults. */
 const DEFAULT_SECONDS = 2 * 3600;
 const DEFAULT_RATE = 1000;
 const DEFAULT_READS = 0.5;
@@ -163,7 +157,6 @@ export async function soakStack(stack: string, values: OptionValues, interruptio
   });
 }
 
-/** @returns whether the report contains problems */
 function writeReport(
   directory: string,
   { header, entries }: SoakCheckpointLog,
@@ -267,11 +260,7 @@ class SoakRun {
     return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${version}`;
   }
 
-  /**
-   * Continues the deployments of a killed soak.
-   * @returns whether all servers of the plans run. The result is false if a password file is missing, because the soak
-   *   was then killed before it had started all servers
-   */
+  /** @returns false also if a password file is missing: the soak was killed before it had started all servers */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;
     this.#deployments = await Promise.all(

@@ -1,7 +1,4 @@
-/**
- * `npm start -- study`: runs the study of a stack on this machine until its comparisons are precise enough. A study can
- * be resumed.
- */
+/** `npm start -- study`: runs the study of a stack until its comparisons are precise enough; it can be resumed. */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { cpus, hostname } from "node:os";
@@ -54,7 +51,6 @@ export interface StudyOptions {
   readonly name: string;
   readonly resume: boolean;
   readonly overrides: OptionOverrides;
-  /** Values that override the section `study`. */
   readonly study: Readonly<Record<string, unknown>>;
 }
 
@@ -143,7 +139,7 @@ function differences({ name, fingerprint: begun, machine: there }: StudyLogHeade
   ]);
 }
 
-/** Identity of this machine. Rounds on a different machine would belong to a different study. */
+/** Rounds on a different machine would belong to a different study. */
 function machine(): string {
   return `${hostname()}, ${availableCores()} × ${cpus()[0]?.model.trim() ?? "unknown"}`;
 }
@@ -152,7 +148,6 @@ class StudyRun {
   #environmentOfStudy: Omit<StudyEnvironment, "report"> | undefined;
   #environment: Environment = describeEnvironment(null);
   #state: StudyState;
-  /** Whether the study has begun to measure, or has resumed measuring. */
   hasBegun = false;
 
   constructor(

@@ -38,7 +38,6 @@ interface Source {
   readonly kubernetes: KubernetesClient;
 }
 
-/** @returns a problem if the deployment has no controller */
 async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
   const advice = "use npm start -- watch STACK, which asks the servers directly";
   if (target.platform !== "kubernetes")

@@ -22,7 +22,7 @@ import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 import type { OptionValues } from "../running/options";
 
-/** Shortest time between two verifications (looks), seconds. Each look sends some commands to every node. */
+/** Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
 /** Longest time between two verifications while a deployment with `--heal` does not pass, milliseconds. */
 const HEALING_EVERY_MS = 5_000;
@@ -44,7 +44,7 @@ export const watchSchema = z.object({
   json: z.boolean().default(false),
 });
 
-/** A deployment that `watch` verifies. `lock` and `repair` are set only with `--heal`. */
+/** `lock` and `repair` are set only with `--heal`. */
 type Subject = Watched & Partial<Healed>;
 
 /** @returns 0 if every deployment passed its last verification, else 1 */

@@ -26,7 +26,6 @@ import { print } from "../terminal/terminal";
 import type { RestoreOrder } from "./restore-run";
 import { copySteps } from "./restore-run";
 
-/** Highest number of differing keys that the result lists by name. */
 const NAMED = 100;
 /** Options of `restore` that describe a new deployment, so they cannot be combined with `--replay-into`. */
 const OF_NEW = ["into", "shards", "replicas", "check"];
@@ -34,7 +33,7 @@ const OF_SERVERS = ["node", "nodes", "user", "tls", "cacert", "cert", "key", "sn
 const OF_REPLAY = ["overwrite", "stack", "deployment", ...OF_SERVERS];
 
 export interface ReplayTarget {
-  /** Finds the deployment. On Kubernetes, waits until its pods run. @throws BadInput; Failure; the signal's reason */
+  /** On Kubernetes, waits until its pods run. */
   readonly open: (waiting: PodWaitOptions) => Promise<Deployment>;
   readonly overwrite: boolean;
 }
@@ -131,7 +130,6 @@ export async function replay(
   return copies?.differing.length === 0 ? 0 : 1;
 }
 
-/** Opens the deployment that receives the keys, and reads its shards as a test. */
 async function connectTo(open: ReplayTarget["open"], signal: AbortSignal): Promise<Deployment> {
   let target: Deployment | undefined;
   await runSteps([

@@ -1,4 +1,3 @@
-/** The lines that `restore` prints after the comparison: PASS, or each difference. Pure. */
 import { textTable } from "../../lib/table";
 import { counted, formatCount } from "../../lib/units";
 import type { ServerComparison } from "../../valkey/restoring/compare-servers";
@@ -51,10 +50,7 @@ function instantsTable(shards: Restore["shards"]): string[] {
   return [...textTable([["ARCHIVED SHARD", "SLOTS", "INSTANT"], ...rows], "lll"), ""];
 }
 
-/**
- * Table with a row for each restored server. Its second column has the restored instant of the server's shard, or the
- * shard's slots if the restore changed the shards.
- */
+/** The second column has the restored instant, or the shard's slots if the restore changed the shards. */
 function serversTable(
   shards: Restore["shards"],
   shape: Pick<RestoreShape, "shards" | "isArchived">,

@@ -1,4 +1,3 @@
-/** The steps of a restore on this machine. */
 import { once } from "node:events";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors";
@@ -31,21 +30,19 @@ import { runSteps, StepFailure } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 import { formatComparisons } from "./restore-report";
 
-/** Time limit for the restored servers to pass verification, milliseconds. */
 const SETTLING_MS = 60_000;
 
 export interface RestoreOrder {
   readonly place: Place;
   readonly restored: Restore;
   readonly shape: RestoreShape;
-  /** Number of replicas of each primary. */
   readonly replicas: number;
   readonly keys: KeySelection;
   readonly ttl: TtlRule;
 }
 
 /** Whether a restore changes neither shards nor keys nor TTLs, so that servers can load the archive's files. Pure. */
-export function isUnchanged({ shape, keys, ttl }: Pick<RestoreOrder, "shape" | "keys" | "ttl">): boolean {
+function isUnchanged({ shape, keys, ttl }: Pick<RestoreOrder, "shape" | "keys" | "ttl">): boolean {
   return shape.isArchived && keys.isAll && ttl === "absolute";
 }
 

@@ -26,7 +26,7 @@ export class LocalServers {
 
   constructor(readonly interruption: AbortSignal) {}
 
-  /** Creates the directory of a run. @param name name of the stack, or of the command if it has no stack */
+  /** @param name name of the stack, or of the command if it has no stack */
   create(name: string, programs: Programs): Host {
     return this.adopt(new Host(RunDirectory.create(runsDirectory(), name), programs));
   }
@@ -56,10 +56,7 @@ export class LocalServers {
     return AbortSignal.any([this.interruption, ...(this.#host === undefined ? [] : [this.#host.unexpectedExit])]);
   }
 
-  /**
-   * The error to report in place of an error. After an interruption, and after the exit of a server, other errors are
-   * only consequences, such as broken connections.
-   */
+  /** After an interruption, and after the exit of a server, other errors are only consequences. */
   readonly causeOf = (error: unknown): unknown => {
     if (this.interruption.aborted) return this.interruption.reason;
     const exit: unknown = this.#host?.unexpectedExit.reason;
@@ -73,7 +70,7 @@ export class LocalServers {
   };
 }
 
-/** Command line that connects to a deployment on this machine. Empty if the deployment has no nodes. */
+/** Empty if the deployment has no nodes. */
 export function connectCommand(host: Host, { name, mode, nodes }: Deployment): string[] {
   const [first] = nodes;
   if (first === undefined) return [];

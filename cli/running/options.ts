@@ -1,7 +1,6 @@
 /**
- * Options that several commands have, and the options of the configuration that they override. The options of the load
- * have the same names as in the published document "Valkey on EKS". `cli/cli.ts` decides the exit status for wrong
- * options.
+ * Options that several commands have, and the options of the configuration that they override. Those of the load have
+ * the names of the document "Valkey on EKS".
  */
 import type { Command } from "commander";
 import type { Problem } from "../../lib/errors";
@@ -28,7 +27,7 @@ export function wrongValue(option: string, value: unknown, expected: string, cod
   return problem(code, option, ` is ${JSON.stringify(value)}: expected ${expected}`);
 }
 
-/** The problems of wrong input, for a list with other problems. @param path option with the wrong input @throws any other error */
+/** @param path option with the wrong input @throws any other error */
 export function problemsOf(error: unknown, path?: string): Problem[] {
   if (!(error instanceof BadInput)) throw error;
   return error.problems.map((each) => problem(each.code, path ?? error.subject, problemText(each)));
@@ -42,10 +41,7 @@ interface BenchmarkOption {
   readonly parse: (text: string) => unknown;
 }
 
-/**
- * The number in a text. A text that is not a number is returned unchanged, and the schema then reports the text with
- * its path.
- */
+/** A text that is not a number is returned unchanged: the schema then reports it with its path. */
 export const parseNumber = (text: string): unknown =>
   text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 const text = (value: string): unknown => value;
@@ -85,9 +81,7 @@ const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   option("--output <dir>", "directory of the results (default: results/TIME)", text),
 ];
 
-/**
- * Options of one mixed workload that is sent instead of the tests. The options of the load also apply to this workload.
- */
+/** One mixed workload instead of the tests; the options of the load also apply to it. */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   option("--load-generator <name>", "valkey-benchmark, open-loop or memtier (default: valkey-benchmark)", text),
   option("--reads <part>", "part of the requests that read, 0 to 1 (default: 0.9)"),

@@ -1,4 +1,3 @@
-/** Finds the checkpoint log of an interrupted command. */
 import { resolve } from "node:path";
 import { shortPath } from "../../benchmarks/run/artifacts";
 import { BadInput } from "../../lib/errors";
@@ -16,7 +15,7 @@ interface Resuming<Header extends { readonly timestamp: string }, Entry> {
   readonly code: string;
 }
 
-/** Opens the log to resume. @throws BadInput when there is no such log, it differs, or its command still runs */
+/** @throws BadInput when there is no such log, it differs, or its command still runs */
 export function resumeLog<Header extends { readonly timestamp: string }, Entry>({
   logs,
   output,

@@ -10,19 +10,16 @@ import { formatVerification, verdictLine } from "../../valkey/verification/forma
 import type { Verification } from "../../valkey/verification/verify";
 import { print, printError } from "../terminal/terminal";
 
-export interface Run<Result> {
-  /** Does the work. @returns reason why the results are incomplete; null if they are complete */
+interface Run<Result> {
+  /** @returns reason why the results are incomplete; null if they are complete */
   readonly execute: () => Promise<string | null>;
   readonly causeOf: (error: unknown) => unknown;
   readonly stop?: () => Promise<void>;
-  /** Writes and prints the results. @param error reported error; undefined if the work ended without an error */
+  /** @param error reported error; undefined if the work ended without an error */
   readonly finish: (reason: string | null, error: unknown) => Result;
 }
 
-/**
- * Does the work of a run. Then stops its servers, and finishes its results even if the servers cannot be stopped.
- * @returns what `finish` returns
- */
+/** The results are finished even if the servers cannot be stopped. @returns what `finish` returns */
 export async function runToEnd<Result>({ execute, causeOf, stop, finish }: Run<Result>): Promise<Result> {
   let reason: string | null = null;
   let cause: unknown;
@@ -43,7 +40,6 @@ export async function runToEnd<Result>({ execute, causeOf, stop, finish }: Run<R
   return result;
 }
 
-/** A run that verifies deployments, and passes its results to a collector. */
 export interface ResultsRun {
   readonly verifications: readonly Verification[];
   execute(): Promise<void>;
@@ -55,11 +51,8 @@ export function havePassed(verifications: readonly Verification[]): boolean {
 }
 
 /**
- * Does the work of a run, and writes its results into a directory.
  * @param causeOf returns the error to report in place of an error
- * @param begin creates the run, which passes its results to the collector
- * @param failure reason why the results are incomplete after a failed verification
- * @param describe lines about the results, which come before the path of the report
+ * @param describe lines before the path of the report
  * @returns exit status: 0 if every deployment passed verification and nothing stays on servers of others, else 1
  */
 export async function runWithResults(

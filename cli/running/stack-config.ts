@@ -1,4 +1,3 @@
-/** Configured stacks. */
 import { totalmem } from "node:os";
 import { BadInput } from "../../lib/errors";
 import { availableCores } from "../../platforms/host/cpu";
@@ -10,11 +9,7 @@ import { readStackFile } from "../../stacks/config/sections/stack-file";
 
 type Sections = Readonly<Record<string, unknown>>;
 
-/**
- * Reads the configuration of a stack for this machine.
- * @param change changes the sections of the stack's file before they are checked
- * @throws BadInput when the stack, its file or the options cannot be used
- */
+/** @param change changes the sections before they are checked @throws BadInput for unusable stacks, files or options */
 export function readStack(
   stack: string,
   change: (sections: Sections) => Sections = (sections) => sections,
@@ -24,7 +19,7 @@ export function readStack(
   return parseConfig(`stack ${stack}`, change(readStackFile(STACKS_DIRECTORY, stack)), machine, overrides);
 }
 
-/** Requires the platform `host`. @param advice end of the message @throws BadInput for a different platform */
+/** @param advice end of the message @throws BadInput for a different platform */
 export function requireHost(stack: string, config: StackConfig, advice: string): HostStackConfig {
   const { platform } = config;
   if (platform.type !== "host")

@@ -10,9 +10,9 @@ export interface DeployedTarget {
   readonly password: string;
 }
 
-/** Type of a deployment's last resource. The inputs of this resource contain the reference and the password. */
+/** The inputs of this resource contain the reference and the password. */
 const CHECK = "valkey:index:DeploymentVerification";
-/** Maximum size of a state, bytes. The state of a stack with thousands of nodes has many megabytes. */
+/** The state of a stack with thousands of nodes has many megabytes. */
 const MAX_STATE_BYTES = 2 ** 30;
 
 const stateSchema = z.object({
@@ -54,7 +54,7 @@ export async function deployedTargets(stack: string, directory: string): Promise
   return (await deployedStack(stack, directory)).targets;
 }
 
-/** The deployment with a name. Without a name, the only deployment. */
+/** Without a name, the only deployment. */
 export function findTarget(targets: readonly DeployedTarget[], name: unknown): DeployedTarget | undefined {
   return name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
 }

@@ -1,4 +1,3 @@
-/** Existing servers that are named on the command line or in a file. */
 import type { Problem } from "../../lib/errors";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
@@ -34,14 +33,13 @@ const optionsSchema = z.object({
   without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(", ")}`)).default([]),
 });
 
-/** An existing deployment, with the assertions that its verification leaves out (`without`). */
 export interface ExternalDeployment {
   readonly deployment: Deployment;
   readonly without: readonly OptionalAssertion[];
   readonly here: boolean;
 }
 
-/** The password comes from VALKEY_PASSWORD, never from an option. @param others problems of the command's other options */
+/** The password comes from VALKEY_PASSWORD, never from an option. */
 export function externalDeployment(
   values: OptionValues,
   environment: NodeJS.ProcessEnv = process.env,
@@ -87,13 +85,10 @@ export function externalDeployment(
   };
 }
 
-/** Time limit for a server to tell which one it is, milliseconds. Verification waits longer for a server that is slow. */
+/** Verification waits longer for a server that is slow. */
 const IDENTIFY_MS = 2_000;
 
-/**
- * Refuses two names of one server, such as `localhost:7001` and `127.0.0.1:7001`.
- * @throws BadInput with the names. A server that does not answer is not compared
- */
+/** Such as `localhost:7001` and `127.0.0.1:7001`. @throws BadInput with the names; a silent server is not compared */
 export async function refuseSameServers(deployment: Deployment): Promise<void> {
   const connect: Deployment["connect"] = (node) => deployment.connect(node, IDENTIFY_MS);
   const answers = await withEveryNode({ ...deployment, connect }, (attempts) =>

@@ -13,12 +13,11 @@ export interface FaultTargetListener {
 
 export interface FaultTarget {
   readonly title: string;
-  /** Plans of the deployments, known before the target is opened. */
   readonly plans: readonly SubjectPlan[];
   readonly unmetPrecondition: PreconditionCheck;
-  /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
+  /** @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
-  /** Removes everything that the target created. @throws Failure with the names of what could not be removed */
+  /** @throws Failure with the names of what could not be removed */
   readonly stop: () => Promise<void>;
 }

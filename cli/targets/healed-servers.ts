@@ -1,7 +1,6 @@
 /**
- * Repairs of servers that exist already. No configuration describes the wanted state of these servers. So the first
- * verification that passes determines the wanted state: the shape, the zones of the nodes, and the settings that a
- * repair changes for a short time.
+ * No configuration describes the wanted state of existing servers, so the first verification that passes determines it:
+ * shape, zones, and the settings that a repair changes for a short time.
  */
 import type { HealedDeployment } from "../../controller/healer";
 import { REPAIR_MS } from "../../controller/healer";
@@ -20,7 +19,6 @@ import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import type { ExternalDeployment } from "./external";
 
-/** A deployment, with the functions by which a healer repairs it. */
 export type Healed = Watched & Pick<HealedDeployment, "lock" | "repair">;
 
 interface WantedState {
@@ -35,7 +33,6 @@ export function healProblems({ deployment: { mode }, without }: ExternalDeployme
 
 export class HealedServers implements Healed {
   #wanted: WantedState | undefined;
-  /** Reason why it is unknown which state a repair must restore. */
   #unknown = "no verification has passed yet, so it is unknown which state a repair must restore";
 
   constructor(private readonly servers: ExternalDeployment) {}
@@ -74,7 +71,7 @@ export class HealedServers implements Healed {
 }
 
 /** The servers are in the state that repairs must restore, because they pass verification. */
-export async function wantedState(deployment: Deployment, verification: Verification): Promise<WantedState> {
+async function wantedState(deployment: Deployment, verification: Verification): Promise<WantedState> {
   const shape = shapeOf(verification);
   const zones = new Map(verification.facts.nodes.map(({ node }) => [node.name, node.zone]));
   const nodes = deployment.nodes.map((node) => ({ ...node, zone: zones.get(node.name) ?? node.zone }));

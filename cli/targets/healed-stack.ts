@@ -1,4 +1,3 @@
-/** Repairs of the deployments of a stack. */
 import { hostname } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type { HealedDeployment } from "../../controller/healer";
@@ -71,10 +70,7 @@ class HealedTarget implements Healed {
   readonly repair: HealedDeployment["repair"] = (limits, signal, report) =>
     repairDeployment(this.deployed.target, this.deployed.password, limits, { timeoutMs: REPAIR_MS, signal, report });
 
-  /**
-   * Wraps a lock so that no repair begins if an update of the stack is unfinished or has changed the deployment. The
-   * stack's state is read before and after the lock is taken, because an update may end in between.
-   */
+  /** No repair while an update is unfinished or has changed the deployment: it may end before the lock. */
   #currentOnly(lock: RepairLock): RepairLock {
     return {
       observe: () => lock.observe(),
@@ -88,7 +84,7 @@ class HealedTarget implements Healed {
     };
   }
 
-  /** Reads the stack's state again. @returns the reason why nothing must be repaired now */
+  /** @returns the reason why nothing must be repaired now */
   async #whyOutdated(): Promise<string | undefined> {
     const { targets, isUnfinished } = await this.read();
     if (isUnfinished)

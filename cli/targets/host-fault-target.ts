@@ -1,4 +1,3 @@
-/** The fault target on this machine. It starts servers for the scenarios. */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
@@ -13,7 +12,7 @@ import type { StackConfig } from "../../stacks/config/schema/stack";
 import type { LocalServers } from "../running/local-servers";
 import { findServerPrograms } from "../running/local-servers";
 
-/** Size of a disk that a scenario fills, bytes. The disk is in memory, so it is just large enough for the writes. */
+/** Bytes. The disk is in memory, so it is just large enough for the writes. */
 const DISK_BYTES = 256 * 1024 ** 2;
 
 export class HostFaultTarget implements FaultTarget {
@@ -65,10 +64,7 @@ export class HostFaultTarget implements FaultTarget {
   }
 }
 
-/**
- * Adapts a plan to its scenarios: with an address for each zone if a scenario partitions zones, and with a small disk
- * if a scenario fills a disk.
- */
+/** With an address for each zone to partition zones, and a small disk to fill it. */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible
     .filter(({ deployment }) => deployment === plan.name)

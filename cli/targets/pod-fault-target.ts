@@ -1,7 +1,3 @@
-/**
- * The fault target in pods that Pulumi has created. It reads the pods' addresses and their password from the API
- * server.
- */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
@@ -21,7 +17,6 @@ import type { DeploymentConfig } from "../../stacks/config/schema/deployments";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { COMMAND } from "../../lib/system/package";
 
-/** Time limit for pods that are still starting, seconds. */
 const WAIT_SECONDS = 60;
 
 export class PodFaultTarget implements FaultTarget {

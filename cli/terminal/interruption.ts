@@ -1,13 +1,10 @@
-/**
- * Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. After such a request,
- * `running/run-to-end.ts` writes the results.
- */
+/** Requests to stop: Ctrl-C, SIGTERM, a closed terminal or output. `running/run-to-end.ts` then writes the results. */
 import { Interrupted } from "../../lib/errors";
 
-export interface Interruption {
+interface Interruption {
   /** Signal that is aborted, with Interrupted as its reason, at the first request to stop. */
   readonly signal: AbortSignal;
-  /** Stops listening to signals. Even after that, a broken pipe does not end the process. */
+  /** Even after that, a broken pipe does not end the process. */
   readonly dispose: () => void;
 }
 
@@ -47,7 +44,7 @@ export function listenForInterruption(onSecond: () => void): Interruption {
 
 const NUMBERS: Readonly<Record<Interrupted["signal"], number>> = { SIGHUP: 1, SIGINT: 2, SIGPIPE: 13, SIGTERM: 15 };
 
-/** Exit status of an interrupted command. As in shells, it is 128 plus the signal's number. */
+/** As in shells, it is 128 plus the signal's number. */
 export function exitStatusOf({ signal }: Interrupted): number {
   return 128 + NUMBERS[signal];
 }

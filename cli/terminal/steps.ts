@@ -1,4 +1,4 @@
-/** The steps of a command. They are displayed live on a terminal, and as plain lines elsewhere. */
+/** Steps of a command are displayed live on a terminal, and as plain lines elsewhere. */
 import { Listr } from "listr2";
 import type { ReportProgress } from "../../lib/progress";
 

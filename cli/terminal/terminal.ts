@@ -1,5 +1,3 @@
-/** Writing to the terminal. */
-
 export function print(...lines: string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }

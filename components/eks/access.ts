@@ -1,7 +1,4 @@
-/**
- * Rights of IAM principals on the whole cluster: access entries of EKS, and RBAC rules for rights that the policies of
- * EKS do not include.
- */
+/** Access entries of EKS, and RBAC rules for rights that the policies of EKS do not include. */
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
@@ -15,16 +12,12 @@ interface AccessEntryArgs {
 /** Access entries by name. You can choose any names. */
 export type AccessEntries = Readonly<Record<string, AccessEntryArgs>>;
 
-/**
- * Name of a Kubernetes group, its ClusterRole and its ClusterRoleBinding. All principals with the rights `view` are in
- * this group.
- */
+/** Kubernetes group of all principals with the rights `view`, with its ClusterRole and binding. */
 const VIEWERS = "valkey-measured:viewers";
 
 /**
- * EKS policy and Kubernetes groups for each kind of rights. EKS has no policy that allows reading everything except
- * Secrets: AmazonEKSAdminViewPolicy includes Secrets, and AmazonEKSViewPolicy covers only objects in namespaces. So the
- * group of viewers gets the missing rights by RBAC.
+ * EKS has no policy that allows reading everything except Secrets: AmazonEKSAdminViewPolicy includes Secrets, and
+ * AmazonEKSViewPolicy covers only objects in namespaces. So viewers get the missing rights by RBAC.
  */
 const RIGHTS: Readonly<
   Record<AccessEntryArgs["rights"], { readonly policy: string; readonly groups: readonly string[] }>
@@ -46,7 +39,6 @@ interface ClusterAccessEntry {
   >;
 }
 
-/** Converts access entries to the form that the cluster component of `@pulumi/eks` takes. Pure. */
 export function accessEntries(access: AccessEntries): Record<string, ClusterAccessEntry> {
   return Object.fromEntries(
     Object.entries(access).map(([who, { principalArn, rights }]) => {
@@ -76,10 +68,7 @@ const read = (group: string, ...resources: string[]): Rule => ({
   verbs: ["get", "list", "watch"],
 });
 
-/**
- * Rights that AmazonEKSViewPolicy does not include. The rights to read Secrets and to use `nodes/proxy` are left out,
- * because viewers must not read Secrets, and `nodes/proxy` allows running commands in pods.
- */
+/** Rights that AmazonEKSViewPolicy lacks. No Secrets, and no `nodes/proxy`, which allows running commands in pods. */
 const VIEWER_RULES: readonly Rule[] = [
   read("", "nodes", "persistentvolumes"),
   read("storage.k8s.io", "storageclasses", "volumeattachments", "csinodes", "csidrivers"),
@@ -93,7 +82,6 @@ const VIEWER_RULES: readonly Rule[] = [
   read("rbac.authorization.k8s.io", "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
 ];
 
-/** The ClusterRole of the group of viewers, with its binding. */
 export class ViewerRole extends pulumi.ComponentResource {
   /** @param opts `provider` of the cluster */
   constructor(name: string, opts: pulumi.ComponentResourceOptions) {

@@ -1,4 +1,4 @@
-/** Checks of an AWS account and region before anything is created. Facts are read from AWS first and then judged. */
+/** Facts are read from AWS first and then judged. */
 import type { Problem } from "../../lib/errors";
 import * as aws from "./aws/aws-sdk";
 import { BadInput, Failure, messageOf, problem, within } from "../../lib/errors";
@@ -13,19 +13,16 @@ import { quotaProblems } from "../../platforms/eks/quotas";
 import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";
 import { COMMAND } from "../../lib/system/package";
 
-/** Facts about an account in a region. */
 export interface AccountFacts {
   /** Names of the region's zones that this account can use. */
   readonly zones: readonly string[];
-  /** Zones in which each machine type is offered. A type that no zone offers has no entry. */
+  /** A type that no zone offers has no entry. */
   readonly offers: ReadonlyMap<string, readonly string[]>;
-  /** Service quotas of the account, by the code that AWS gives them. A quota that could not be read has no entry. */
+  /** A quota that could not be read has no entry. */
   readonly quotas: ReadonlyMap<string, number>;
   /** Whether the account has AWS' role for spot machines; undefined if the role could not be read or is not needed. */
   readonly spotRole: boolean | undefined;
-  /**
-   * Reason why the secret of the image cache cannot be used; undefined if it can be used or there is no image cache.
-   */
+  /** Reason why the secret of the image cache cannot be used. */
   readonly secretProblem?: string | undefined;
   /** Reason why the configured KMS key cannot be used; undefined if it can be used or no key is configured. */
   readonly keyProblem: string | undefined;
@@ -33,19 +30,12 @@ export interface AccountFacts {
   readonly backupKeyProblem?: string | undefined;
   /** An existing network; undefined if the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
-  /**
-   * Whether an earlier stack with this name left the control plane's log group: the log group exists, but the cluster
-   * does not.
-   */
+  /** The control plane's log group of an earlier stack with this name exists, but the cluster does not. */
   readonly leftoverLogGroup: boolean;
 }
 
-/** Existing resources of the account that a stack uses. */
 export interface ExistingResources {
-  /**
-   * Name of the cluster that the stack creates. An earlier stack may have left the log group of an earlier cluster with
-   * the same name.
-   */
+  /** An earlier stack may have left the log group of an earlier cluster with the same name. */
   readonly clusterName: string;
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
@@ -57,10 +47,9 @@ export interface ExistingResources {
   readonly backupKeyArn?: string | undefined;
 }
 
-/** Role that AWS creates when an account first requests a spot machine. Karpenter has no right to create it. */
+/** Karpenter has no right to create it. */
 const SPOT_ROLE = "AWSServiceRoleForEC2Spot";
 
-/** Every reason why the account cannot run the plan in this region. Pure. */
 export function accountProblems(
   plan: Pick<EksPlan, "region" | "zones" | "machines" | "quotas">,
   facts: AccountFacts,
@@ -122,19 +111,13 @@ export function accountProblems(
   return problems;
 }
 
-/**
- * End of a message about machine types that a region does not offer: a remark if all of them are Graviton types, else
- * an empty text. Some regions have no Graviton machines.
- */
+/** A remark if all of the types are Graviton types, else empty: some regions have no Graviton machines. */
 function kindOf(types: readonly string[]): string {
   const [only, ...others] = architecturesOf(types);
   return only === "arm64" && others.length === 0 ? ", all of them Graviton" : "";
 }
 
-/**
- * Reads the facts about an account in a region from AWS, also in a preview. A quota that the credentials may not read
- * is left out.
- */
+/** Also in a preview. A quota that the credentials may not read is left out. */
 export async function readAccount(
   plan: Pick<EksPlan, "region" | "machines" | "quotas">,
   { clusterName, keyArn, network, credentialsSecret, backupKeyArn, spot = false }: ExistingResources,
@@ -211,10 +194,7 @@ async function keyProblemOf(
   }
 }
 
-/**
- * Reason why the image cache's secret cannot be used; undefined if it can be used or there is no image cache. The check
- * does not read the content of the secret, because only ECR needs that right.
- */
+/** Does not read the content of the secret, because only ECR needs that right. */
 async function secretProblemOf(
   name: string | undefined,
   region: string,
@@ -230,13 +210,7 @@ async function secretProblemOf(
   }
 }
 
-/**
- * Reads the facts about an account from AWS, and refuses an account that cannot run the plan.
- * @param section path of the platform's section in the configuration
- * @returns the facts
- * @throws BadInput with every problem
- * @throws Failure when AWS does not answer
- */
+/** @param section path of the platform's section @throws BadInput; Failure when AWS does not answer */
 export async function checkAccount(
   plan: EksPlan,
   used: ExistingResources,

@@ -100,13 +100,9 @@ export class RestoreAccess extends pulumi.ComponentResource {
   }
 }
 
-/** Use of a role. */
 type Purpose = "backup" | "restore";
 
-/**
- * Creates a role with its rights, and associates it with the service account of the pods.
- * @returns the name of the bucket, which is known when the pods have access
- */
+/** @returns the name of the bucket, which is known when the pods have access */
 function grant(
   parent: pulumi.Resource,
   name: string,
@@ -149,13 +145,9 @@ function grant(
   return pulumi.all([bucket, id]).apply(([known]) => known);
 }
 
-/** Longest part of a cluster's name in the name of a role, characters. */
 const LONGEST_PART = 40;
 
-/**
- * Name of the role, which is unique in the account. AWS allows 64 characters, so the namespace and the deployment are
- * in the description, and only a checksum of them is in the name.
- */
+/** AWS allows 64 characters: namespace and deployment are in the description, and only their checksum in the name. */
 function roleName(purpose: Purpose, clusterName: string, namespace: string, deployment: string): string {
   const unique = checksum(`${clusterName}/${namespace}/${deployment}`).slice(0, 10);
   return `${clusterName.slice(0, LONGEST_PART)}-${purpose}-${unique}`;

@@ -1,4 +1,3 @@
-/** The S3 bucket of a platform for the backups of its deployments. */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount } from "./aws/account";
@@ -6,28 +5,22 @@ import { tlsOnly } from "./backup-policies";
 import type { BackupBucketPlan } from "../../platforms/eks/backup-bucket";
 import { ownKeyOf } from "../../platforms/eks/backup-bucket";
 
-/**
- * Days after which S3 removes the parts of an upload that was not completed. The archive removes such parts when it
- * starts again, so the rule is for deployments that do not start again. No upload takes so long.
- */
+/** S3 then removes parts of incomplete uploads. A restarted archive does so itself. */
 const UNFINISHED_DAYS = 7;
 /** Longest prefix of a bucket's name to which AWS adds digits, characters. */
 const LONGEST_PREFIX = 37;
 
 interface NewBucketArgs extends Pick<BackupBucketPlan, "name" | "encryption" | "keepDeletedDays" | "onDestroy"> {
-  /** Name of the cluster. If the bucket has no configured name, its name begins with the name of the cluster. */
+  /** If the bucket has no configured name, its name begins with the name of the cluster. */
   readonly clusterName: string;
 }
 
 /**
- * The bucket and its settings: private, encrypted, for connections with TLS only, without access control lists. It has
- * versions, because the backups must survive a deployment whose credentials are stolen, and an administrator's mistake.
- *
- * With `onDestroy: "keep"`, all of these resources stay in AWS when they are deleted from the stack. If only the bucket
- * stayed, it would lose the settings that keep it private.
+ * It has versions, because backups must survive stolen credentials and an administrator's mistake. With `onDestroy:
+ * "keep"`, all resources stay: a bucket alone would lose the settings that keep it private.
  */
 export class BackupBucket extends pulumi.ComponentResource {
-  /** Name of the bucket. It is known when all settings of the bucket exist. */
+  /** It is known when all settings of the bucket exist. */
   readonly bucket: pulumi.Output<string>;
 
   constructor(

@@ -1,4 +1,3 @@
-/** Policies of the bucket for backups and of the roles that use it. Pure. */
 import type { PolicyDocument } from "./karpenter/karpenter-policies";
 
 interface BucketPart {
@@ -16,10 +15,7 @@ interface BackupPlace extends BucketPart {
 
 const VERSION = "2012-10-17";
 
-/**
- * Rights of a deployment's archive on its objects. Other deployments have different prefixes, so no archive reads or
- * writes the backups of a different deployment.
- */
+/** Prefixes differ, so no archive reads or writes the backups of a different deployment. */
 export function backupRights({ region, keyArn, ...part }: BackupPlace): PolicyDocument {
   const { bucketArn, objectsArn } = arnsOf(part);
   return {
@@ -54,10 +50,7 @@ export function backupRights({ region, keyArn, ...part }: BackupPlace): PolicyDo
   };
 }
 
-/**
- * Rights of a restore on the objects that it restores: it reads them, and writes nothing but its holds. KMS decrypts only what
- * encrypts these objects, so the policy does not have to name the key.
- */
+/** Reads objects, writes only its holds. KMS decrypts only what encrypts them, so the policy need not name the key. */
 export function restoreRights(part: BucketPart): PolicyDocument {
   const { bucketArn, objectsArn } = arnsOf(part);
   return {

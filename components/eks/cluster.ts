@@ -1,4 +1,3 @@
-/** The control plane with its add-ons, its system machines and its access rights. */
 import * as aws from "./aws/aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
@@ -16,7 +15,7 @@ import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes, NodeAddons } from "./system-nodes";
 import type { EksVersions } from "./aws/versions";
 
-/** Type of the resource that has the tier. The resource is a child of the cluster component. */
+/** The resource is a child of the cluster component. */
 const CLUSTER_TYPE = "aws:eks/cluster:Cluster";
 
 export interface EksClusterArgs {
@@ -53,7 +52,7 @@ export interface EksClusterArgs {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Tag of a cluster with `openToTheWorld: true`. The policy pack reads the tag. */
+/** The policy pack reads the tag. */
 const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export class EksCluster extends pulumi.ComponentResource {
@@ -125,7 +124,7 @@ export class EksCluster extends pulumi.ComponentResource {
   }
 }
 
-/** Refuses open access to the API server before anything is created. @throws BadInput */
+/** @throws BadInput */
 function requireClosedAccess(access: PublicAccess): void {
   const why = publicAccessProblem(access);
   if (why !== undefined) throw BadInput.of("publicAccess", "open-access", why);
@@ -222,11 +221,7 @@ function controlPlane(
   );
 }
 
-/**
- * The cluster component of `@pulumi/eks` has no argument for the tier, so transforms set it on the component's
- * children. Since version 3.113 Pulumi applies transforms also to resources that a component in another process
- * creates.
- */
+/** `@pulumi/eks` has no argument for the tier. Since 3.113, Pulumi transforms also children of remote components. */
 function tierTransforms(tier: ControlPlaneTier): pulumi.ResourceTransform[] {
   if (tier === "standard") return [];
   return [

@@ -1,7 +1,6 @@
 /**
- * The log group of a control plane. EKS writes logs until some minutes after the cluster is deleted. If the group is
- * gone by then, the service role of EKS creates it again, without a retention. Therefore the stack never deletes the
- * group. The group keeps its retention, and the next cluster with the same name takes the group over.
+ * EKS writes logs until some minutes after the cluster is deleted, and creates a missing group again, without a
+ * retention. So the stack never deletes the group, and the next cluster with the same name takes it over.
  */
 import * as aws from "./aws/aws-sdk";
 import type * as pulumi from "@pulumi/pulumi";
@@ -15,19 +14,12 @@ function logGroupName(clusterName: string): string {
 
 interface LogGroupArgs {
   readonly clusterName: string;
-  /** Retention of the logs, days. */
   readonly retentionInDays: number;
-  /**
-   * Whether the stack takes over the log group of an earlier cluster. The log group then gets the retention and the
-   * tags of this stack.
-   */
+  /** If so, the log group of an earlier cluster gets the retention and the tags of this stack. */
   readonly takenOver: boolean;
 }
 
-/**
- * Creates the log group of a control plane, or imports the log group of an earlier cluster. The log group must exist
- * before the cluster, because EKS would create a missing log group without a retention.
- */
+/** It must exist before the cluster, because EKS would create a missing one without a retention. */
 export function createLogGroup(
   name: string,
   { clusterName, retentionInDays, takenOver }: LogGroupArgs,

@@ -1,7 +1,4 @@
-/**
- * A cache of Docker Hub's images in the account's ECR registry. Machines pull images from the cache, and the cache
- * pulls each image from Docker Hub once.
- */
+/** Machines pull images from ECR, which pulls each image from Docker Hub once. */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount } from "./aws/account";
@@ -9,19 +6,13 @@ import { cacheRepository } from "../../platforms/eks/scale/image-pulls";
 
 interface ImageCacheComponentArgs {
   readonly credentialsSecret: string;
-  /**
-   * Prefix of the name of each repository. It must differ from the prefixes of other cache rules in the account and
-   * region.
-   */
+  /** It must differ from the prefixes of other cache rules in the account and region. */
   readonly prefix: string;
   readonly images: readonly string[];
   readonly nodeRole: string;
 }
 
-/**
- * The cache rule and its repositories. The stack creates the repositories. If ECR created them at the first pull, they
- * would outlive the stack, and machines would need the right to create them.
- */
+/** If ECR created repositories at the first pull, they would outlive the stack, and machines would need a right to. */
 export class ImageCache extends pulumi.ComponentResource {
   /** @param opts `dependsOn` must name the machines' role */
   constructor(

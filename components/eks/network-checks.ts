@@ -1,7 +1,4 @@
-/**
- * Checks of an existing network before anything is created in the network. The checks read the facts from AWS first,
- * and then judge them.
- */
+/** Facts about an existing network are read from AWS first, and judged before anything is created in it. */
 import type { Problem } from "../../lib/errors";
 import * as aws from "./aws/aws-sdk";
 import { messageOf, problem } from "../../lib/errors";
@@ -13,20 +10,16 @@ export interface SubnetFacts {
   readonly id: string;
   readonly vpcId: string;
   readonly zone: string;
-  /** Number of unused addresses in the subnet. */
   readonly free: number;
 }
 
-/** Facts about a network. If AWS answers with an error, the text of the error replaces the facts. */
+/** If AWS answers with an error, the text of the error replaces the facts. */
 export interface NetworkFacts {
   readonly vpc: { readonly dnsHostnames: boolean; readonly dnsSupport: boolean } | string;
   readonly subnets: readonly (SubnetFacts | { readonly id: string; readonly why: string })[];
 }
 
-/**
- * Every reason why the planned machines cannot be placed in the network. Pure.
- * @param demand number of machines and address prefixes, for each zone that has machines
- */
+/** @param demand number of machines and address prefixes, for each zone that has machines */
 export function networkProblems(
   { vpcId }: Pick<ExistingNetworkArgs, "vpcId">,
   { vpc, subnets }: NetworkFacts,

@@ -1,4 +1,3 @@
-/** The network of a cluster. The platform creates the network, or uses an existing network. */
 import * as aws from "./aws/aws-sdk";
 import type { NatGatewayStrategy } from "@pulumi/awsx/types/enums/ec2";
 import * as pulumi from "@pulumi/pulumi";
@@ -113,10 +112,7 @@ function ownVpc(
   );
 }
 
-/**
- * Reserves most of each private subnet for address prefixes. AWS then takes single addresses from the rest of the
- * subnet, so they do not fragment the reserved part.
- */
+/** AWS then takes single addresses from the rest of the subnet, so they do not fragment the reserved part. */
 function reservePrefixes(name: string, parent: Network, vpc: aws.awsx.Vpc, { zones }: NetworkPlan): void {
   for (const [zone, { prefixCidrs }] of zones.entries()) {
     const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");
@@ -164,9 +160,7 @@ interface FlowLogsArgs {
   readonly retentionInDays?: number | undefined;
 }
 
-/**
- * Logs of accepted and refused connections, in a log group that is deleted with the network. AWS charges by log volume.
- */
+/** Deleted with the network. AWS charges by log volume. */
 class FlowLogs extends pulumi.ComponentResource {
   constructor(name: string, { vpcId, retentionInDays = 7 }: FlowLogsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("valkey:eks:FlowLogs", name, {}, opts);

@@ -1,4 +1,3 @@
-/** Arguments of a platform on EKS, their defaults, and the plan that is computed from them. */
 import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
@@ -68,10 +67,7 @@ interface CompletePlatform {
 const DEFAULT_CIDR = "10.0.0.0/16";
 const DEFAULT_POOLS: PoolSettings = { servers: {}, clients: {} };
 
-/**
- * Completes the arguments and plans the platform. Pure.
- * @throws BadInput with every reason why the platform cannot be created
- */
+/** @throws BadInput with every reason why the platform cannot be created */
 export function completePlatform(name: string, args: EksPlatformArgs): CompletePlatform {
   const { region, zones, network, existingNetwork, groups, system, controlPlaneTier, imageCache, backups, keyArn } =
     args;
@@ -125,10 +121,7 @@ function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): 
   ]);
 }
 
-/**
- * Highest number of machines that the pools' vCPU limits allow. The calculation uses the smallest machine type of each
- * pool.
- */
+/** The calculation uses the smallest machine type of each pool. */
 function mostMachines(pools: Pools): number {
   const most = ({ instanceTypes, vcpuLimit = 0 }: NonNullable<Pools[PoolName]>): number => {
     const vcpus = instanceTypes.flatMap((type) => machineType(type)?.vcpus ?? []);
@@ -137,10 +130,7 @@ function mostMachines(pools: Pools): number {
   return POOLS.reduce((sum, pool) => sum + (pools[pool] === undefined ? 0 : most(pools[pool])), 0);
 }
 
-/**
- * Ratio of a pool's vCPU limit to its planned vCPUs. The reserve lets a new machine start before the old one is
- * removed.
- */
+/** The reserve lets a new machine start before the old one is removed. */
 const SPARE = 1.25;
 
 /** The configured limits, or else the planned vCPUs plus a reserve. Pure. */

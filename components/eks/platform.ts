@@ -1,7 +1,3 @@
-/**
- * A complete EKS platform: network, cluster, storage, Karpenter and its pools, and on request a bucket for backups.
- * They are created in this order and deleted in reverse order.
- */
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../lib/errors";
@@ -68,7 +64,6 @@ export class EksPlatform extends pulumi.ComponentResource {
   /** Name of the bucket for backups; undefined without `backups`. @default none */
   readonly backupBucket: pulumi.Output<string | undefined>;
   readonly #name: string;
-  /** The bucket for backups with its plan; undefined without `backups`. */
   readonly #backups: { readonly plan: BackupBucketPlan; readonly bucket: pulumi.Output<string> } | undefined;
 
   /** @throws BadInput with every reason why the platform cannot be created, before any resource is declared */

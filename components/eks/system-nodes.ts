@@ -11,10 +11,7 @@ import { clusterArn } from "./aws/account";
 
 const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
 
-/**
- * Configuration of CoreDNS. Its replicas are spread over the zones. If a zone has no machine, its replica runs in a
- * different zone, which is better than no replica.
- */
+/** If a zone has no machine, a replica of CoreDNS runs in a different zone, which is better than none. */
 const COREDNS = {
   tolerations: SYSTEM_ONLY,
   topologySpreadConstraints: [
@@ -27,7 +24,7 @@ const COREDNS = {
   ],
 };
 
-/** Configuration of the EBS CSI driver. Its default storage class is off: the stack creates its own storage classes. */
+/** Its default storage class is off: the stack creates its own storage classes. */
 const EBS_CSI = { defaultStorageClass: { enabled: false }, controller: { tolerations: SYSTEM_ONLY } };
 
 interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
@@ -37,10 +34,9 @@ interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> 
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Taint of the system machines. Karpenter's charts, CoreDNS and the CSI controller tolerate it by default. */
+/** Karpenter's charts, CoreDNS and the CSI controller tolerate it by default. */
 const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
 
-/** Type of Amazon's image for the system machines, by architecture. */
 const SYSTEM_IMAGES: Readonly<Record<Architecture, string>> = {
   arm64: "AL2023_ARM_64_STANDARD",
   amd64: "AL2023_x86_64_STANDARD",

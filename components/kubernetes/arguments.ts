@@ -1,8 +1,4 @@
-/**
- * Arguments of all deployments. Arguments that decide which resources exist have plain types; others are `Input`s.
- * `deployment/deployment-args.ts` computes these arguments from the arguments of the public components, and adds
- * defaults.
- */
+/** Arguments that decide which resources exist have plain types; others are `Input`s. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { OnLostMajority } from "../../controller/pod-settings";

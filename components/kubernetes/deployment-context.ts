@@ -1,4 +1,3 @@
-/** Context shared by the functions that create the objects of a deployment, and the kind of the deployment. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
@@ -14,14 +13,12 @@ export interface DeploymentContext {
   readonly deployment: string;
   readonly names: ObjectNames;
   readonly args: ServerArgs;
-  /** Pulumi options of each object of the deployment: its parent and its dependencies. */
   readonly options: pulumi.CustomResourceOptions;
 }
 
 /**
- * Annotations for Pulumi. Pulumi waits only until an object exists, because `Rollout` waits for the object's pods.
- * Pulumi also waits for deletions. If `Rollout` or a different writer has changed fields of an object, Pulumi
- * overwrites these fields without a conflict.
+ * Pulumi waits only until an object exists, because `Rollout` waits for its pods, and for deletions. It overwrites
+ * without a conflict what `Rollout` or a different writer has changed.
  */
 export const ENGINE_ANNOTATIONS = {
   "pulumi.com/waitFor": "jsonpath={.metadata.uid}",
@@ -33,7 +30,6 @@ export function podRevision(made: pulumi.Input<unknown>): pulumi.Output<string> 
   return pulumi.jsonStringify(made).apply(checksum);
 }
 
-/** Name, namespace and labels of an object. */
 export function objectMetadata(
   { deployment, args }: DeploymentContext,
   name: string,

@@ -1,9 +1,8 @@
-/** Differences between engines in a pod: programs, names of directives, flags instead of directives. Pure. */
+/** Differences between engines in a pod: programs, names of directives, flags instead of directives. */
 import type { Engine } from "../../valkey/settings/engines";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 
-/** Engines that read a valkey.conf. */
 export type DirectiveEngine = Exclude<Engine, "dragonfly">;
 
 /** Programs in the engine's image, and the directive with the password that a replica sends to its primary. */
@@ -14,30 +13,20 @@ export const ENGINE_PROGRAMS: Readonly<
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
 
-/**
- * Checks that an engine reads directives, and returns the engine.
- * @throws Error for Dragonfly, because Dragonfly reads flags. Callers handle Dragonfly before this call
- */
+/** @throws Error for Dragonfly, which reads flags; callers handle it before */
 export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
   if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");
   return engine ?? "valkey";
 }
 
-/**
- * File in the Secret with Dragonfly's password flags. The flags are not on the command line, because other users could
- * read the command line.
- */
+/** In the Secret, because other users could read the command line. */
 export const DRAGONFLY_FLAGS_FILE = "flags";
 
 export function dragonflyPasswordFlags(password: string): string {
   return `--requirepass=${password}\n--masterauth=${password}\n`;
 }
 
-/**
- * Dragonfly's command line, as in the published document "Dragonfly head-to-head". Nothing is kept on disk, and the
- * engine starts a thread per CPU. Scripts may use undeclared keys, because the script that writes the key space uses
- * them.
- */
+/** As in "Dragonfly head-to-head": nothing on disk, a thread per CPU. The prefill uses undeclared keys. */
 export function dragonflyFlags(settings: ServerSettings): string[] {
   const own = Object.entries(settings).flatMap(([name, value]) => {
     if (value === undefined) return [];

@@ -1,11 +1,10 @@
-/** Checks of the settings for clients outside the Kubernetes cluster. Pure. */
+/** Checks of the settings for clients outside the Kubernetes cluster. */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import type { ExternalReach } from "./arguments";
 
-/** Problems with the settings for clients outside the Kubernetes cluster, each with the name of the setting. */
 export function externalProblems({ type, sourceRanges = [] }: Pick<ExternalReach, "type" | "sourceRanges">): Problem[] {
   const refused = (code: string, message: string): Problem => problem(code, "sourceRanges", message);
   return compact([
@@ -25,7 +24,7 @@ export function externalProblems({ type, sourceRanges = [] }: Pick<ExternalReach
   ]);
 }
 
-/** Whether a text is a CIDR block. This check uses no library, so that the import of a component stays light. */
+/** This check uses no library, so that the import of a component stays light. */
 function isBlock(text: string): boolean {
   const [, address = "", bits = ""] = /^(.+)\/(\d{1,3})$/.exec(text) ?? [];
   const most = { 4: 32, 6: 128 }[isIP(address)];

@@ -1,9 +1,7 @@
 /**
- * Files for pods to read, in ConfigMaps and in a Secret. When the data of such an object changes, Pulumi's Kubernetes
- * provider by default deletes the object and creates it again. Pods that start while the object does not exist would
- * wait for it. If the update were interrupted at this time, the pods would keep waiting. So the object is created
- * empty, and a patch resource holds the data. The patch changes the data in place by server-side apply, whatever the
- * options of the provider are.
+ * Pulumi's Kubernetes provider deletes and recreates an object whose data changes, and pods that start meanwhile would
+ * wait, or keep waiting if the update is interrupted. So the object is created empty, and a patch resource changes the
+ * data in place by server-side apply.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";
@@ -13,10 +11,7 @@ import type { SecretFiles } from "./server-config";
 
 type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 
-/**
- * Creates a ConfigMap with files.
- * @returns the resource on which other resources depend. This resource is complete when the files exist
- */
+/** @returns the resource on which other resources depend. This resource is complete when the files exist */
 export function createConfigMap(
   name: string,
   metadata: FileMetadata,
@@ -27,19 +22,12 @@ export function createConfigMap(
   return new k8s.core.v1.ConfigMapPatch(name, { metadata: patched(metadata), data: files }, after(object, options));
 }
 
-/**
- * Creates a ConfigMap of a deployment.
- * @returns the resource on which other resources depend. This resource is complete when the files exist
- */
+/** @returns the resource on which other resources depend. This resource is complete when the files exist */
 export function createConfig(context: DeploymentContext, name: string, files: Files): k8s.core.v1.ConfigMapPatch {
   return createConfigMap(name, objectMetadata(context, name), files, context.options);
 }
 
-/**
- * Creates the deployment's Secret with users and passwords, in the format that each reader needs. Pulumi encrypts this
- * data in the state, whether or not the given password is marked as secret.
- * @returns the resource on which other resources depend. This resource is complete when the files exist
- */
+/** Pulumi encrypts this in the state, also if the password is not marked as secret. @returns as `createConfig` */
 export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
   const { names, args } = context;
   const { password, users = {}, sentinelPassword } = args;
@@ -48,11 +36,7 @@ export function createSecret(context: DeploymentContext, files: SecretFiles): k8
   return createSecretFiles(context, names.secret, texts);
 }
 
-/**
- * Creates a Secret of a deployment.
- * @param files text of each file, by name, as secret outputs
- * @returns the resource on which other resources depend. This resource is complete when the files exist
- */
+/** @param files text of each file, by name, as secret outputs @returns as `createConfigMap` */
 export function createSecretFiles(
   context: DeploymentContext,
   name: string,
@@ -70,7 +54,7 @@ export function createSecretFiles(
 
 type FileMetadata = k8s.types.input.meta.v1.ObjectMeta & { readonly name: pulumi.Input<string> };
 
-/** Metadata of a patch. An annotation lets the patch take over fields that other programs have changed. */
+/** An annotation lets the patch take over fields that other programs have changed. */
 const patched = (metadata: FileMetadata): k8s.types.input.meta.v1.ObjectMetaPatch => ({
   ...metadata,
   annotations: pulumi.output(metadata.annotations ?? {}).apply((own) => ({ ...own, "pulumi.com/patchForce": "true" })),

@@ -1,7 +1,4 @@
-/**
- * The parts of Kubernetes' Pulumi SDK that a stack uses, under their names in the SDK. The parts are imported one by
- * one, because the index files of the SDK and of its `helm` folder load every API group.
- */
+/** Imported one by one, because the index files of the SDK and of its `helm` folder load every API group. */
 export * as apiextensions from "@pulumi/kubernetes/apiextensions";
 export * as apps from "@pulumi/kubernetes/apps";
 export * as batch from "@pulumi/kubernetes/batch/v1";

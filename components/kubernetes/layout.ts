@@ -1,8 +1,7 @@
-/** Ports, mount paths and time limits that all pods share. */
 import { DESIGNATED_KEY } from "../../platforms/kubernetes/access/primary-lead";
 
 export const CLIENT_PORT = 6379;
-/** Port of the cluster bus. Servers expect the cluster bus at the client port + 10000. */
+/** Servers expect the cluster bus at the client port + 10000. */
 export const BUS_PORT = 16_379;
 export const METRICS_PORT = 9121;
 export const SENTINEL_PORT = 26_379;
@@ -21,13 +20,9 @@ export const PRIMARY_FILE = `${PRIMARY_DIRECTORY}/${DESIGNATED_KEY}`;
 export const SECRET_DIRECTORY = "/valkey/secret";
 export const TLS_DIRECTORY = "/valkey/tls";
 
-/** Name of the server's container. */
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
-/**
- * Fields of a StatefulSet that only `Volumes` changes. If Pulumi changed them, it would replace the StatefulSet with
- * all its pods.
- */
+/** Only `Volumes` changes them. If Pulumi did, it would replace the StatefulSet with all its pods. */
 export const IGNORED_VOLUME_FIELDS = ["spec.volumeClaimTemplates"];
 /** Fields of a Service and of a ConfigMap that `Rollout` changes when a different server becomes the primary. */
 export const LED_BY_ROLLOUT = ["spec.selector"];
@@ -37,18 +32,9 @@ export const CHANGED_BY_SHARDS = ["spec"];
 
 /** Time limit for a primary to hand over its slots before its pod stops, seconds. */
 export const HAND_OVER_SECONDS = 30;
-/**
- * Seconds that a primary with data on its disk waits for silent replicas before it starts. They may be frozen, or starting
- * as well, and may have newer data.
- */
+/** Silent replicas may be frozen, or starting as well, and may have newer data than the primary's disk. */
 export const ASK_SECONDS = 60;
-/**
- * Longest wait of a primary before it starts, seconds. The primary waits while a replica may have newer data or the
- * only copy of the data.
- */
+/** While a replica may have newer data or the only copy of the data. */
 export const ASK_PATIENCE_SECONDS = 120;
-/**
- * Time limit for a pod to stop, seconds. In this time the pod hands over its slots and, with `save` rules, writes a
- * snapshot.
- */
+/** In this time the pod hands over its slots and, with `save` rules, writes a snapshot. */
 export const TERMINATION_GRACE_SECONDS = 180;

@@ -1,38 +1,31 @@
-/** Names of a deployment's Kubernetes objects. They depend only on the deployment's name. Pure. */
 import { BadInput } from "../../lib/errors";
 import type { TlsSource } from "./arguments";
 import { overlapSecret } from "../../platforms/kubernetes/access/overlap-names";
 import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
 
-/** Names of a deployment's objects in its namespace. */
 export interface ObjectNames {
   readonly statefulSet: string;
   /** Headless Service, which gives every pod its DNS name. */
   readonly headless: string;
   /** Service through which clients reach the deployment. */
   readonly client: string;
-  /** ConfigMap with the name of the primary's pod. For Redis and Dragonfly it is a Service that routes to pod 0. */
+  /** ConfigMap with the name of the primary's pod. For Redis and Dragonfly, a Service that routes to pod 0. */
   readonly primary: string;
-  /** Service for reads. It routes to every ready pod, and exists only in replication mode. */
+  /** It routes to every ready pod, and exists only in replication mode. */
   readonly read: string;
-  /** Service of the primary for clients outside the Kubernetes cluster. */
   readonly external: string;
-  /** Service for reads by clients outside the Kubernetes cluster. It routes to every ready pod. */
+  /** Service for reads by clients outside the Kubernetes cluster. */
   readonly externalRead: string;
   /** ConfigMap with the addresses that nodes announce to clients, one file per pod. It exists only in cluster mode. */
   readonly announced: string;
   readonly metrics: string;
-  /** StatefulSet, Service and other objects of the Sentinels. They exist only in replication mode with Sentinels. */
+  /** They exist only in replication mode with Sentinels. */
   readonly sentinel: string;
-  /** Proxies in front of the primary. */
   readonly proxy: string;
   readonly config: string;
   readonly scripts: string;
   readonly secret: string;
-  /**
-   * Secret that exists while two passwords are valid. In pods, the files of this Secret replace the files with the same
-   * names in `secret`.
-   */
+  /** Secret that exists while two passwords are valid. In pods, its files replace those of `secret`. */
   readonly overlap: string;
   readonly serviceAccount: string;
   readonly disruptionBudget: string;
@@ -47,17 +40,10 @@ export interface ObjectNames {
   readonly networkPolicy: string;
 }
 
-/**
- * Length of the longest allowed name, characters. Kubernetes puts the StatefulSet's name, a hyphen and a revision hash
- * of 10 characters into a label, and a label has at most 63 characters.
- */
+/** Kubernetes puts the name, a hyphen and a hash of 10 characters into a label of at most 63 characters. */
 const LONGEST = 52;
 
-/**
- * Names of a deployment's Kubernetes objects.
- * @param deployment name of the deployment and of its StatefulSet; the pods are `NAME-0`, `NAME-1` …
- * @throws BadInput when the name cannot be part of a host name
- */
+/** @param deployment also the name of its StatefulSet @throws BadInput when it cannot be part of a host name */
 export function objectNames(deployment: string): ObjectNames {
   if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/.test(deployment) || deployment.length > LONGEST) {
     throw BadInput.of(
@@ -92,18 +78,14 @@ export function objectNames(deployment: string): ObjectNames {
   };
 }
 
-/** Name of the Secret with a deployment's certificate. @throws BadInput unless exactly one source is given */
+/** @throws BadInput unless exactly one source is given */
 export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSource): string {
   if ((secretName === undefined) === (issuer === undefined))
     throw BadInput.of(deployment, "two-certificates", "expected either secretName or issuer", "tls");
   return secretName ?? `${deployment}-tls`;
 }
 
-/**
- * Objects by which clients and servers find the primary of a deployment in replication mode.
- * @param watched whether Sentinels decide which server is the primary
- * @param reachable whether there is a Service for clients outside the Kubernetes cluster
- */
+/** @param watched whether Sentinels decide the primary @param reachable from outside the Kubernetes cluster */
 export function primaryLead(deployment: string, watched: boolean, reachable: boolean): PrimaryLead {
   const { client, external, primary } = objectNames(deployment);
   return {
@@ -119,9 +101,7 @@ export function selectorLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": deployment };
 }
 
-/**
- * Labels of a deployment's Sentinels. They differ from the servers' labels, so that no Service of servers selects them.
- */
+/** They differ from the servers' labels, so that no Service of servers selects them. */
 export function sentinelLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-sentinel", "app.kubernetes.io/instance": deployment };
 }
@@ -131,7 +111,6 @@ export function proxyLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-proxy", "app.kubernetes.io/instance": deployment };
 }
 
-/** Labels of a deployment's controller. */
 export function controllerLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-controller", "app.kubernetes.io/instance": deployment };
 }
@@ -141,12 +120,10 @@ export function archiveLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-archive", "app.kubernetes.io/instance": deployment };
 }
 
-/** Labels of the pod that fills a new deployment from an archive. */
 export function restoreLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-restore", "app.kubernetes.io/instance": deployment };
 }
 
-/** Labels of the pods that restore a deployment's backup for a test. */
 export function drillLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-drill", "app.kubernetes.io/instance": deployment };
 }

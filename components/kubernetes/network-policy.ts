@@ -1,7 +1,4 @@
-/**
- * Network policies: the allowed connections to and from a deployment's pods. The policies have an effect only if the
- * network plugin enforces policies.
- */
+/** Network policies have an effect only if the network plugin enforces policies. */
 import { compact } from "../../lib/compact";
 import * as k8s from "./kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
@@ -16,18 +13,10 @@ type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 /** Ports of API servers: of the Service `kubernetes`, and of the servers behind it. */
 const API_SERVER_PORTS = [443, 6443];
 
-/**
- * Rule that allows DNS queries. The rule names no peers, because DNS servers may run in pods, on the machines, or
- * outside the cluster.
- */
+/** No peers, because DNS servers may run in pods, on the machines, or outside the cluster. */
 const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
 
-/**
- * Creates the network policy of the servers.
- * @param between ports for connections between the deployment's nodes
- * @param watched whether there are Sentinels: Sentinels and proxies connect to the servers, and servers ask the
- * Sentinels before they start
- */
+/** @param between ports between nodes @param watched Sentinels and proxies connect, and servers ask Sentinels */
 export function createNetworkPolicy(
   context: DeploymentContext,
   between: readonly number[],
@@ -87,10 +76,7 @@ export function createNetworkPolicy(
   );
 }
 
-/**
- * Creates the network policies of Sentinels and proxies. Sentinels, servers, proxies and clients may connect to
- * Sentinels; clients may connect to the proxies; Sentinels and proxies may connect to the servers.
- */
+/** To Sentinels: Sentinels, servers, proxies, clients. To proxies: clients. To servers: Sentinels, proxies. */
 export function createFailoverPolicies(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   const podsWith = (labels: Record<string, string>): readonly Peer[] =>
@@ -119,11 +105,7 @@ export function createFailoverPolicies(context: DeploymentContext): void {
   policy(names.proxy, proxyLabels(deployment), CLIENT_PORT, []);
 }
 
-/**
- * Creates the network policy of load generators. Load generators accept no connections, and may connect only to
- * servers.
- * @param servers @default every pod of the namespace
- */
+/** They accept no connections, and connect only to servers. @param servers @default every pod of the namespace */
 export function createLoadGeneratorPolicy(
   namespace: pulumi.Input<string>,
   options: pulumi.CustomResourceOptions,
@@ -145,10 +127,7 @@ export function createLoadGeneratorPolicy(
   );
 }
 
-/**
- * Creates the network policy of the controller. Prometheus may connect to the controller. The controller may connect to
- * servers, Sentinels, proxies and the API server. No policy can name the address of the API server.
- */
+/** From Prometheus; to servers, Sentinels, proxies and the API server, whose address no policy can name. */
 export function createControllerPolicy(context: DeploymentContext, port: number): void {
   const { deployment, names, args, options } = context;
   const name = names.controller;
@@ -179,11 +158,10 @@ interface BackupPod {
   readonly labels: Record<string, string>;
   readonly bucket: readonly k8s.types.input.networking.v1.NetworkPolicyEgressRule[];
   readonly connectsToServers: boolean;
-  /** Port to which Prometheus may connect. @default the pod accepts no connections */
+  /** @default the pod accepts no connections */
   readonly metricsPort?: number;
 }
 
-/** Creates the network policy of a pod that writes, restores or tests a backup. */
 export function createBackupPodPolicy(
   context: DeploymentContext,
   { name, labels, bucket, connectsToServers, metricsPort }: BackupPod,
@@ -206,33 +184,26 @@ export function createBackupPodPolicy(
   );
 }
 
-/** The archive's pod, if the deployment has a backup. The pod connects to the servers as a replica does. */
+/** The pod connects to the servers as a replica does. */
 function archivePeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.backup === undefined ? [] : [{ podSelector: { matchLabels: archiveLabels(deployment) } }];
 }
 
-/** The pod that fills a new deployment, if the deployment has `restoreFrom`. */
 function restorePeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.restoreFrom === undefined ? [] : [{ podSelector: { matchLabels: restoreLabels(deployment) } }];
 }
 
-/**
- * The controller, if the deployment has a controller. The controller connects to servers, Sentinels and proxies like a
- * client.
- */
+/** It connects to servers, Sentinels and proxies like a client. */
 function controllerPeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.controller === undefined ? [] : [{ podSelector: { matchLabels: controllerLabels(deployment) } }];
 }
 
-/**
- * Rule that allows connections from anywhere, if there are clients outside the Kubernetes cluster. The connections of
- * these clients come from the address of the machine that forwards them, so no policy can name the clients.
- */
+/** Their connections come from the address of the machine that forwards them, so no policy can name the clients. */
 function outside({ args }: DeploymentContext, port: number): k8s.types.input.networking.v1.NetworkPolicyIngressRule[] {
   return args.external === undefined ? [] : [{ ports: [tcp(port)] }];
 }
 
-/** Peers without duplicates. There are duplicates if the same block of addresses is given for several kinds of pods. */
+/** There are duplicates if the same block of addresses is given for several kinds of pods. */
 function unique(peers: readonly Peer[]): Peer[] {
   return [...new Map(peers.map((peer) => [JSON.stringify(peer), peer])).values()];
 }

@@ -1,4 +1,3 @@
-/** The scripts that run in the pods, as files of a ConfigMap. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
@@ -14,10 +13,8 @@ const SCRIPTS = {
   compared: ["node.sh", "ready-replication.sh", "start-replica.sh"],
 } as const;
 
-/** Name of the set of scripts that the pods of a deployment need. */
 export type ScriptSet = keyof typeof SCRIPTS;
 
-/** Text of each script, by file name. */
 export function scriptFiles(set: ScriptSet): Record<string, string> {
   return Object.fromEntries(SCRIPTS[set].map((name) => [name, readFileSync(join(__dirname, "scripts", name), "utf8")]));
 }

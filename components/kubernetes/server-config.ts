@@ -1,4 +1,4 @@
-/** valkey.conf of a server in a pod. Pure. */
+/** valkey.conf of a server in a pod. */
 import { compact } from "../../lib/compact";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
@@ -9,32 +9,28 @@ import type { DirectiveEngine } from "./engines";
 import { ENGINE_PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
-/**
- * File in the Secret that sets the password. The password is not in valkey.conf, because a ConfigMap holds valkey.conf.
- */
+/** Not in valkey.conf, which a ConfigMap holds. */
 const PASSWORD_CONFIG = "password.conf";
 /** File in the Secret that contains only the password, for tools. */
 export const PASSWORD_FILE = "password";
 /** File in the Secret that contains only the password of the user `admin` of Sentinels, if there are Sentinels. */
 export { SENTINEL_PASSWORD_FILE } from "../../platforms/kubernetes/access/overlap-names";
 
-/** Last line of every valkey.conf. It is last so that the directives in the Secret override all other directives. */
+/** It is last so that the directives in the Secret override all other directives. */
 const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
 
-/** Files of the TLS Secret. Their names are the keys that cert-manager writes. */
+/** Their names are the keys that cert-manager writes. */
 export const TLS_FILES = {
   certificate: `${TLS_DIRECTORY}/tls.crt`,
   key: `${TLS_DIRECTORY}/tls.key`,
   authority: `${TLS_DIRECTORY}/ca.crt`,
 } as const;
 
-/** Files of a Secret by name, each with a function that makes its text from the credentials. */
 export type SecretFiles = Readonly<Record<string, (credentials: Credentials) => string>>;
 
-/** Values of directives of valkey.conf, by name of the directive. */
 type Directives = ReadonlyMap<string, string>;
 
-/** Configuration that all cluster nodes have in common. Settings that differ between pods are on the command line. */
+/** Settings that differ between pods are on the command line. */
 export function clusterConfig(directives: Directives, tls: Tls | undefined): string {
   const own = new Map([
     ...(tls === undefined
@@ -65,9 +61,8 @@ function tlsDirectives(): (readonly [string, string])[] {
 }
 
 /**
- * The given directives, and one additional directive that contains the number of replicas. With this directive, a
- * primary sends its data as soon as all replicas have asked for the data, and at the latest after
- * `repl-diskless-sync-delay`. A change of the number of replicas restarts no server.
+ * A primary then sends its data as soon as all replicas have asked, at the latest after `repl-diskless-sync-delay`. A
+ * change of the number restarts no server.
  */
 export function withReplicaCount(directives: Directives, replicas: number): Directives {
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);
@@ -80,10 +75,8 @@ interface ReplicationConfig {
 }
 
 /**
- * Configuration that all nodes in replication mode have in common. A replica gets the address of its primary on its
- * command line. Without Sentinels no replica takes over from a primary that stops. So the primary saves its data before
- * it stops, even if `save` is off and there is no append-only file. Without saved data, the primary would come back
- * empty.
+ * A replica's primary is on its command line. Without Sentinels nobody takes over from a primary that stops, so it
+ * saves its data, even without `save` or an append-only file: it would come back empty.
  */
 export function replicationConfig(directives: Directives, { tls, watched }: ReplicationConfig): string {
   const own = new Map(
@@ -96,17 +89,13 @@ export function replicationConfig(directives: Directives, { tls, watched }: Repl
   return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 
-/**
- * Text of the file with the password, which valkey.conf includes from the Secret. Servers read this file when they
- * start. Running Valkey servers get new users and passwords from the resource `Access` instead.
- */
+/** Servers read it when they start. Running servers get new users and passwords from the resource `Access`. */
 function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);
   const own = engine === "valkey" ? `aclfile ${SECRET_DIRECTORY}/${USERS_FILE}` : `requirepass ${quoted}`;
   return `${own}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;
 }
 
-/** Files of the Secret with the users and passwords that the server accepts. */
 export function accessFiles(engine: DirectiveEngine = "valkey"): SecretFiles {
   return {
     [PASSWORD_CONFIG]: ({ password }) => passwordConfig(password, engine),

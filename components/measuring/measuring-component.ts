@@ -1,4 +1,3 @@
-/** Base class of all measuring components. Measuring components measure verified deployments. */
 import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
@@ -69,10 +68,7 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   }
 }
 
-/**
- * Options that make a measurement wait for its targets. The measurement starts when all targets that are components are
- * verified.
- */
+/** A measurement starts when all targets that are components are verified. */
 function measuredAfter(
   parent: pulumi.Resource,
   targets: readonly MeasurementTarget[],

@@ -83,7 +83,6 @@ const loadGenerators = z.strictObject({
     .optional(),
 });
 
-/** Schemas of the fields of `MeasuringArgs`. */
 export const measuringFields = {
   targets: z
     .array(z.unknown())
@@ -113,11 +112,7 @@ export function withLoadGenerator(workload: unknown): unknown {
   return isMap(workload) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...workload } : workload;
 }
 
-/**
- * Checks the arguments of a component, and adds the defaults.
- * @param component type and name, for the message
- * @throws BadInput with every problem
- */
+/** @param component type and name, for the message @throws BadInput with every problem */
 export function checkedArgs<S extends z.ZodType>(
   component: string,
   schema: S,
@@ -130,10 +125,7 @@ export function checkedArgs<S extends z.ZodType>(
   return parsed.data;
 }
 
-/**
- * Problems with the targets: there must be at least one, and their names must differ because results identify them by
- * name.
- */
+/** At least one, with different names, because results identify targets by name. */
 function targetProblems({ targets, externalTargets }: Readonly<Record<string, unknown>>): Problem[] {
   const external: unknown[] = Array.isArray(externalTargets) ? externalTargets : [];
   if (external.length === 0 && (!Array.isArray(targets) || targets.length === 0))

@@ -1,7 +1,4 @@
-/**
- * Mixed workloads as arguments of a component. All load generators share one type, so that every Pulumi language can
- * express these workloads.
- */
+/** One type for all load generators, so that every Pulumi language can express these workloads. */
 import type { Arrivals, DataKind, LoadGeneratorName, ReadFrom } from "../../benchmarks/workloads/mixed-workload";
 
 /** Distribution of requests over the keys. */

@@ -1,7 +1,4 @@
-/**
- * Sets the directives of a scenario on all running nodes, and on nodes that start during the scenario. After the
- * scenario, the directives are reset.
- */
+/** Sets a scenario's directives on all nodes, also on those that start during it, and resets them. */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
@@ -9,7 +6,6 @@ import type { FaultInjector } from "../injectors/fault-injector";
 
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
 
-/** Valkey's default values for the directives that a scenario may set. */
 const SERVER_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["appendonly", "no"],
   ["appendfsync", "everysec"],
@@ -23,17 +19,13 @@ export function nodeTimeout({ directives }: Pick<Deployment, "directives">): num
   return Number(directives.get("cluster-node-timeout") ?? DEFAULT_NODE_TIMEOUT_MS);
 }
 
-/** Sets directives on all nodes. @throws Failure that names the node that refuses a directive */
+/** @throws Failure that names the node that refuses a directive */
 export async function setDirectives(injector: FaultInjector, settings: ReadonlyMap<string, string>): Promise<void> {
   injector.setStartupDirectives(new Map([...injector.deployment.directives, ...settings]));
   if (settings.size > 0) await configureAll(injector, [...settings].flat());
 }
 
-/**
- * Resets each directive of the scenario to the value that the deployment sets. A directive that the deployment does not
- * set is reset to Valkey's default.
- * @throws Failure that names the node that refuses a directive
- */
+/** A directive that the deployment does not set gets Valkey's default. @throws Failure that names the node */
 export async function resetDirectives(
   injector: FaultInjector,
   configured: ReadonlyMap<string, string>,

@@ -1,4 +1,3 @@
-/** Context that the actions of a fault scenario share, and a function that connects to one node. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Shape } from "../../valkey/topology/placement";
@@ -11,17 +10,11 @@ export interface FaultContext extends Polling {
   readonly observer: DeploymentObserver;
   readonly shape: Shape;
   readonly signal: AbortSignal;
-  /** Time limit for each step of an action, milliseconds. */
   readonly timeoutMs: number;
-  /** Called at the beginning of every action and of every step. */
   readonly logEvent: (what: string) => void;
 }
 
-/**
- * Calls a function with a connection to a node, and then closes the connection.
- * @throws Failure that names the node if the node does not exist, cannot be reached or refuses a command; the signal's
- *   reason if the signal is aborted
- */
+/** @throws Failure that names the node, if it cannot be used; the signal's reason */
 export async function withNode(
   name: string,
   { injector, signal }: FaultContext,

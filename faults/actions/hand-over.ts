@@ -12,26 +12,15 @@ import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";
 import { resumeSentinels } from "./rejoin";
 
-/**
- * Time after which CLUSTER FAILOVER is requested again, milliseconds. This time is longer than the five seconds after
- * which servers give up a manual failover without an error (CLUSTER_MF_TIMEOUT).
- */
+/** Longer than the five seconds after which servers give up without an error (CLUSTER_MF_TIMEOUT). */
 const MANUAL_FAILOVER_MS = 6_000;
-/**
- * Time after which FAILOVER is requested again, milliseconds. The repeat is needed because FAILOVER may wait as long as
- * `repl-timeout`. FAILOVER waits so long if a host name still resolves to a pod that no longer exists.
- */
+/** FAILOVER waits as long as `repl-timeout` if a host name still resolves to a pod that no longer exists. */
 const PROMOTION_MS = 8_000;
-/** Time after which a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
 /** Time that clients get to follow redirects to the new primary before the old primary may end, milliseconds. */
 const DRAIN_MS = 500;
 
-/**
- * Makes a replica the primary, and waits until every other node of the shard follows the new primary. If the old
- * primary has no linked replica, the function returns at once.
- * @param replica a replica of the primary. @default the first replica whose link is up
- */
+/** Waits until all follow the new primary; returns at once without a linked replica. @default first linked replica */
 export async function handOver(primary: string, context: FaultContext, replica?: string): Promise<void> {
   const { injector, observer, logEvent } = context;
   const successor = replica ?? linkedReplica(primary, context);
@@ -57,10 +46,7 @@ function isPrimary(name: string, { observer }: FaultContext): boolean {
   return observer.state(name).role === "primary";
 }
 
-/**
- * Requests CLUSTER FAILOVER until the replica is the primary. Several requests may be needed: a replica whose link is
- * down refuses the request, and a replica that lags gives up without an error.
- */
+/** A replica whose link is down refuses the request, and one that lags gives up without an error. */
 async function failOverCluster(primary: string, replica: string, context: FaultContext): Promise<void> {
   let retryAtMs = 0;
   const hasTakenOver = async (): Promise<boolean> => {
@@ -73,11 +59,7 @@ async function failOverCluster(primary: string, replica: string, context: FaultC
   await awaitCondition(`${replica} has taken over from ${primary}`, hasTakenOver, context);
 }
 
-/**
- * Requests CLUSTER FAILOVER once.
- * @returns whether the replica accepted
- * @throws Failure when the replica refuses for a permanent reason
- */
+/** @returns whether the replica accepted @throws Failure when the replica refuses for a permanent reason */
 async function requestFailover(replica: string, context: FaultContext): Promise<boolean> {
   let isAccepted = false;
   await withNode(replica, context, async (connection) => {
@@ -93,10 +75,7 @@ async function requestFailover(replica: string, context: FaultContext): Promise<
   return isAccepted;
 }
 
-/**
- * Makes a replica the primary in replication mode. During the failover, the Sentinels do not monitor the deployment,
- * because they would demote a replica that they did not promote themselves.
- */
+/** Sentinels do not monitor meanwhile: they would demote a replica that they did not promote themselves. */
 async function failOverReplication(primary: string, replica: string, context: FaultContext): Promise<void> {
   const { deployment } = context.injector;
   if (deployment.sentinels !== undefined) {
@@ -114,10 +93,7 @@ async function failOverReplication(primary: string, replica: string, context: Fa
   }
 }
 
-/**
- * Requests FAILOVER until the replica is the primary. Afterwards, REPLICAOF makes the other replicas follow the new
- * primary.
- */
+/** Afterwards, REPLICAOF makes the other replicas follow the new primary. */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
   let successor = context.injector.nodes().find(({ name }) => name === replica)?.endpoint;
   let retryAtMs = 0;
@@ -139,7 +115,7 @@ async function promote(primary: string, replica: string, context: FaultContext):
   await Promise.all(others.map(follow));
 }
 
-/** Requests FAILOVER. An earlier attempt without a result is aborted first. @returns whether the primary accepted */
+/** An earlier attempt without a result is aborted first. @returns whether the primary accepted */
 async function requestPromotion(connection: Connection, { host, port }: Endpoint): Promise<boolean> {
   await connection.call("FAILOVER", "ABORT").catch(() => undefined);
   try {
@@ -152,10 +128,7 @@ async function requestPromotion(connection: Connection, { host, port }: Endpoint
   }
 }
 
-/**
- * Endpoint by which a primary knows a replica. For a pod, the endpoint contains the host name that the pod announces.
- * The result is undefined if the primary does not know the replica.
- */
+/** For a pod with the host name that it announces. Undefined if the primary does not know the replica. */
 function announcedEndpoint(replica: string, info: string, { injector }: FaultContext): Endpoint | undefined {
   return [...parseInfo(info)]
     .filter(([key]) => /^slave\d+$/.test(key))

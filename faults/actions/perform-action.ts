@@ -1,4 +1,3 @@
-/** Performs the actions of a fault plan on a deployment. */
 import { parseInfo } from "../../valkey/topology/replies";
 import type { FaultAction } from "../plan/fault-plan";
 import { describeAction } from "../plan/fault-plan";
@@ -9,7 +8,7 @@ import { awaitLoaded, rejoin } from "./rejoin";
 import type { DeploymentNode } from "../../valkey/node";
 import { handOver } from "./hand-over";
 
-/** Performs an action. @throws Failure if the action cannot be performed or does not finish in time */
+/** @throws Failure if the action cannot be performed or does not finish in time */
 export async function performAction(action: FaultAction, context: FaultContext): Promise<void> {
   const { injector, signal, logEvent } = context;
   signal.throwIfAborted();
@@ -47,10 +46,7 @@ export async function performAction(action: FaultAction, context: FaultContext):
   }
 }
 
-/**
- * Starts nodes. In replication mode, the started nodes follow the current primary. If there is no primary, they follow
- * the first node of the deployment.
- */
+/** In replication mode, they follow the current primary, or the deployment's first node if there is none. */
 async function startNodes(
   nodes: readonly string[],
   newAddresses: boolean,
@@ -80,11 +76,7 @@ async function rewriteAppendOnlyFile(name: string, context: FaultContext): Promi
   });
 }
 
-/**
- * Restarts replicas first and then primaries. Before the restart of a primary, the primary hands its role over to a
- * replica. Each restart begins only when the deployment is as redundant as before the first restart.
- * @param home directory of the new programs, for an upgrade; undefined if the programs stay the same
- */
+/** Replicas first. Each restart waits until the deployment is as redundant as before. @param home for an upgrade */
 async function rollingRestart(home: string | undefined, context: FaultContext): Promise<void> {
   const { injector, observer } = context;
   const isReplica = ({ name }: DeploymentNode): boolean => observer.state(name).role === "replica";

@@ -1,7 +1,4 @@
-/**
- * Reconnects nodes whose addresses have changed. A cluster is reconnected with CLUSTER MEET, and a deployment in
- * replication mode with SENTINEL MONITOR.
- */
+/** Reconnects nodes whose addresses have changed, with CLUSTER MEET or SENTINEL MONITOR. */
 import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
 import type { DeploymentNode } from "../../valkey/node";
@@ -10,7 +7,7 @@ import { parseInfo } from "../../valkey/topology/replies";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 
-/** Reconnects all nodes after addresses have changed. @returns when every node knows the new addresses */
+/** @returns when every node knows the new addresses */
 export async function rejoin(context: FaultContext): Promise<void> {
   if (context.injector.deployment.mode === "cluster") return rejoinCluster(context);
   const { observer } = context;
@@ -18,27 +15,19 @@ export async function rejoin(context: FaultContext): Promise<void> {
   await resumeSentinels(context);
 }
 
-/**
- * Makes the Sentinels monitor the current addresses of the deployment. Does nothing if the deployment has no Sentinels.
- */
+/** Does nothing if the deployment has no Sentinels. */
 export async function resumeSentinels({ injector, signal }: FaultContext): Promise<void> {
   const deployment = { ...injector.deployment, nodes: injector.nodes() };
   if (deployment.sentinels !== undefined) await formSentinels(deployment, deployment.sentinels, { signal });
 }
 
-/**
- * Waits until a node has loaded its data. Before that, the node accepts neither writes nor changes of its
- * configuration.
- */
+/** Before that, a node accepts neither writes nor changes of its configuration. */
 export function awaitLoaded(name: string, connection: Connection, context: FaultContext): Promise<void> {
   const isLoaded = async (): Promise<boolean> => parseInfo(await connection.info("persistence")).get("loading") === "0";
   return awaitCondition(`${name} has loaded its data`, isLoaded, context);
 }
 
-/**
- * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. Otherwise, a replica that
- * does not know the new address of its primary yet would take over from it.
- */
+/** Failovers are disabled until all slots are served: a replica might not know its primary's new address yet. */
 async function rejoinCluster(context: FaultContext): Promise<void> {
   const { injector, observer } = context;
   await withConnections({ ...injector.deployment, nodes: injector.nodes() }, async (connections) => {
@@ -58,10 +47,7 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
   await Promise.all([...connections].map(set));
 }
 
-/**
- * Pairs of nodes between which CLUSTER MEET is needed. Each node meets the nodes at distances 1, 2, 4, … in the list,
- * so that gossip reaches all nodes in few steps.
- */
+/** Each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches all in few steps. */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {
   const meetings: [C, DeploymentNode][] = [];
   for (const [index, [, connection]] of members.entries()) {

@@ -15,7 +15,6 @@ interface StartOptions {
 }
 
 export interface FaultInjector {
-  /** The deployment with its current addresses. */
   readonly deployment: Deployment;
   readonly nodes: () => readonly DeploymentNode[];
   /** Whether a replica that a hand-over has made the primary stays the primary. */
@@ -25,30 +24,21 @@ export interface FaultInjector {
   /** Opens a connection as a client would. @throws Failure when the node cannot be reached in time */
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
   readonly unmetPrecondition: PreconditionCheck;
-  /**
-   * Ends nodes with SIGKILL, or with the action that is most like SIGKILL on the platform.
-   * @returns when the nodes have ended
-   */
+  /** SIGKILL, or what is most like it on the platform. @returns when the nodes have ended */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
-  /** Ends a node in an orderly way. @returns when the node has ended */
   readonly terminate: (node: string) => Promise<void>;
-  /** Starts nodes that have ended, with their data. */
   readonly start: (nodes: readonly string[], options: StartOptions) => Promise<void>;
   readonly freeze: (nodes: readonly string[]) => Promise<void>;
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
   /** Cuts the network between the given nodes and all other nodes. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
-  /** Heals the cut, if there is one. @throws Failure if the cut cannot be healed; `restore` tries again later */
+  /** @throws Failure if the cut cannot be healed; `restore` tries again later */
   readonly healCut: () => Promise<void>;
   readonly fillDisk: (nodes: readonly string[]) => Promise<void>;
   readonly freeDisk: (nodes: readonly string[]) => Promise<void>;
   readonly resize: (to: Shape, options: FormationOptions) => Promise<void>;
-  /** Sets the directives with which nodes start from now on. */
   readonly setStartupDirectives: (directives: ReadonlyMap<string, string>) => void;
-  /**
-   * Heals every fault that is not healed yet. The function never throws.
-   * @returns reasons why faults could not be healed; the next call tries again
-   */
+  /** Never throws. @returns reasons why faults could not be healed; the next call tries again */
   readonly restore: () => Promise<readonly string[]>;
 }
 

@@ -1,4 +1,3 @@
-/** Injects faults into a deployment of processes on this machine. */
 import { closeSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Connection } from "../../valkey/connection";
@@ -17,14 +16,12 @@ import type { FaultInjector } from "./fault-injector";
 import { attemptAll } from "./fault-injector";
 import { unmetHostPrecondition } from "./preconditions";
 
-/** Name of the file that fills a server's disk. */
 const FILLER = "filler";
 const FILL_CHUNK_BYTES = 64 * 1024;
 
 /**
- * Injects faults into processes. The injector remembers the nodes that it froze and the disks that it filled, so that
- * `restore` can heal them. `platforms/host/side-effects.ts` cuts networks with iptables and records each cut in the run
- * directory, so that a cut can be healed after this process was killed.
+ * Remembers frozen nodes and filled disks for `restore`. `platforms/host/side-effects.ts` records network cuts in the
+ * run directory, so that they can be healed after this process was killed.
  */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();
@@ -147,7 +144,7 @@ export class HostFaultInjector implements FaultInjector {
   }
 }
 
-/** Writes to a file until the disk is full. The chunks become smaller and smaller. */
+/** The chunks become smaller and smaller. */
 function fillDisk(file: string): void {
   const descriptor = openSync(file, "w");
   try {
@@ -164,11 +161,7 @@ function fillDisk(file: string): void {
   }
 }
 
-/**
- * Finds programs in a directory.
- * @param home the directory of the programs, or the parent of their `bin`
- * @throws Failure when programs are missing there
- */
+/** @param home directory of the programs, or the parent of their `bin` @throws Failure when programs are missing */
 async function programsIn(home: string): Promise<Programs> {
   const directory = readdirSync(home).includes("bin") ? join(home, "bin") : home;
   const programs = await inspectPrograms(directory, home);

@@ -1,9 +1,7 @@
 /**
- * Cuts pods off from the other pods of their deployment with NetworkPolicies. NetworkPolicies can only allow traffic,
- * and several policies on one pod add up. So the deployment's own policy is narrowed: it then applies only to the pods
- * that are not cut off, and lets these pods call only each other. A second policy lets the pods that are cut off call
- * only each other. Clients can connect to both groups as before. An annotation keeps the spec that the deployment's own
- * policy had before the cut, so that a later run can heal the cut.
+ * NetworkPolicies only allow, and several on one pod add up. So the deployment's own policy is narrowed to the pods
+ * that are not cut off, and a second policy lets the others call only each other; clients reach both. An annotation
+ * keeps the spec, so that a later run can heal the cut.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
@@ -13,29 +11,21 @@ import type { Labels } from "../../platforms/kubernetes/pods/running-pods";
 import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;
-/** Label of the pods that are cut off. */
 const CUT_LABEL = "valkey-measured/cut";
 /** Annotation of the policy with its spec before the cut, as JSON. */
 const SPEC_BEFORE = "valkey-measured/before-the-cut";
 
 export interface PodCut {
   readonly namespace: string;
-  /** Name of the deployment's own NetworkPolicy. */
   readonly policy: string;
-  /** Labels that all pods of the deployment have. */
   readonly labels: Labels;
-  /** Names of the pods that are cut off. */
   readonly pods: readonly string[];
 }
 
 type Spec = Plain<V1NetworkPolicySpec>;
 type EgressRule = NonNullable<Spec["egress"]>[number];
 
-/**
- * Specs of two NetworkPolicies that cut off some pods of a deployment. `cut` applies to the pods that are cut off, and
- * `others` applies to all other pods of the deployment. Pods of the one policy cannot call pods of the other policy.
- * Everything else is as in `own`, the spec of the deployment's own policy. Pure.
- */
+/** `cut` is for the pods that are cut off, and `others` for all other pods. Everything else is as in `own`. */
 export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec; readonly cut: Spec } {
   const narrowTo = (selector: Plain<V1LabelSelector>): Spec => ({
     ...own,
@@ -49,10 +39,7 @@ export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec;
   };
 }
 
-/**
- * Copies an egress rule. In the copy, each peer that selects all pods of the deployment selects only the pods of
- * `podSelector`.
- */
+/** Peers that select all pods of the deployment select only those of `podSelector`. */
 function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
   if (rule.to === undefined) return rule;
   return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };
@@ -63,11 +50,7 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
   return selector !== undefined && sorted(selector.matchLabels ?? {}) === sorted(labels);
 }
 
-/**
- * Whether the reply of a node to CLUSTER NODES shows a cut. The reply shows a cut if the node marks another node as
- * failed or suspected, or has no link to another node. Suspected nodes (`fail?`) count, because only a majority can
- * mark a node as failed, and the nodes that are cut off may not have a majority. Pure.
- */
+/** A node is failed, suspected (`fail?`: the cut-off nodes may have no majority), or not linked. */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
   const isHandshaking = (id: string): boolean => unhealthy.some((each) => each.id === id && each.flag === "handshake");
@@ -76,11 +59,7 @@ export function showsCut(clusterNodes: string): boolean {
   return unhealthy.some(isFailing) || unlinked.some((id) => !isHandshaking(id));
 }
 
-/**
- * Cuts pods off: puts a label on these pods, and applies the two policies of the cut.
- * @throws Failure if the policy does not exist or may not be changed. `healPodCut` then reverses the changes that were
- *   made
- */
+/** @throws Failure if the policy does not exist or may not be changed; `healPodCut` reverses what was done */
 export async function cutPods(
   kubernetes: KubernetesClient,
   { namespace, policy: name, labels, pods }: PodCut,
@@ -113,7 +92,7 @@ export async function cutPods(
   });
 }
 
-/** Heals a cut, even if a killed run made it. If there is no cut, nothing is changed. */
+/** Also of a killed run. If there is no cut, nothing is changed. */
 export async function healPodCut(
   kubernetes: KubernetesClient,
   { namespace, policy: name, pods }: PodCut,

@@ -1,7 +1,3 @@
-/**
- * Injects faults into a deployment of pods through the API server. Killed pods are deleted, and their StatefulSet
- * recreates them.
- */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { PodDeployment } from "../../platforms/kubernetes/deployment";
@@ -16,17 +12,13 @@ import { cutPods, healPodCut, showsCut } from "./pod-cut";
 import { PodWatcher } from "./pod-watcher";
 import { unmetPodPrecondition } from "./preconditions";
 
-/** Time limit for a connection to a running pod, milliseconds. */
 const CONNECT_TIMEOUT_MS = 2000;
-/** Time limit for the first connection to a recreated pod, milliseconds. */
 const RESTART_TIMEOUT_MS = 240_000;
 const RETRY_MS = 250;
 
 export interface PodInjectorOptions {
   readonly kubernetes: KubernetesClient;
-  /** Name of Valkey's container. */
   readonly container: string;
-  /** Name of the deployment's NetworkPolicy. */
   readonly networkPolicy: string;
   readonly signal: AbortSignal;
 }
@@ -35,13 +27,10 @@ export class PodFaultInjector implements FaultInjector {
   readonly supportsHandOver: boolean;
   /** Always true: the pods' probes make the nodes meet again. */
   readonly rediscoversPeers = true;
-  /** The directives in the ConfigMap. A recreated pod starts with these directives. */
+  /** A recreated pod starts with these directives. */
   readonly #configured: ReadonlyMap<string, string>;
   readonly #watcher: PodWatcher;
-  /**
-   * The pods that are cut off, or that may be cut off because a cut was tried; undefined when the cut is certainly
-   * healed.
-   */
+  /** Pods that are, or may be, cut off; undefined when the cut is certainly healed. */
   #cut: readonly string[] | undefined;
 
   constructor(
@@ -65,9 +54,8 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * Deletes the pods without a grace period. Even so, the kubelet lets a server run for a second or two, in which a
-   * primary would hand its slots over. So SHUTDOWN NOW ends the server at once. Like SIGKILL, the command neither saves
-   * data nor waits for replicas.
+   * Even without a grace period, the kubelet lets a server run for a second or two, in which a primary would hand its
+   * slots over. So SHUTDOWN NOW ends it at once, and like SIGKILL neither saves nor waits for replicas.
    */
   readonly kill = async (nodes: readonly string[]): Promise<void> => {
     const connections = await Promise.all(nodes.map((name) => this.#connectTo(name)));
@@ -83,10 +71,7 @@ export class PodFaultInjector implements FaultInjector {
     await this.#watcher.awaitGone(node);
   };
 
-  /**
-   * Waits until the pods accept connections, and then sets their directives. The StatefulSet of the pods recreates
-   * them.
-   */
+  /** Waits until the pods, which their StatefulSet recreates, accept connections, and sets their directives. */
   readonly start: FaultInjector["start"] = async (struck) => {
     // `struck` can contain Sentinels, which are also recreated. Verification waits for Sentinels, so this function does
     // not.
@@ -103,11 +88,7 @@ export class PodFaultInjector implements FaultInjector {
     await cutPods(this.options.kubernetes, this.#podCut(nodes));
   };
 
-  /**
-   * Heals the cut.
-   * @throws Failure if the cut cannot be healed. Also if no node noticed the cut, because a result would then describe
-   *   a run without a fault
-   */
+  /** @throws Failure, also if no node noticed the cut: a result would show a run without a fault */
   readonly healCut = async (): Promise<void> => {
     const cut = this.#cut;
     if (cut === undefined) return;
@@ -126,10 +107,7 @@ export class PodFaultInjector implements FaultInjector {
   readonly freeDisk = unsupported;
   readonly resize = unsupported;
 
-  /**
-   * Sets the directives for nodes that start later. A recreated pod starts with the directives of its ConfigMap, and
-   * `start` then sets the directives that differ.
-   */
+  /** A recreated pod starts with those of its ConfigMap, and `start` then sets the directives that differ. */
   readonly setStartupDirectives = (directives: ReadonlyMap<string, string>): void => {
     this.deployment = { ...this.deployment, directives };
   };
@@ -141,7 +119,6 @@ export class PodFaultInjector implements FaultInjector {
     await healPodCut(this.options.kubernetes, this.#podCut(this.nodes().map(({ name }) => name)));
   }
 
-  /** Stops polling the pods. */
   close(): void {
     this.#watcher.close();
   }
@@ -157,11 +134,7 @@ export class PodFaultInjector implements FaultInjector {
     this.#cut = undefined;
   }
 
-  /**
-   * Whether a node noticed the cut. In a cluster, the method asks the nodes that are cut off. In replication mode, it
-   * asks all nodes.
-   * @returns undefined if no node replied
-   */
+  /** In a cluster, asks the nodes that are cut off; otherwise all. @returns undefined if no node replied */
   async #isCutNoticed(pods: readonly string[]): Promise<boolean | undefined> {
     const { mode } = this.deployment;
     const asked = this.nodes().filter(({ name }) => mode === "replication" || pods.includes(name));
@@ -179,11 +152,7 @@ export class PodFaultInjector implements FaultInjector {
     }
   }
 
-  /**
-   * Connects to a server, so that SHUTDOWN can end the server.
-   * @returns undefined for a Sentinel, and for a server that does not reply, because such a server cannot hand its
-   *   slots over
-   */
+  /** For SHUTDOWN. @returns undefined for Sentinels and silent servers, which cannot hand their slots over */
   async #connectTo(name: string): Promise<Connection | undefined> {
     const node = this.nodes().find((each) => each.name === name);
     return node === undefined ? undefined : this.dial(node.endpoint, CONNECT_TIMEOUT_MS).catch(() => undefined);
@@ -195,10 +164,7 @@ export class PodFaultInjector implements FaultInjector {
     await connection?.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined);
   }
 
-  /**
-   * Waits until a pod accepts connections.
-   * @throws Failure with the last error when the pod accepts no connection in time
-   */
+  /** @throws Failure with the last error when the pod accepts no connection in time */
   async #awaitConnection(name: string): Promise<void> {
     let reason = "";
     const accepts = async (): Promise<boolean> => {
@@ -217,7 +183,6 @@ export class PodFaultInjector implements FaultInjector {
     if (!(await holdsInTime(accepts, polling))) throw new Failure(`${name} accepts no connection: ${reason}`);
   }
 
-  /** Sets the directives of a pod's server whose values differ from the values in the ConfigMap. */
   async #setDirectives(name: string): Promise<void> {
     const { directives } = this.deployment;
     const words = [...directives].filter(([directive, value]) => this.#configured.get(directive) !== value).flat();

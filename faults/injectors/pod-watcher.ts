@@ -1,4 +1,3 @@
-/** Tracks the pods of a deployment: their current addresses, and whether they were recreated. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
@@ -9,11 +8,11 @@ import type { DeploymentNode } from "../../valkey/node";
 import { awaitCondition } from "../../lib/polling";
 
 const POLL_MS = 250;
-/** Time limit for the end or the start of a pod, milliseconds. A new pod may have to wait for a machine. */
+/** A new pod may have to wait for a machine. */
 const POD_TIMEOUT_MS = 240_000;
 
 export class PodWatcher {
-  /** The deployment's nodes with their current addresses. A pod without an address keeps its last address. */
+  /** A pod without an address keeps its last address. */
   nodes: readonly DeploymentNode[];
   #uids = new Map<string, string>();
   readonly #deletedUids = new Map<string, string>();
@@ -28,12 +27,11 @@ export class PodWatcher {
     void this.#watch();
   }
 
-  /** Stops polling. */
   close(): void {
     this.#closed.abort();
   }
 
-  /** Deletes a pod. @param graceSeconds grace period, seconds; undefined for the grace period of the pod's spec */
+  /** @param graceSeconds grace period, seconds; undefined for the grace period of the pod's spec */
   async delete(name: string, graceSeconds: number | undefined): Promise<void> {
     this.#deletedUids.set(name, this.#uids.get(name) ?? (await this.#uidOf(name)));
     const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
@@ -42,7 +40,7 @@ export class PodWatcher {
     await this.kubernetes.find(`deleting pod ${name}`, deleted);
   }
 
-  /** Waits until a pod that was deleted is gone. A recreated pod with the same name may exist already. */
+  /** A recreated pod with the same name may exist already. */
   async awaitGone(name: string): Promise<void> {
     const isOther = (pod: V1Pod): boolean => resourceName(pod) !== name || this.#isRecreated(pod);
     await this.#awaitPods(`${name} has ended`, (pods) => pods.every(isOther));
@@ -58,7 +56,6 @@ export class PodWatcher {
     await this.refresh();
   }
 
-  /** Reads the current addresses of the pods from the API server. */
   async refresh(): Promise<void> {
     const pods = await this.#list();
     this.#uids = new Map(pods.map((pod) => [resourceName(pod), pod.metadata?.uid ?? ""]));

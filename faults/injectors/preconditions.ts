@@ -1,18 +1,12 @@
-/** Reasons why a scenario cannot run on a platform. */
 import { unmetDiskPrecondition, unmetPartitionPrecondition } from "../../platforms/host/side-effects";
 import type { Scenario } from "../plan/scenario";
 
-/**
- * Checks whether a scenario can run on a platform.
- * @param configured the deployment's own directives, without the directives of the scenario
- * @returns the reason why the scenario cannot run here, and where it can run; undefined if it can run here
- */
+/** @param configured the deployment's own directives @returns the reason, and where the scenario can run */
 export type PreconditionCheck = (
   scenario: Pick<Scenario, "fault" | "settings">,
   configured: ReadonlyMap<string, string>,
 ) => string | undefined;
 
-/** Reason why a scenario cannot run on processes of this machine; undefined if it can run. */
 export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
   if (fault.kind === "cut-zone") return unmetPartitionPrecondition();
   return fault.kind === "full-disk" ? unmetDiskPrecondition() : undefined;
@@ -21,7 +15,6 @@ export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
 const UPGRADE_BY_IMAGE =
   "a pod runs the programs of its image: change the image of the deployment and run pulumi up, which upgrades node by node";
 
-/** Reason why a scenario cannot run on pods; undefined if it can run. Pure. */
 export const unmetPodPrecondition: PreconditionCheck = ({ fault, settings }, configured) => {
   // A recreated pod reads appendonly from its ConfigMap, before a directive can be set on it.
   const appendonly = configured.get("appendonly") ?? "no";

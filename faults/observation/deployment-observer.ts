@@ -19,19 +19,13 @@ import {
   stateName,
 } from "./observed-states";
 
-/**
- * Milliseconds between two polls of a node. Large clusters are polled less often, because replies cost the servers CPU
- * time.
- */
+/** Large clusters are polled less often, because replies cost the servers CPU time. */
 const POLL_MS = 50;
 const POLL_MS_PER_NODE = 3;
 /** Time without a reply after which a node counts as silent, milliseconds. */
 const REPLY_TIMEOUT_MS = 400;
 
-/**
- * Last times at which the deployment was not serving, not redundant or not zone-safe, in milliseconds of
- * performance.now. A time is undefined if there was no such moment.
- */
+/** In milliseconds of performance.now; undefined if there was no such moment. */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;
   readonly notRedundant: number | undefined;
@@ -44,9 +38,7 @@ const NEVER_UNHEALTHY: LastUnhealthyTimes = {
   notZoneSafe: undefined,
 };
 
-/**
- * Polls every node in its own loop. Each reply updates the states, the list of changes and the last unhealthy times.
- */
+/** Each reply updates the states, the list of changes and the last unhealthy times. */
 export class DeploymentObserver {
   readonly #states = new Map<string, ObservedNodeState>();
   readonly #changes: StateChange[] = [];
@@ -66,7 +58,7 @@ export class DeploymentObserver {
     setMaxListeners(0, this.#stopped.signal);
   }
 
-  /** Starts the observer. @returns when every node has been polled once */
+  /** @returns when every node has been polled once */
   async start(): Promise<void> {
     await Promise.all(this.nodes().map((node) => this.#poll(node.name)));
     this.watchNewNodes();
@@ -101,25 +93,21 @@ export class DeploymentObserver {
     return this.#last;
   }
 
-  /** The current state of a node. */
   state(name: string): ObservedNodeState {
     return this.#current().get(name) ?? SILENT;
   }
 
-  /** All changes of the nodes' states. Their times are relative to `fromMs`. */
+  /** Their times are relative to `fromMs`. */
   changes(fromMs: number): StateChange[] {
     return this.#changes.map((change) => ({ ...change, atMs: change.atMs - fromMs }));
   }
 
-  /** Forgets the last unhealthy times. This method is called right before the fault. */
+  /** This method is called right before the fault. */
   resetLastUnhealthy(): void {
     this.#last = NEVER_UNHEALTHY;
   }
 
-  /**
-   * Whether the observer was stopped. A method is needed, because TypeScript would assume that the flag cannot change
-   * during an `await`.
-   */
+  /** A method, because TypeScript would assume that the flag cannot change during an `await`. */
   #isStopped(): boolean {
     return this.#stopped.signal.aborted;
   }
@@ -191,16 +179,12 @@ export class DeploymentObserver {
   }
 }
 
-/** The line of CLUSTER NODES that describes the node itself. */
 async function ownLine(connection: Connection): Promise<string> {
   const text = String(await connection.cluster("NODES"));
   return text.split("\n").find((line) => line.includes("myself")) ?? "";
 }
 
-/**
- * Number of slots that a node serves, from its own line of CLUSTER NODES. The slots are after the eight fixed fields of
- * the line. A field that begins with `[` is a slot that is being migrated, and is not counted.
- */
+/** After the eight fixed fields of its own line. A field that begins with `[` is a slot that is being migrated. */
 function countOwnSlots(line: string): number {
   const fields = line.split(" ").slice(8);
   return countSlots(fields.filter((field) => /^\d/.test(field)).map(parseRange));

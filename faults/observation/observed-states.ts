@@ -1,42 +1,28 @@
-/** States of nodes as an observer sees them, and the health of the deployment that follows from them. Pure. */
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** Role of a node. The role `silent` means that the node does not reply. */
+/** The role `silent` means that the node does not reply. */
 type NodeRole = "primary" | "replica" | "silent";
 
-/** The state of a node at one moment. */
 export interface ObservedNodeState {
   readonly role: NodeRole;
-  /**
-   * The name of the primary that a replica follows; undefined if the replica follows a host name that is not the name
-   * of a node.
-   */
+  /** Undefined if the replica follows a host name that is not the name of a node. */
   readonly follows: string | undefined;
-  /** Whether a replica's link to its primary is up. */
   readonly linkUp: boolean;
-  /**
-   * Whether the node reports all slots as served. In replication mode, the value is true for every node that replies.
-   */
+  /** In replication mode, true for every node that replies. */
   readonly ok: boolean;
-  /** Number of slots that the node serves. */
   readonly slots: number;
 }
 
-/** The state of a node that does not reply. */
 export const SILENT: ObservedNodeState = { role: "silent", follows: undefined, linkUp: false, ok: false, slots: 0 };
 
-/** The topology of a healthy deployment. */
 export interface ExpectedTopology {
   readonly mode: Mode;
   readonly primaries: number;
   readonly replicasPerPrimary: number;
 }
 
-/**
- * Completes the states of replicas that follow the host name of a Service, in replication mode. If there is exactly one
- * primary, `follows` becomes the name of this primary; otherwise it stays undefined.
- */
+/** For replicas that follow the host name of a Service: the only primary, or undefined. */
 export function followService(states: ReadonlyMap<string, ObservedNodeState>): Map<string, ObservedNodeState> {
   const primaries = [...states].filter(([, { role }]) => role === "primary").map(([name]) => name);
   const follows = primaries.length === 1 ? primaries[0] : undefined;
@@ -48,10 +34,7 @@ export function followService(states: ReadonlyMap<string, ObservedNodeState>): M
   );
 }
 
-/**
- * Whether the deployment serves. In cluster mode, every node that replies must report all slots as served. In
- * replication mode, there must be exactly one primary.
- */
+/** Every node that replies sees all slots served; in replication mode, there is exactly one primary. */
 export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode }: ExpectedTopology): boolean {
   const replying = [...states.values()].filter(({ role }) => role !== "silent");
   if (replying.length === 0) return false;
@@ -86,7 +69,6 @@ export function isZoneSafe(
   );
 }
 
-/** Name of a node's state for timelines. */
 export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: Mode): string {
   if (role === "silent") return "silent";
   if (role === "replica") return linkUp ? "replica" : "replica, not linked";
@@ -94,7 +76,6 @@ export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: 
   return ok ? "primary" : "primary, cluster down";
 }
 
-/** A change of a node's state. */
 export interface StateChange {
   readonly node: string;
   /** Time of the change, milliseconds from the fault. */

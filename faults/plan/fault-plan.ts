@@ -1,37 +1,29 @@
-/** The plan of a fault: the actions that inject and heal it on one deployment. Plain data. */
+/** The plan of a fault: the actions that inject and heal it on one deployment. */
 import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 import type { HealTime } from "./fault";
 
 const MAX_NODES_LISTED = 6;
 
-/** Facts about a deployment on which a fault plan depends: shape, roles and settings. Nodes are given by name. */
 export interface DeploymentOutline {
   readonly mode: Mode;
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];
   readonly zoneOf: ReadonlyMap<string, string>;
   readonly machineOf: ReadonlyMap<string, string>;
-  /** Zones of the Sentinels, by Sentinel name. A fault that strikes a zone also strikes the Sentinels in this zone. */
+  /** A fault that strikes a zone also strikes the Sentinels in this zone. */
   readonly sentinelZoneOf: ReadonlyMap<string, string>;
   readonly shape: Shape;
-  /**
-   * Whether Sentinels or the cluster promote a replica when its primary fails. If not, this program must promote it.
-   */
+  /** Whether nodes promote a replica themselves; otherwise this program must promote it. */
   readonly hasAutomaticFailover: boolean;
   /** Whether the servers write their data to disk. */
   readonly persistent: boolean;
-  /** Whether nodes that return with different addresses find each other by themselves. */
   readonly rediscoversPeers: boolean;
 }
 
 export interface FaultPlan {
-  /** The nodes that the fault strikes. */
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
-  /**
-   * Actions that assist a deployment that clearly does not recover by itself; empty if the deployment should recover by
-   * itself.
-   */
+  /** Actions that assist a deployment that clearly does not recover by itself. */
   readonly assist: readonly FaultAction[];
   readonly healWhen: HealTime;
   readonly heal: readonly FaultAction[];
@@ -39,7 +31,6 @@ export interface FaultPlan {
   readonly warnings: readonly string[];
 }
 
-/** The plan as text for a preview, one line for each action and warning. */
 export function describeFaultPlan(plan: FaultPlan): string[] {
   const when = plan.healWhen === "served" ? "when all slots are served again" : `after ${plan.healWhen.seconds} s`;
   return [
@@ -50,7 +41,6 @@ export function describeFaultPlan(plan: FaultPlan): string[] {
   ];
 }
 
-/** One action on nodes, which are given by name. */
 export type FaultAction =
   | { readonly do: "kill"; readonly nodes: readonly string[] }
   | { readonly do: "start"; readonly nodes: readonly string[]; readonly newAddresses: boolean }
@@ -58,7 +48,7 @@ export type FaultAction =
   | { readonly do: "cut"; readonly nodes: readonly string[] }
   | { readonly do: "heal-cut" }
   | { readonly do: "fill-disk" | "free-disk"; readonly nodes: readonly string[] }
-  /** Rewrites append-only files. A write that a full disk cut short can leave zeros in such a file. */
+  /** A write that a full disk cut short can leave zeros in such a file. */
   | { readonly do: "rewrite-aof"; readonly nodes: readonly string[] }
   /** Makes replicas take over without an election. */
   | { readonly do: "take-over"; readonly nodes: readonly string[] }
@@ -67,7 +57,6 @@ export type FaultAction =
   | { readonly do: "rolling-restart"; readonly home: string | undefined }
   | { readonly do: "resize"; readonly to: Shape };
 
-/** The action as an imperative phrase, for progress, previews and records. */
 export function describeAction(action: FaultAction): string {
   switch (action.do) {
     case "kill":

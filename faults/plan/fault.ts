@@ -1,40 +1,27 @@
-/** Faults that can be injected into a deployment while clients write to it. Plain data. */
 import type { Shape } from "../../valkey/topology/placement";
 
-/**
- * Time at which a fault is healed. `served` means that the fault is healed when all slots are served again. If they are
- * still not served after a time limit, the program assists the deployment and then heals the fault.
- */
+/** `served`: when all slots are served again, or after a time limit and an assisting action. */
 export type HealTime = "served" | { readonly seconds: number };
 
 export type Fault = { readonly kind: FaultKind } &
   /** SIGKILL of one primary, which later restarts with its data. */
   (
     | { readonly kind: "kill-primary"; readonly restart: HealTime }
-    /**
-     * SIGKILL of a part of the primaries (`share`, 0 to 1) at the same time. If the part is half or more, no majority
-     * of primaries is left to elect replicas.
-     */
+    /** SIGKILL of a part of the primaries (`share`, 0 to 1). Without a majority, none are left to elect replicas. */
     | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
-    /** SIGKILL of every node of a zone. If the zone is undefined, it is the zone with the most primaries. */
+    /** If the zone is undefined, it is the zone with the most primaries. */
     | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: HealTime }
     /** Loss of the machine with the most primaries, and of all nodes on it. */
     | { readonly kind: "kill-machine"; readonly restart: HealTime }
-    /** SIGKILL of all nodes at the same time. The nodes restart with their data. */
+    /** The nodes restart with their data. */
     | { readonly kind: "kill-all"; readonly newAddresses: boolean }
     /** Pause of one primary (SIGSTOP), which is later resumed. */
     | { readonly kind: "freeze-primary"; readonly seconds: number }
-    /**
-     * A network partition between one zone and all other zones. Clients still reach both sides. An undefined zone means
-     * the zone with the most primaries.
-     */
+    /** Between one zone and all others, with clients on both sides. Default: the zone with the most primaries. */
     | { readonly kind: "cut-zone"; readonly zone: string | undefined; readonly seconds: number }
     /** The disk of a primary with an append-only file is full for some time. */
     | { readonly kind: "full-disk"; readonly seconds: number }
-    /**
-     * Restart of every node in turn. A primary restarts after it has handed its role over. For an upgrade, `home` is
-     * the directory of the new programs.
-     */
+    /** In turn; a primary hands its role over before. `home`: directory of the new programs, for an upgrade. */
     | { readonly kind: "rolling-restart"; readonly home: string | undefined }
     /** A resize to a different shape, and back to the first shape. */
     | { readonly kind: "scale"; readonly to: Shape }
@@ -55,7 +42,6 @@ export const FAULT_KINDS = [
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** The fault as a noun phrase, for a heading. */
 export function describeFault(fault: Fault): string {
   switch (fault.kind) {
     case "kill-primary":

@@ -1,7 +1,3 @@
-/**
- * Plans a fault on a deployment. The plan contains the nodes that the fault strikes, and the actions that inject and
- * heal it. Pure.
- */
 import { compact } from "../../lib/compact";
 import type { Fault, HealTime } from "./fault";
 import type { DeploymentOutline, FaultPlan, FaultAction } from "./fault-plan";
@@ -14,7 +10,7 @@ const TORN_WRITE_WARNING =
 const CUT_WRITES_WARNING =
   "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices the cut, and these writes are lost";
 
-/** Plans a fault. @returns the plan, or the reason why the fault cannot be injected into the deployment */
+/** @returns the plan, or the reason why the fault cannot be injected into the deployment */
 export function planFault(fault: Fault, outline: DeploymentOutline): FaultPlan | string {
   switch (fault.kind) {
     case "kill-primary":
@@ -170,7 +166,6 @@ function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): 
   };
 }
 
-/** The given nodes, and all Sentinels in the zones of these nodes. */
 function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: readonly string[]): string[] {
   const zones = new Set(nodes.map((name) => zoneOf.get(name)));
   const sentinels = [...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name);
@@ -200,10 +195,7 @@ function onGroup(
   return plan(members(wanted ?? largest));
 }
 
-/**
- * Whether the loss of nodes leaves no majority of primaries. To elect a replica, a cluster needs a majority of all
- * primaries with slots, including failed primaries.
- */
+/** A cluster needs a majority of all primaries with slots, including failed primaries. */
 function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly string[]): boolean {
   const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;
   return mode === "cluster" && (shards.length - lost) * 2 <= shards.length;

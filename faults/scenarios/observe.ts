@@ -1,7 +1,4 @@
-/**
- * Phase 2: a client writes to every shard, and an observer polls every node. Both run from before the fault until
- * recovery.
- */
+/** A client writes to every shard, and an observer polls every node, from before the fault until recovery. */
 import { randomBytes } from "node:crypto";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { FaultInjector } from "../injectors/fault-injector";
@@ -11,16 +8,14 @@ import type { FaultContext } from "../actions/fault-context";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** Time between two checks of the observed state, milliseconds. */
 const POLL_MS = 20;
 
-/** An action during the run of a scenario. Its time `atMs` is in milliseconds of performance.now. */
+/** Its time `atMs` is in milliseconds of performance.now. */
 export interface ScenarioEvent {
   readonly atMs: number;
   readonly what: string;
 }
 
-/** The writing client and the observer, and the context in which actions are performed. */
 export interface ScenarioObservation {
   readonly client: WriteClient;
   readonly observer: DeploymentObserver;
@@ -28,7 +23,7 @@ export interface ScenarioObservation {
   readonly context: FaultContext;
 }
 
-/** Creates the client and the observer. Phase `inject` starts the client and the observer. */
+/** Phase `inject` starts the client and the observer. */
 export function createObservation(run: ScenarioRun, { before }: PreparedScenario): ScenarioObservation {
   const { injector, scenario, shape, signal, report } = run;
   const { mode } = injector.deployment;
@@ -52,16 +47,12 @@ export function createObservation(run: ScenarioRun, { before }: PreparedScenario
   return { client, observer, events, context };
 }
 
-/** Closes all connections of the client and the observer. */
 export async function closeObservation({ client, observer }: ScenarioObservation): Promise<void> {
   client.close();
   await observer.stop();
 }
 
-/**
- * Opens connections for a client that follows redirects. In replication mode, Valkey 8.0 and newer send redirects only
- * to clients that announce that they understand redirects (CLIENT CAPA).
- */
+/** In replication mode, Valkey 8.0 and newer send redirects only after CLIENT CAPA. */
 function clientDialer(injector: FaultInjector, timeoutMs: number): Dialer {
   return async (endpoint) => {
     const connection = await injector.dial(endpoint, timeoutMs);

@@ -1,7 +1,4 @@
-/**
- * Phase 1: sets the directives of the scenario, verifies the deployment, and plans the fault. `undo` reverses the
- * changes of the scenario.
- */
+/** Sets the scenario's directives, verifies, and plans the fault; `undo` reverses the changes. */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
@@ -12,22 +9,16 @@ import { resetDirectives, setDirectives } from "../actions/directives";
 import type { ScenarioRun, FaultSubject } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";
 
-/**
- * Time limit for verification after directives were changed, milliseconds. Time is needed because a shorter node
- * timeout breaks links briefly.
- */
+/** Time is needed because a shorter node timeout breaks links briefly. */
 const SETTLE_MS = 5000;
 const VERIFY_EVERY_MS = 250;
 
-/** Results of the preparation for later phases. */
 export interface PreparedScenario {
   readonly plan: FaultPlan;
-  /** The verification that passed before the fault. */
   readonly before: Verification;
 }
 
 /**
- * Prepares a scenario.
  * @param configured the deployment's own directives, without the directives of the scenario
  * @throws BadInput when the fault cannot be injected into this deployment
  * @throws Failure when the deployment does not pass verification
@@ -38,10 +29,7 @@ export async function prepare(run: ScenarioRun, configured: ReadonlyMap<string, 
   return { plan: planFor(run, before, configured), before };
 }
 
-/**
- * Reverses the effects of the fault and the directives of the scenario. The function reports effects that it could not
- * reverse, and never throws.
- */
+/** The function reports effects that it could not reverse, and never throws. */
 export async function undo(run: ScenarioRun, configured: ReadonlyMap<string, string>): Promise<void> {
   const { injector, scenario, signal, report } = run;
   const problems = [...(await injector.restore())];
@@ -75,16 +63,12 @@ function planFor(run: ScenarioRun, before: Verification, configured: ReadonlyMap
   return plan;
 }
 
-/** The failed assertions of a verification as text, each with the state that was found. */
 export function failedAssertions({ verdict }: Verification): string {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   return failed.map(({ id, found }) => `${id}: ${found}`).join("; ");
 }
 
-/**
- * The outline of a running deployment.
- * @param verification verification that contains the current primary of each shard
- */
+/** @param verification verification that contains the current primary of each shard */
 export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
   const { mode, nodes, directives, sentinels } = subject.injector.deployment;
   const { initialPrimaries } = subject;

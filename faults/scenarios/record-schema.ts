@@ -1,7 +1,4 @@
-/**
- * The record of a fault: the actions, how long writes failed, and which writes were lost. Times are in milliseconds
- * from the fault. A time is null if the event did not happen before the scenario ended.
- */
+/** Times are in milliseconds from the fault; null if the event did not happen before the end. */
 import { z } from "zod";
 
 const count = z.int().min(0);
@@ -90,5 +87,4 @@ export const scenarioRecordSchema = z.strictObject({
 });
 export type ScenarioRecord = z.infer<typeof scenarioRecordSchema>;
 
-/** Highest number of lost writes that a record lists. */
 export const MAX_LOST_WRITES_LISTED = 100;

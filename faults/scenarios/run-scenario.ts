@@ -17,30 +17,19 @@ import type { FaultContext } from "../actions/fault-context";
 import { form } from "../../valkey/formation/form";
 import { accountForWrites } from "../writes/accounting";
 
-/** Assertions that fail if roles are in the wrong zones. An orderly failover can repair the roles. */
+/** An orderly failover can repair the roles. */
 const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
 const VERIFY_EVERY_MS = 200;
 
-/**
- * Number of node timeouts after which a cluster that does not serve is assisted. A failover takes about one node
- * timeout, so a cluster that does not serve after three node timeouts will not recover by itself.
- */
+/** A failover takes about one node timeout: a cluster that does not serve after three will not recover by itself. */
 const ASSIST_AFTER_NODE_TIMEOUTS = 3;
 const ASSIST_AFTER_EXTRA_MS = 1000;
-/**
- * Milliseconds after which a deployment in replication mode without Sentinels is assisted. The time is short, because
- * such a deployment never recovers by itself. The time is nevertheless long enough to show the outage.
- */
+/** Short, because replication without Sentinels never recovers by itself; long enough to show the outage. */
 const ASSIST_AFTER_REPLICATION_MS = 2000;
 /** A shard counts as served if it has acknowledged a write within this time, milliseconds. */
 const RECENT_MS = 500;
 
-/**
- * Runs the scenario, and reverses its effects even if it fails.
- * @throws BadInput when the fault cannot be injected into this deployment
- * @throws Failure when the deployment does not pass verification before the fault, or a step fails for a reason other
- *   than the fault
- */
+/** Reverses its effects even if it fails. @throws BadInput if the fault is impossible; Failure before or in a step */
 export async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
   const configured = run.injector.deployment.directives;
   try {
@@ -75,10 +64,7 @@ async function inject(
   return { startedAt, steadyMs: (beganMs + faultMs) / 2, faultMs };
 }
 
-/**
- * Waits until the plan says that the fault must be healed, and then heals it. Before that, this phase assists a
- * deployment that cannot recover by itself.
- */
+/** Assists a deployment that cannot recover by itself before. */
 async function heal(
   run: ScenarioRun,
   { plan }: PreparedScenario,
@@ -108,10 +94,7 @@ function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenari
   return hasAutomaticFailover ? scenario.recoveryTimeoutSeconds * 1000 : ASSIST_AFTER_REPLICATION_MS;
 }
 
-/**
- * Whether every shard serves. A shard serves if it has acknowledged a recent write that was due after the fault. If a
- * write to the shard failed recently, the acknowledged write must have been due later than the failed write.
- */
+/** It acknowledged a recent write that was due after the fault, and later than any failed write. */
 function isServed({ history, shardCount }: WriteClient, faultMs: number): boolean {
   const now = performance.now();
   if (now - faultMs <= RECENT_MS) return false;
@@ -131,10 +114,7 @@ function isServed({ history, shardCount }: WriteClient, faultMs: number): boolea
   return lastSuccess.size === shardCount && [...lastFailure].every(recovered);
 }
 
-/**
- * Waits until the deployment is as redundant as before the fault and passes verification, or the time limit is over. If
- * the scenario asks for it, this phase also moves roles that are in the wrong zones.
- */
+/** As redundant as before and verified, or the time is up. Also moves roles in wrong zones if the scenario asks. */
 async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObservation): Promise<Recovery> {
   const { scenario, injector, signal } = run;
   const { observer, logEvent } = context;

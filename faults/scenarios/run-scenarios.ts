@@ -1,4 +1,3 @@
-/** Runs scenarios one after the other, in rounds. Each run starts from a deployment with its initial primaries. */
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { DeploymentObserver } from "../observation/deployment-observer";
@@ -9,7 +8,6 @@ import { awaitCondition } from "../../lib/polling";
 import { runScenario } from "./run-scenario";
 import type { FaultSubject, ScenarioResult } from "./scenario-run";
 
-/** A scenario that runs a given number of times on one deployment. */
 export interface ScenarioTask {
   readonly scenario: Scenario;
   readonly repeats: number;
@@ -22,16 +20,11 @@ interface ScenarioOptions {
   readonly onResult: (result: ScenarioResult) => void;
 }
 
-/** Time limit for restoring the initial primaries of a deployment, milliseconds. */
 const RESTORE_TIMEOUT_MS = 60_000;
 const OBSERVER_TIMEOUT_MS = 1000;
 const POLL_MS = 20;
 
-/**
- * Runs all tasks in rounds. Each task runs `repeats` times.
- * @throws Failure if a deployment does not recover after a scenario, because later scenarios would then also show the
- * effects of this scenario
- */
+/** @throws Failure if a deployment does not recover: later scenarios would also show the effects of this one */
 export async function runScenarios(
   tasks: readonly ScenarioTask[],
   { signal, report, onResult }: ScenarioOptions,

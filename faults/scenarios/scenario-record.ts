@@ -1,4 +1,3 @@
-/** Makes the record of a scenario from the observations of its phases. Pure. */
 import type { Mode } from "../../valkey/node";
 import type { ScenarioRecord } from "./record-schema";
 import { MAX_LOST_WRITES_LISTED } from "./record-schema";
@@ -14,43 +13,32 @@ import type { LastUnhealthyTimes } from "../observation/deployment-observer";
 import type { StateChange } from "../observation/observed-states";
 import type { ScenarioEvent } from "./observe";
 
-/** Highest number of steps. A timeline that would need more steps has longer steps than STEP_MS. */
+/** A timeline that would need more steps has longer steps than STEP_MS. */
 const MAX_STEPS = 600;
 const STEP_MS = 50;
 
-/** Recovery of the deployment after the fault. */
 export interface Recovery {
   /** Whether roles were moved between zones. */
   readonly repaired: boolean;
-  /**
-   * Time at which verification passed, in milliseconds of performance.now; null if verification did not pass in time.
-   */
+  /** In milliseconds of performance.now; null if verification did not pass in time. */
   readonly verifiedMs: number | null;
-  /** The assertions that still failed at the end; null if verification passed. */
   readonly recoveryFailure: string | null;
 }
 
-/** Result of healing a fault. */
 export interface Healing {
   /** Whether an assisting action or a healing action was needed before all shards were served. */
   readonly assisted: boolean;
 }
 
-/** Times around the injection of the fault. All times except `startedAt` are in milliseconds of performance.now. */
+/** All times except `startedAt` are in milliseconds of performance.now. */
 export interface Injection {
   readonly startedAt: Date;
-  /**
-   * Start of the time from which latencies are recorded as latencies before the fault. The first half of the
-   * undisturbed writes is a warm-up and is not recorded.
-   */
+  /** The first half of the undisturbed writes is a warm-up and is not recorded. */
   readonly steadyMs: number;
   readonly faultMs: number;
 }
 
-/**
- * Observations of all phases. Times of changes and events are relative to the fault. All other times are in
- * milliseconds of performance.now.
- */
+/** Changes and events are relative to the fault; all other times in milliseconds of performance.now. */
 interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;
   readonly shards: readonly Shard[];
@@ -147,30 +135,18 @@ function roundedOutage({ longestMs, overMs }: Outage): ScenarioRecord["outage"] 
   return { longestMs: rounded(longestMs), overMs: overMs === null ? null : rounded(overMs) };
 }
 
-/** Milliseconds, rounded to a tenth. */
 function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
 interface Outage {
-  /**
-   * The longest time after the fault in which writes failed and no write was acknowledged, milliseconds; 0 if there was
-   * no outage.
-   */
+  /** In which writes failed and none was acknowledged; 0 without an outage. */
   readonly longestMs: number;
-  /**
-   * Time from the fault to the first acknowledgement after the last outage, milliseconds; 0 if there was no outage;
-   * null if writes still failed at the end.
-   */
+  /** To the first acknowledgement after the last outage; 0 without one; null if writes still failed at the end. */
   readonly overMs: number | null;
 }
 
-/**
- * The outage that a list of writes shows, such as the writes to one shard.
- *
- * The time between two acknowledgements is an outage if a write that was due in this time failed or got no reply. If
- * all writes that were due in this time were acknowledged late, the time counts as latency and not as an outage.
- */
+/** Between two acknowledgements, if a write due then failed. If all were late, it is latency. */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);
   const acknowledgements = ascending(after.filter(isAcknowledged).map(({ endedMs }) => endedMs));
@@ -205,7 +181,7 @@ export function deploymentOutage(shards: readonly Outage[]): Outage {
 }
 
 interface Timeline {
-  /** Beginning of the first step, milliseconds from the fault. It is negative if the step begins before the fault. */
+  /** It is negative if the step begins before the fault. */
   readonly fromMs: number;
   readonly stepMs: number;
   readonly acknowledged: readonly number[];
@@ -213,7 +189,7 @@ interface Timeline {
   readonly unknown: readonly number[];
 }
 
-/** The timeline of writes. Each write counts in the step in which it ended. */
+/** Each write counts in the step in which it ended. */
 export function timelineOf(writes: readonly Write[], faultMs: number): Timeline {
   const ends = writes.map(({ endedMs }) => endedMs - faultMs);
   const first = ends.reduce((a, b) => Math.min(a, b), 0);
@@ -237,7 +213,6 @@ interface WriteErrorCount {
   readonly count: number;
 }
 
-/** Number of writes with each error, the most frequent error first. */
 export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
   const counts = new Map<string, WriteErrorCount>();
   for (const { outcome } of writes) {
@@ -249,10 +224,7 @@ export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
   return [...counts.values()].sort((a, b) => b.count - a.count);
 }
 
-/**
- * Latency of acknowledged writes. The latency is counted from the time at which the write was due, because a client
- * waits from this time on, whatever delays its write.
- */
+/** Counted from when a write was due, because a client waits from then on, whatever delays its write. */
 interface WriteLatency {
   readonly count: number;
   /** Median, milliseconds; null if no write was acknowledged. */
@@ -272,10 +244,7 @@ function writeLatency(writes: readonly Write[]): WriteLatency {
 
 type OutagePhase = "before" | "during" | "after";
 
-/**
- * Latencies before, during and after the outage. The phase of a write is the phase in which it was due. `during` lasts
- * from the fault until the outage is over, or until the end of the scenario.
- */
+/** By when a write was due. `during` lasts from the fault until the outage is over, or until the end. */
 export function latencyByPhase(
   writes: readonly Write[],
   faultMs: number,

@@ -9,7 +9,6 @@
 import type { Write, WriteOutcome } from "./write-history";
 import { isAcknowledged } from "./write-history";
 
-/** The content of a key. */
 export type KeyContent =
   | { readonly kind: "number"; readonly number: number }
   | { readonly kind: "gone" }
@@ -22,10 +21,7 @@ export type KeyWrite = Pick<Write, "number" | "outcome">;
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /**
-   * Content that the key has instead of the lost value: the value of an older write (given as the number of this
-   * write), no value, or a damaged value.
-   */
+  /** Number of an older write, no value, or a damaged value. */
   readonly found: number | "gone" | "damaged";
 }
 
@@ -34,29 +30,19 @@ export interface WriteAccounting {
   readonly failed: number;
   readonly unknown: number;
   readonly lost: readonly LostWrite[];
-  /**
-   * Number of writes with an unknown outcome that were certainly performed, because a key has the value of such a
-   * write.
-   */
+  /** Writes with an unknown outcome whose value a key has. */
   readonly unknownDone: number;
-  /**
-   * Number of acknowledged writes whose key has the value of an older write with an unknown outcome. The older write
-   * may have been performed after the acknowledged writes.
-   */
+  /** Acknowledged writes whose key has an older write of unknown outcome, which may have been performed after them. */
   readonly undecided: number;
   /** Contents that a correct server never has: the value of a refused write, or a value that was never written. */
   readonly anomalies: readonly string[];
-  /** Number of keys that could not be read. Nothing is known about writes to these keys. */
+  /** Nothing is known about writes to these keys. */
   readonly unread: number;
   /** Reason why a key could not be read, for the first such key; undefined if all keys were read. */
   readonly unreadReason: string | undefined;
 }
 
-/**
- * Finds the lost writes.
- * @param histories for each key, all writes of this key in the order of their numbers
- * @param contents the content of each key, by key; a missing key counts as unread
- */
+/** @param histories all writes of each key, by number @param contents a missing key counts as unread */
 export function accountForWrites(
   histories: ReadonlyMap<string, readonly KeyWrite[]>,
   contents: ReadonlyMap<string, KeyContent>,

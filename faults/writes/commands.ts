@@ -1,4 +1,3 @@
-/** Sends a write or a read to the node that owns the slot, and follows redirects like a cluster client. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHash } from "node:crypto";
 import { ReplyError } from "ioredis";
@@ -14,7 +13,6 @@ import type { WriteErrorCode, WriteOutcome } from "./write-history";
 import { CONNECTION_LOST, CONNECTION_REFUSED, NOT_REPLICATED, TIMEOUT, TOO_MANY_REDIRECTS } from "./write-history";
 import type { WriteKey } from "./write-keys";
 
-/** Length of the checksum, characters. */
 const CHECKSUM = 8;
 
 /** Highest number of redirects that one command follows. redis-py and other cluster clients use the same number. */
@@ -23,13 +21,11 @@ const TRY_AGAIN_MS = 10;
 const READ_ATTEMPTS = 20;
 const READ_RETRY_MS = 100;
 
-/** The routes and connections with which a client reaches a deployment. */
 export interface ClientRoutes {
   readonly routes: RoutingTable;
   readonly connections: ConnectionPool;
 }
 
-/** The next target of a redirected command. */
 interface NextTarget {
   readonly endpoint: Endpoint | undefined;
   readonly asking: boolean;
@@ -40,10 +36,7 @@ interface SentWrite {
   readonly redirects: number;
 }
 
-/**
- * Sends a write, and follows redirects until a node acknowledges or refuses it. After a lost connection or a timeout,
- * the write is not sent again.
- */
+/** After a lost connection or a timeout, the write is not sent again. */
 export async function sendWrite(
   key: WriteKey,
   value: string,
@@ -121,7 +114,6 @@ async function set(
   }
 }
 
-/** Follows a redirect. @returns the next node to ask; undefined if the error is not a redirect */
 async function followRedirect(
   { message }: Error,
   key: WriteKey,
@@ -153,10 +145,7 @@ function transportError(error: unknown): WriteErrorCode {
   return /timed out/i.test(messageOf(error)) ? TIMEOUT : CONNECTION_LOST;
 }
 
-/**
- * The value of a write: number, length and checksum, so that a reader can tell which write wrote the value of a key. The
- * value is padded to `bytes` characters if the text is shorter.
- */
+/** Number, length and checksum tell which write wrote a value. Padded to `bytes` characters. */
 export function numberedValue(key: string, number: number, bytes: number): string {
   // In the shortest value, the length has two digits.
   const length = Math.max(bytes, `${number}:00:`.length + CHECKSUM + 1);

@@ -1,18 +1,12 @@
-/**
- * The connections of a client that survives faults. A connection is opened when it is needed, and opened again after it
- * breaks.
- */
+/** A connection is opened when it is needed, and opened again after it breaks. */
 import type { Connection } from "../../valkey/connection";
 import type { Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 
-/** Opens a connection. @throws Failure when the node cannot be reached in time */
+/** @throws Failure when the node cannot be reached in time */
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 
-/**
- * Pause after a failed attempt to connect to a node, milliseconds. Without the pause, every write to a failed node
- * would try to connect.
- */
+/** Without the pause, every write to a failed node would try to connect. */
 const RETRY_AFTER_MS = 20;
 
 class PooledConnection {
@@ -24,11 +18,7 @@ class PooledConnection {
 
   constructor(private readonly dial: () => Promise<Connection>) {}
 
-  /**
-   * Opens the connection if it is not open.
-   * @returns the open connection, or a new one
-   * @throws the error of the last attempt to open a connection
-   */
+  /** @throws the error of the last attempt to open a connection */
   async open(): Promise<Connection> {
     if (this.#connection?.status === "ready") return this.#connection;
     if (performance.now() - this.#failedAtMs < RETRY_AFTER_MS) throw this.#failure;
@@ -63,16 +53,13 @@ export class ConnectionPool {
   readonly #connections = new Map<string, PooledConnection>();
   #used = 0;
 
-  /**
-   * @param perNode number of connections to each node. The connections are used in turn, because a blocking command
-   *   delays all other commands on its connection
-   */
+  /** @param perNode connections, used in turn, because a blocking command delays all others on its own */
   constructor(
     private readonly dial: Dialer,
     private readonly perNode = 1,
   ) {}
 
-  /** Returns an open connection to a node, and opens one if needed. @throws the errors of `dial` */
+  /** @throws the errors of `dial` */
   connectionTo(endpoint: Endpoint): Promise<Connection> {
     const name = `${formatEndpoint(endpoint)}/${this.#used++ % this.perNode}`;
     let pooled = this.#connections.get(name);

@@ -1,7 +1,4 @@
-/**
- * The table with the node to which a client sends each write: for each slot, the node that owns the slot. The client
- * learns the owners from CLUSTER NODES and from redirects. In replication mode, the table contains only the primary.
- */
+/** For each slot the node that owns it, from CLUSTER NODES and redirects; in replication mode the primary. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
@@ -13,15 +10,12 @@ import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 
-/**
- * Milliseconds between two refreshes of the table. After an error, the next refresh comes earlier, but not earlier than
- * SOON_MS after the previous refresh.
- */
+/** Milliseconds. After an error the next refresh comes earlier, but at least SOON_MS after the previous one. */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
-/** Time limit for the first search for a primary, milliseconds. The search opens the connections, which takes longest. */
+/** The search opens the connections, which takes longest. */
 const FIRST_SEARCH_MS = 10_000;
-/** Number of nodes that are asked in one refresh. More than one node is asked, because a node may have failed. */
+/** More than one node is asked, because a node may have failed. */
 const NODES_PER_REFRESH = 3;
 
 interface SlotOwner {
@@ -30,12 +24,9 @@ interface SlotOwner {
 }
 
 export class RoutingTable {
-  /** Owners by slot. In replication mode, only the first entry is used. */
+  /** In replication mode, only the first entry is used. */
   readonly #owners: (SlotOwner | undefined)[] = [];
-  /**
-   * Endpoint at which this client reached each node, by node ID. The endpoint is stored because a reply to CLUSTER
-   * NODES may contain an old address of a node.
-   */
+  /** By node ID, as this client reached it: a reply to CLUSTER NODES may contain an old address. */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connections: ConnectionPool;
   readonly #parser = new ViewParser();
@@ -43,7 +34,6 @@ export class RoutingTable {
   #soon = new AbortController();
   #asked = 0;
 
-  /** @param nodes returns the current nodes of the deployment */
   constructor(
     private readonly mode: Mode,
     private readonly nodes: () => readonly DeploymentNode[],
@@ -57,7 +47,6 @@ export class RoutingTable {
     return this.#owners[this.#indexOf(slot)]?.endpoint;
   }
 
-  /** Records that a redirect named a different owner of the slot. */
   recordMove(slot: number, endpoint: Endpoint): void {
     const index = this.#indexOf(slot);
     this.#owners[index] = { endpoint, epoch: this.#owners[index]?.epoch ?? 0 };
@@ -69,10 +58,7 @@ export class RoutingTable {
     this.#soon.abort();
   }
 
-  /**
-   * Fills the table once from the replies of all nodes, and then refreshes the table at intervals until `close` is
-   * called.
-   */
+  /** From the replies of all nodes, then refreshed at intervals until `close`. */
   async open(): Promise<void> {
     if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
     else await this.#findPrimary(FIRST_SEARCH_MS);
@@ -101,10 +87,7 @@ export class RoutingTable {
     }
   }
 
-  /**
-   * Refreshes the table from the CLUSTER NODES replies of some nodes. The method waits only for the first reply, so
-   * that a frozen node does not delay the refresh.
-   */
+  /** Waits only for the first reply, so that a frozen node does not delay the refresh. */
   async #askSomeNodes(): Promise<void> {
     const nodes = this.nodes();
     const count = Math.min(NODES_PER_REFRESH, nodes.length);
@@ -119,11 +102,7 @@ export class RoutingTable {
     this.#applyView(this.#parser.parse(String(await connection.cluster("NODES"))), endpoint);
   }
 
-  /**
-   * Finds the primary. If several nodes claim to be the primary, the method chooses the node with the most replicas. If
-   * several of these nodes have equally many replicas, it chooses the primary that was known before.
-   * @param limitMs time after which nodes without a reply are ignored
-   */
+  /** If there are several, the one with the most replicas, then the one known before. @param limitMs for replies */
   async #findPrimary(limitMs: number): Promise<void> {
     const known = this.owner(0);
     const isKnown = ({ endpoint }: Pick<DeploymentNode, "endpoint">): boolean =>
@@ -137,10 +116,7 @@ export class RoutingTable {
     else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
-  /**
-   * Number of replicas that a node reports.
-   * @returns undefined when the node is not a primary or does not reply in time
-   */
+  /** @returns undefined when the node is not a primary or does not reply in time */
   async #countReplicasInTime(
     endpoint: Endpoint,
     limitMs: number,
@@ -156,10 +132,7 @@ export class RoutingTable {
     return hasPrimaryRole(info) ? (infoNumber(info, "connected_slaves") ?? 0) : undefined;
   }
 
-  /**
-   * Updates the table from a node's reply to CLUSTER NODES. For each slot, the table keeps the owner with the highest
-   * configuration epoch. If epochs are equal, the owner in the latest reply replaces the known owner.
-   */
+  /** For each slot, the owner with the highest configuration epoch; if equal, the latest one. */
   #applyView({ selfId, topology }: ClusterView, asked: Endpoint): void {
     this.#endpoints.set(selfId, asked);
     for (const { id, slots, epoch, address } of topology.nodes.values()) {

@@ -1,7 +1,4 @@
-/**
- * The client whose writes are checked for losses. It sends each write when the write is due, even if earlier writes
- * have not ended. A write follows redirects, is not repeated after an error, and is recorded in the history.
- */
+/** Sends each write when it is due, even if earlier ones have not ended, and never repeats one after an error. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeploymentNode, Mode } from "../../valkey/node";
 import type { SlotRange } from "../../valkey/topology/slots";
@@ -17,15 +14,9 @@ import { OVERLOADED, WriteHistory } from "./write-history";
 import { WriteKeys } from "./write-keys";
 
 const TICK_MS = 2;
-/**
- * Number of connections to each node if writes wait for replicas. Several connections are needed, because WAIT blocks
- * its connection.
- */
+/** Several, because WAIT blocks its connection. */
 const CONNECTIONS_WITH_WAIT = 8;
-/**
- * Number of writes that may be in flight in addition to the expected number. The expected number is twice the number of
- * writes that are due during one timeout.
- */
+/** In addition to twice the number of writes that are due during one timeout. */
 const EXTRA_IN_FLIGHT = 100;
 const READS_IN_FLIGHT = 200;
 
@@ -68,7 +59,7 @@ export class WriteClient {
     return this.#keys.shardCount;
   }
 
-  /** Starts the writes. @returns when connections are open and the first writes are due */
+  /** @returns when connections are open and the first writes are due */
   async start(): Promise<void> {
     const { routes, connections } = this.#client;
     await routes.open();
@@ -81,14 +72,13 @@ export class WriteClient {
     this.#pacing = this.#pace();
   }
 
-  /** Stops sending writes. @returns once every write has ended */
+  /** @returns once every write has ended */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#pacing;
     await Promise.all(this.#inFlight);
   }
 
-  /** Reads every key that was ever written to. @returns the content of each key, by the name of the key */
   async readBack(): Promise<Map<string, KeyContent>> {
     const contents = new Map<string, KeyContent>();
     const keys = this.#keys.all;

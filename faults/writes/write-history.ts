@@ -1,13 +1,10 @@
-/** History of a client's writes: when each write was due, when it ended, and what the server replied. Plain data. */
+/** History of a client's writes: when each write was due, when it ended, and what the server replied. */
 
 /** Reason why a write was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants below. */
 export type WriteErrorCode = string;
 
-/** No connection to the owner of the slot could be made. */
 export const CONNECTION_REFUSED = "refused";
-/** The connection ended before the reply. */
 export const CONNECTION_LOST = "connection-lost";
-/** No reply came in time. */
 export const TIMEOUT = "timeout";
 /** The primary has the write, but too few replicas have confirmed it. */
 export const NOT_REPLICATED = "not-replicated";
@@ -16,28 +13,20 @@ export const OVERLOADED = "overloaded";
 /** The nodes kept redirecting the write to each other. */
 export const TOO_MANY_REDIRECTS = "too-many-redirections";
 
-/**
- * Outcome of a write.
- *
- * - `acknowledged`: the server replied OK.
- * - `failed`: the write was certainly not performed, because it was refused or never sent.
- * - `unknown`: the write was sent and got no reply, so it may have been performed or may still be performed.
- */
+/** `acknowledged`: OK. `failed`: certainly not performed. `unknown`: sent without a reply, may still be performed. */
 export type WriteOutcome =
   | { readonly kind: "acknowledged" }
   | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
 
-/** One write. Times are milliseconds of performance.now. */
+/** Times are milliseconds of performance.now. */
 export interface Write {
   readonly key: string;
-  /** Number of the write. The writes to one key are numbered from 1. */
+  /** The writes to one key are numbered from 1. */
   readonly number: number;
   /** Index of the shard that owned the key's slot at the beginning of the scenario. */
   readonly shard: number;
-  /** Time at which the write was due. */
   readonly dueMs: number;
   readonly endedMs: number;
-  /** Number of redirects that the write followed. */
   readonly redirects: number;
   readonly outcome: WriteOutcome;
 }
@@ -46,7 +35,6 @@ export function isAcknowledged({ outcome }: Pick<Write, "outcome">): boolean {
   return outcome.kind === "acknowledged";
 }
 
-/** All writes of one client. */
 export class WriteHistory {
   readonly #writes: Write[] = [];
 
@@ -59,10 +47,7 @@ export class WriteHistory {
     return this.#writes;
   }
 
-  /**
-   * All writes of each key, by the name of the key. Keys are in the order in which their first write ended. The writes
-   * of one key are in the order of their numbers.
-   */
+  /** Keys in the order in which their first write ended, the writes of one key by number. */
   byKey(): Map<string, Write[]> {
     const keys = new Map<string, Write[]>();
     for (const write of this.#writes) {

@@ -1,24 +1,20 @@
-/** The keys that a write client writes to: their names, slots and shards. */
 import type { Mode } from "../../valkey/node";
 import { slotTags } from "../../valkey/topology/slot-tags";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** Number of slots of each shard that are written to. These slots are spread over all slot ranges of the shard. */
+/** These slots are spread over all slot ranges of the shard. */
 const SLOTS_PER_SHARD = 16;
-/**
- * Number of writes of which one goes to a key that was written before. The number has no common divisor with most
- * numbers of shards, so that every shard gets such writes.
- */
+/** Every so many writes, to an old key. No divisor of most numbers of shards: every shard gets some. */
 const REWRITE_EVERY = 11;
 
 export interface WriteKey {
   readonly name: string;
   readonly slot: number;
   readonly shard: number;
-  /** Whether the key is written more than once. Such keys show whether an older value has replaced a newer value. */
+  /** Such keys show whether an older value has replaced a newer value. */
   readonly isRewritten: boolean;
-  /** Number of the key's last write. The writes to one key are numbered from 1. */
+  /** The writes to one key are numbered from 1. */
   number: number;
 }
 
@@ -29,10 +25,7 @@ export class WriteKeys {
   readonly #slots: readonly (readonly number[])[];
   #chosen = 0;
 
-  /**
-   * @param shards the slots of each shard; one shard without slots in replication mode
-   * @param prefix prefix of all keys; no other client may write keys with this prefix
-   */
+  /** @param shards one without slots in replication mode @param prefix no other client may write keys with it */
   constructor(
     private readonly mode: Mode,
     shards: readonly (readonly SlotRange[])[],
@@ -46,20 +39,15 @@ export class WriteKeys {
     return this.#slots.length;
   }
 
-  /** Every key that was ever written to. */
   get all(): readonly WriteKey[] {
     return [...this.#keys.values()];
   }
 
-  /** One slot of each shard, in the order of the shards. */
   get slotOfEachShard(): readonly number[] {
     return this.#slots.map(([first = 0]) => first);
   }
 
-  /**
-   * Chooses the key of a shard's next write. Most writes get a new key, because a later write to the same key would
-   * hide a lost write.
-   */
+  /** Mostly a new key, because a later write to the same key would hide a lost write. */
   next(shard: number): WriteKey {
     const isRewritten = ++this.#chosen % REWRITE_EVERY === 0;
     const idle = isRewritten ? this.#idle[shard]?.shift() : undefined;

@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { messageOf } from "../errors";
 import { CHECKSUM_VARIABLE } from "./settings-text";
 
-/** Prints a line with the time. */
 export function logLine(line: string): void {
   process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 }
@@ -15,7 +14,7 @@ interface ProgramStart {
   readonly signal: AbortSignal;
 }
 
-/** Runs a program whose last argument is the file with its settings. A failure is printed and sets the exit status. */
+/** A failure is printed and sets the exit status. */
 export function runProgram(program: (start: ProgramStart) => Promise<void>): void {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"])

@@ -4,17 +4,15 @@ import type { Server } from "node:http";
 import { createServer } from "node:http";
 import { Failure, messageOf } from "../errors";
 
-/** Path of metrics for Prometheus. */
 export const METRICS_PATH = "/metrics";
 
 interface ServedText {
-  /** HTTP status. @default 200 */
   readonly status?: number;
   readonly type: string;
   readonly text: string;
 }
 
-/** Functions that make the texts, by path. The server calls the function of a path for each request. */
+/** The server calls the function of a path for each request. */
 type ServedTexts = Readonly<Record<string, () => ServedText | Promise<ServedText>>>;
 
 export class TextServer {
@@ -29,11 +27,7 @@ export class TextServer {
     });
   }
 
-  /**
-   * Starts to listen.
-   * @param at address to listen at; without a host, the server listens at every address of the machine
-   * @throws Failure when the address cannot be used
-   */
+  /** @param at without a host, every address of the machine. @throws Failure when the address cannot be used */
   static async open(at: { readonly host?: string; readonly port: number }, texts: ServedTexts): Promise<TextServer> {
     const opened = new TextServer(texts);
     try {

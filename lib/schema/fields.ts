@@ -1,7 +1,6 @@
 /**
- * Building blocks for the schema of the configuration. Every option ends in `.meta()`. There, `description` is the
- * meaning of the option, and `unit` is its unit. `fallback` describes the default value if the default is not a
- * constant. The JSON Schema and the reference in `docs/configuration.md` are generated from these texts.
+ * Every option ends in `.meta()` with `description`, `unit`, and `fallback` for a default that is not a constant, from
+ * which the JSON Schema and `docs/configuration.md` are generated.
  */
 import { z } from "zod";
 import { parseSize } from "../units";

@@ -1,26 +1,18 @@
-/**
- * Reads a JSON Schema. Finds the node at a path and the known keys of a node, and describes the values that a node
- * accepts. Pure.
- */
 import { z } from "zod";
 
-/** A JSON Schema, or a part of one. */
 export type SchemaNode = z.core.JSONSchema.BaseSchema;
 
-/** A path into a configuration. */
 export type Path = readonly PropertyKey[];
 
 /** JSON Schemas that have been made: each takes longer to make than an input takes to check. */
 const made = new WeakMap<z.ZodType, SchemaNode>();
 
-/** The JSON Schema of the input that a zod schema accepts. */
 export function toJsonSchema(schema: z.ZodType): SchemaNode {
   const known = made.get(schema) ?? z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
   made.set(schema, known);
   return known;
 }
 
-/** The value at a path of an input. Undefined if the input has no value at the path. */
 export function valueAt(input: unknown, path: Path): unknown {
   let value = input;
   for (const key of path) value = isMap(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined;
@@ -32,23 +24,18 @@ export function isMap(value: unknown): value is Readonly<Record<string, unknown>
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Alternatives of a union. The list is empty for a schema that is not a union. */
+/** The list is empty for a schema that is not a union. */
 export function alternatives(node: SchemaNode): readonly SchemaNode[] {
   return (node.oneOf ?? node.anyOf ?? []).filter(isNode);
 }
 
-/** Properties of a map's schema, by name. */
 export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNode>> {
   return Object.fromEntries(
     Object.entries(node.properties ?? {}).flatMap(([key, value]) => (isNode(value) ? [[key, value]] : [])),
   );
 }
 
-/**
- * The schema at a path. In a union, the function chooses the alternative whose constants (the discriminator) match the
- * input. If no constants match and only one alternative is a map, the function chooses this alternative.
- * @returns undefined if the schema has nothing at the path
- */
+/** In a union, the alternative whose constants match the input, or the only map. Else undefined */
 export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode | undefined {
   const chosen = alternatives(node).find((each) => matchesConstants(each, input)) ?? onlyMap(node, input) ?? node;
   const [key, ...rest] = path;

@@ -1,7 +1,3 @@
-/**
- * Describes problems that zod finds. A message contains the problem, the allowed values, and the name that was probably
- * meant. Pure.
- */
 import type { z } from "zod";
 import { didYouMean } from "../did-you-mean";
 import type { Problem } from "../errors";
@@ -12,18 +8,12 @@ import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, v
 /** Formats a path in the user's notation, such as `valkey:benchmark.clients` or `--clients`. */
 export type Label = (path: Path) => string;
 
-/**
- * Pattern for the beginnings of zod's own messages. Such a message is replaced by a description from the JSON Schema,
- * which says more. Messages of this project's schemas begin differently.
- */
+/** zod's own messages are replaced by a description from the JSON Schema, which says more. */
 const ZOD_MESSAGE = /^(Too small|Too big|Invalid)\b/;
 
 const LONGEST_QUOTE = 60;
 
-/**
- * One problem for each issue that zod found. An issue of this project has its code in `params.code`.
- * @param schema the schema with which the input was parsed
- */
+/** An issue of this project has its code in `params.code`. @param schema with which the input was parsed */
 export function describeIssues(
   schema: z.ZodType,
   input: unknown,
@@ -72,7 +62,6 @@ function describeIssue(node: SchemaNode, input: unknown, issue: z.core.$ZodIssue
   }
 }
 
-/** The code that a schema of this project gives to an issue. */
 function ownCode(issue: z.core.$ZodIssue | undefined): string {
   const code: unknown = issue?.code === "custom" ? issue.params?.["code"] : undefined;
   return typeof code === "string" ? code : "wrong-value";
@@ -82,10 +71,7 @@ function described(node: SchemaNode | undefined): string {
   return node === undefined ? "" : `: expected ${expectation(node)}`;
 }
 
-/**
- * Problems of a map that may have one of several forms. The result contains the problems of the form with the fewest
- * unknown keys. If several forms have equally few unknown keys, the function chooses the form with the fewest problems.
- */
+/** Those of the form with the fewest unknown keys, then the fewest problems. */
 function inNearestAlternative(
   node: SchemaNode | undefined,
   value: unknown,

@@ -1,4 +1,4 @@
-/** The ratio of two samples, with Welch's interval. The samples were not measured in the same rounds. Pure. */
+/** The samples were not measured in the same rounds. */
 import { mean, sampleVariance } from "simple-statistics";
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS } from "./paired";
@@ -6,11 +6,7 @@ import type { Ratio } from "./ratio";
 import { CONFIDENCE, ratioOf } from "./ratio";
 import { twoSidedT } from "./student";
 
-/**
- * The mean of `other` minus the mean of `base`, with Welch's interval. The two samples are allowed to have different
- * noise.
- * @returns undefined if a sample has fewer than three values
- */
+/** The mean of `other` minus that of `base`; noise may differ. @returns undefined if a sample has under three values */
 export function welchInterval(
   base: readonly number[],
   other: readonly number[],
@@ -30,10 +26,7 @@ export function welchInterval(
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/**
- * Ratio of `other` to `base`. Each of the two lists has the repeats of one run.
- * @param precision the relative difference that matters: 0.05 is 5 %
- */
+/** @param base repeats of one run @param precision the relative difference that matters: 0.05 is 5 % */
 export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
   const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));
   const [before = [], after = []] = logs;

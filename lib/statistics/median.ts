@@ -1,4 +1,3 @@
-/** Medians of few values, with confidence intervals. Pure. */
 import { medianSorted } from "simple-statistics";
 
 /** A median with an interval that contains the true median with the given confidence. */
@@ -13,11 +12,9 @@ export interface MedianInterval {
 const WANTED_CONFIDENCE = 0.95;
 
 /**
- * A median with its interval. The interval is between the k-th smallest and the k-th largest value, with the largest k
- * that gives a confidence of 95 %. For every distribution, the true median is outside the interval with a probability
- * of at most 2 · P(Binomial(n, ½) < k). With fewer than six values, even the interval over all values has a lower
- * confidence than 95 %. In this case, the result is the interval over all values, with its actual confidence.
- * @param values at least one value
+ * Between the k-th smallest and largest value, with the largest k of 95 %: the true median is outside with a
+ * probability of at most 2 · P(Binomial(n, ½) < k). With under six values, the interval over all, with its confidence.
+ * @param values at least one
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
   const sorted = [...values].sort((a, b) => a - b);
@@ -44,7 +41,7 @@ function coverage(n: number, k: number): number {
   return 1 - 2 * below;
 }
 
-/** The median. @param values at least one value */
+/** @param values at least one value */
 export function median(values: readonly number[]): number {
   return medianInterval(values).median;
 }

@@ -1,8 +1,6 @@
-/** Confidence intervals for the difference between paired measurements. Pure. */
 import { mean, medianSorted, sampleStandardDeviation } from "simple-statistics";
 import { twoSidedT } from "./student";
 
-/** An estimate with an interval that contains the true value with the given confidence. */
 export interface ConfidenceInterval {
   readonly estimate: number;
   readonly low: number;
@@ -11,30 +9,17 @@ export interface ConfidenceInterval {
   readonly confidence: number;
 }
 
-/**
- * The fewest pairs for an interval. With two pairs, the interval would be 12.7 standard errors on each side, which is
- * too wide to be useful.
- */
+/** With two pairs, the interval would be 12.7 standard errors on each side, which is too wide to be useful. */
 export const MIN_PAIRS = 3;
-/**
- * Fewest pairs for which the interval is computed by ranks. With fewer pairs, the interval is Student's. For normal
- * noise, an interval by ranks is hardly wider than Student's interval. If one pair in ten is an outlier, the interval
- * by ranks is much narrower.
- */
+/** Below, Student's interval. For normal noise, ranks are hardly wider; with one outlier in ten, much narrower. */
 const RANKS_FROM = 7;
 
 /**
- * Interval for paired differences. For fewer than seven differences, the result is Student's interval around the mean.
- * Student's interval keeps its confidence even if the noise is not normal, because the difference of two equally noisy
- * values is symmetric.
- *
- * For seven or more differences, the result is Wilcoxon's signed-rank interval around the median of all pairwise means
- * (Hodges and Lehmann). Wilcoxon's interval also assumes symmetry, and nothing else.
- *
- * A bootstrap is not used, because it does not keep its confidence for so few values. A bootstrap interval of 95 %
- * contains the truth in 82 % of the cases for five values, and in 90 % of the cases for ten values.
- * @param differences one difference from each round
- * @returns undefined for fewer than three differences
+ * Under seven differences, Student's interval around the mean, which keeps its confidence, as the difference of two
+ * equally noisy values is symmetric. Otherwise Wilcoxon's around the median of all pairwise means (Hodges and Lehmann),
+ * which assumes only symmetry. A bootstrap of 95 % contains the truth in 82 % of the cases for five values, 90 % for
+ * ten.
+ * @returns undefined for fewer than three
  */
 export function pairedInterval(differences: readonly number[], confidence: number): ConfidenceInterval | undefined {
   if (differences.length < MIN_PAIRS) return undefined;
@@ -43,10 +28,7 @@ export function pairedInterval(differences: readonly number[], confidence: numbe
     : signedRankInterval(differences, confidence);
 }
 
-/**
- * Interval by Student's t around the mean.
- * @param values at least two values
- */
+/** Around the mean. @param values at least two values */
 export function studentInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const estimate = mean([...values]);
   const half =
@@ -54,10 +36,7 @@ export function studentInterval(values: readonly number[], confidence: number): 
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/**
- * Interval by Wilcoxon's signed ranks around the median of all pairwise means.
- * @param values at least as many values as the confidence needs: six values for 95 %
- */
+/** Around the median of all pairwise means. @param values enough for the confidence: six for 95 % */
 export function signedRankInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const walsh = Float64Array.from(
     values.flatMap((value, index) => values.slice(index).map((other) => (value + other) / 2)),
@@ -75,19 +54,15 @@ export function signedRankInterval(values: readonly number[], confidence: number
 const ranks = new Map<string, number>();
 
 /**
- * The greatest k for which an interval misses the true value with a probability of at most `tail`; 0 if there is no
- * such k. The interval is from the k-th smallest to the k-th greatest pairwise mean. The probability is 2 · P(W < k),
- * by the exact distribution of W, the sum of the ranks of all positive differences.
+ * Greatest k for which the interval from the k-th smallest to the k-th greatest pairwise mean misses with at most
+ * `tail`: 2 · P(W < k), by the exact distribution of the sum of positive ranks W. 0 if there is none.
  */
 export function signedRank(n: number, tail: number): number {
   const key = `${n} ${tail}`;
   const known = ranks.get(key);
   if (known !== undefined) return known;
   const most = (n * (n + 1)) / 2;
-  /**
-   * Fraction of the 2ⁿ combinations of signs that give each sum of ranks. The index is the sum. Fractions do not
-   * overflow, but numbers of combinations would.
-   */
+  /** By sum of ranks, of the 2ⁿ combinations of signs. Fractions do not overflow, but numbers of combinations would. */
   let parts: number[] = Array.from({ length: most + 1 }, (_, sum) => (sum === 0 ? 1 : 0));
   for (let rank = 1; rank <= n; rank++) parts = parts.map((part, sum) => (part + (parts[sum - rank] ?? 0)) / 2);
   let k = 0;

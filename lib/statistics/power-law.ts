@@ -1,9 +1,7 @@
-/** Fits y = a · x^p to measured points. The fit uses the logarithms of the points. Pure. */
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS, studentInterval } from "./paired";
 import { twoSidedT } from "./student";
 
-/** A measured point. */
 export interface Point {
   readonly x: number;
   readonly y: number;
@@ -12,11 +10,11 @@ export interface Point {
 interface LineFit {
   readonly slope: number;
   readonly intercept: number;
-  /** Standard error of the slope. NaN for two points, because two points have no scatter. */
+  /** NaN for two points, because two points have no scatter. */
   readonly slopeError: number;
 }
 
-/** The least-squares line. @returns undefined unless the points have at least two different values of x */
+/** @returns undefined unless the points have at least two different values of x */
 export function fitLine(points: readonly Point[]): LineFit | undefined {
   const n = points.length;
   const meanX = points.reduce((sum, { x }) => sum + x, 0) / n;
@@ -33,7 +31,7 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   };
 }
 
-/** A fitted power law. An exponent of 1 means perfect scaling, and an exponent of 0 means no scaling. */
+/** An exponent of 1 means perfect scaling, and an exponent of 0 means no scaling. */
 interface PowerLaw {
   readonly exponent: ConfidenceInterval;
   /** Value of y at x = 1. */
@@ -42,13 +40,9 @@ interface PowerLaw {
 }
 
 /**
- * Fits y = a · x^p. With three or more rounds, each round gives an exponent p, and the interval is Student's interval
- * over these exponents. A slow round shifts all its points by the same factor, which changes a but not p. With fewer
- * rounds, all points are fitted together, and the interval is the interval of the fitted line, which assumes
- * independent scatter.
- * @param rounds points of each round
- * @returns undefined if the points do not have two different values of x, or if there are too few points for an
- *   interval
+ * Three or more rounds: each gives a p, with Student's interval over them: a slow round changes a but not p. Fewer: the
+ * interval of the line fitted to all points, which assumes independent scatter.
+ * @returns undefined for too few points
  */
 export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {
   const logs = rounds.map((points) =>

@@ -15,13 +15,10 @@ export interface Prediction {
   readonly confidence: number;
 }
 
-/** The fewest points for a prediction. Two points are too few, because they have no scatter. */
+/** Two points are too few, because they have no scatter. */
 const MIN_POINTS = 3;
 
-/**
- * Prediction by the least-squares line.
- * @returns undefined for fewer than three points, or if all points have the same x
- */
+/** @returns undefined for fewer than three points, or if all points have the same x */
 export function predictLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const line = fitLine(points);
   if (line === undefined || points.length < MIN_POINTS) return undefined;
@@ -35,11 +32,7 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/**
- * Prediction by the line with the smallest relative errors. It is for values whose scatter is proportional to the
- * values. All y must be positive. The lower end of the interval is never below 0.
- * @returns undefined for fewer than three points, or if all points have the same x
- */
+/** For positive values with proportional scatter. The interval never goes below 0. @returns as `predictLine` */
 export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const weighted = points.flatMap((point) => (point.y > 0 ? [{ ...point, weight: 1 / point.y ** 2 }] : []));
   const n = weighted.length;
@@ -58,11 +51,7 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
   return { estimate, low: Math.max(0, estimate - half), high: estimate + half, confidence };
 }
 
-/**
- * Prediction by y = a · x^p, fitted to logarithms. The interval is symmetric for the logarithm: `high / estimate` equals
- * `estimate / low`. Points whose x or y is not positive are left out.
- * @returns undefined for fewer than three points, or if all points have the same x
- */
+/** Symmetric for the logarithm. Points that are not positive are left out. @returns as `predictLine` */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const logs = points.flatMap((point) =>
     point.x > 0 && point.y > 0 ? [{ x: Math.log(point.x), y: Math.log(point.y) }] : [],
@@ -73,7 +62,6 @@ export function predictPowerLaw(points: readonly Point[], x: number, confidence:
     : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
 }
 
-/** Converts a prediction of one value into the prediction of a second value, which is computed from the first. */
 export function mapPrediction(
   { estimate, low, high, confidence }: Prediction,
   change: (value: number) => number,

@@ -1,24 +1,14 @@
-/** Random numbers from a seed. The same seed gives the same numbers on every machine. */
+/** The same seed gives the same numbers on every machine. */
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 
-/**
- * Number of random numbers that a generator discards at its start. The first numbers of neighboring seeds are too
- * similar.
- */
+/** The first numbers of neighboring seeds are too similar. */
 const DROPPED = 64;
 
-/**
- * A generator of random numbers (xoroshiro128+ of the library pure-rand). The library has only uniform distributions.
- * This class adds the distributions that load generators and simulations need. Do not use the class for secrets.
- */
+/** xoroshiro128+ of pure-rand, with more distributions. Not for secrets. */
 export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;
 
-  /**
-   * Generator for a seed and a stream.
-   * @param stream number of the stream. Streams of the same seed never overlap. So each worker and each use can have a
-   * separate stream
-   */
+  /** @param stream streams of the same seed never overlap, so each worker and each use can have its own */
   constructor(seed: number, stream = 0) {
     this.#generator = xoroshiro128plus(seed);
     for (let i = 0; i < DROPPED; i++) this.#generator.next();
@@ -26,18 +16,14 @@ export class Random {
   }
 
   /**
-   * A number from 0 to below 1 with 53 random bits. These bits are the high bits of two numbers, because the lowest
-   * bits of xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). The
-   * function `uniformFloat64` of pure-rand uses the low bits, and is not faster.
+   * 53 high bits of two numbers, because the lowest bits of xoroshiro128+ are weak (Blackman and Vigna, "Scrambled
+   * linear pseudorandom number generators", 2021), which `uniformFloat64` of pure-rand uses.
    */
   uniform(): number {
     return ((this.#generator.next() >>> 5) * 67_108_864 + (this.#generator.next() >>> 6)) / 9_007_199_254_740_992;
   }
 
-  /**
-   * A whole number from 0 to below `limit`. The function `uniformInt` of pure-rand is not used, because it takes about
-   * a fifth longer.
-   */
+  /** From 0 to below `limit`. `uniformInt` of pure-rand takes about a fifth longer. */
   below(limit: number): number {
     return Math.floor(this.uniform() * limit);
   }
@@ -47,10 +33,7 @@ export class Random {
     return -Math.log(1 - this.uniform());
   }
 
-  /**
-   * A number from the normal distribution with mean 0 and variance 1. The Box–Muller transform gives two numbers, and
-   * the second number is discarded.
-   */
+  /** The Box–Muller transform gives two numbers, and the second number is discarded. */
   normal(): number {
     return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.uniform());
   }
@@ -62,7 +45,7 @@ export function randomFrom(seed: number): () => number {
   return () => random.uniform();
 }
 
-/** The items in random order. Every order is equally likely (Fisher–Yates shuffle). */
+/** Every order is equally likely (Fisher–Yates shuffle). */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const order = [...items];
   for (let last = order.length - 1; last > 0; last--) {

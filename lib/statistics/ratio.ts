@@ -1,7 +1,4 @@
-/**
- * The ratio of two values that were measured in the same rounds, with an interval and a verdict. Studies use this file.
- * The speed-up in the results of a run comes from `benchmarks/results/rows.ts`. Pure.
- */
+/** Ratios of values of the same rounds, for studies. `benchmarks/results/rows.ts` has the speed-up of a run. */
 import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
 
@@ -9,10 +6,9 @@ import { pairedInterval } from "./paired";
 export const CONFIDENCE = 0.95;
 
 /**
- * Confidence with which each interval is computed. It is higher than `CONFIDENCE`, because a study stops when its
- * interval is narrow enough, and chance can make an interval narrow too early. With this higher confidence, the
- * fraction of studies whose interval contains the true ratio is `CONFIDENCE`. The value comes from a simulation of the
- * whole stopping rule (tests/lib/statistics/coverage.test.ts).
+ * Higher than `CONFIDENCE`: a study stops when its interval is narrow, and chance can make it so too early. By
+ * simulation of the stopping rule (tests/lib/statistics/coverage.test.ts), such studies then contain the truth in
+ * `CONFIDENCE`.
  */
 const STOPPING_CONFIDENCE = 0.965;
 
@@ -40,9 +36,8 @@ export interface PairedValues {
 }
 
 /**
- * Ratio of `other` to `base`. The estimate is computed as a mean of logarithms. With logarithms, a ratio and its
- * inverse have the same verdict, and multiplicative noise becomes additive.
- * @param pairs one pair from each round in which both values were measured
+ * By logarithms, so that a ratio and its inverse have the same verdict, and multiplicative noise becomes additive.
+ * @param pairs one from each round
  * @param precision the relative difference that matters: 0.05 is 5 %
  */
 export function pairedRatio(pairs: readonly PairedValues[], precision: number, asked = STOPPING_CONFIDENCE): Ratio {
@@ -55,7 +50,7 @@ export function pairedRatio(pairs: readonly PairedValues[], precision: number, a
   );
 }
 
-/** Ratio from an interval of logarithms. @param mean logarithm of the ratio. It is used only if there is no interval */
+/** @param mean logarithm of the ratio. It is used only if there is no interval */
 export function ratioOf(
   interval: ConfidenceInterval | undefined,
   mean: number | undefined,
@@ -91,7 +86,6 @@ function halfWidth({ low, high }: Pick<ConfidenceInterval, "low" | "high">): num
   return (high - low) / 2;
 }
 
-/** Whether the interval is as narrow as the precision requires. */
 export function isPrecise({ low, high }: Ratio, precision: number): boolean {
   return (
     low !== undefined &&
@@ -100,10 +94,7 @@ export function isPrecise({ low, high }: Ratio, precision: number): boolean {
   );
 }
 
-/**
- * Approximate number of rounds after which the interval is as narrow as `precision` requires. The estimate assumes that
- * the width of the interval shrinks with the square root of the number of rounds. Undefined without an interval.
- */
+/** The width is assumed to shrink with the square root of the number. Undefined without an interval. */
 export function roundsNeeded({ low, high, rounds }: Ratio, precision: number): number | undefined {
   if (low === undefined || high === undefined) return undefined;
   const half = halfWidth({ low: Math.log(low), high: Math.log(high) });

@@ -1,7 +1,6 @@
 /**
- * Checkpoint logs: files of JSON lines. The first line is a header, and every further line is an entry. Each line is on
- * disk before the next line is written. If a process is killed, only the entry that the process was writing is lost,
- * and `resume` removes this unfinished line. While a process writes a log, no other process can write to its directory.
+ * Files of JSON lines: a header, then entries, each on disk before the next one. `resume` removes a line that a killed
+ * process did not finish. Only one process writes to the log's directory.
  */
 import {
   closeSync,
@@ -34,15 +33,10 @@ interface CheckpointLogKind<Header, Entry> {
   readonly entry: z.ZodType<Entry>;
 }
 
-/** Creates, resumes and finds the logs of one kind. */
 export class CheckpointLogStore<Header extends { readonly timestamp: string }, Entry> {
   constructor(private readonly kind: CheckpointLogKind<Header, Entry>) {}
 
-  /**
-   * Creates a log, and its directory if it is missing.
-   * @param release ends the claim of this process on the directory. @default the log claims the directory
-   * @throws BadInput if a log exists already; the errors of `claimOutput`
-   */
+  /** @param release ends the claim on the directory, which else the log claims. @throws BadInput if a log exists */
   create(directory: string, header: Header, release?: () => void): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
     if (existsSync(join(directory, file)))
@@ -59,10 +53,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
   }
 
-  /**
-   * Opens an existing log. New entries are appended to this log.
-   * @throws BadInput if the log is missing or unreadable; the errors of `claimOutput`
-   */
+  /** @throws BadInput if the log is missing or unreadable; the errors of `claimOutput` */
   resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
     if (!existsSync(path))
@@ -79,7 +70,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
   }
 
-  /** Parses the text of a log. @throws BadInput with the number of the first line that does not match the schema */
+  /** @throws BadInput with the number of the first line that does not match the schema */
   parse(text: string, file: string): CheckpointLogContent<Header, Entry> {
     const end = text.lastIndexOf("\n") + 1;
     const [first = "", ...rest] = text.slice(0, end).split("\n").slice(0, -1);
@@ -102,10 +93,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     };
   }
 
-  /**
-   * Finds the newest log below `parent` whose header `isWanted` accepts. Logs that cannot be parsed are skipped.
-   * @returns the directory of the log; undefined if there is no such log
-   */
+  /** Logs that cannot be parsed are skipped. @returns the directory of the log */
   latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;
     const found = readdirSync(parent).flatMap((entry) => {
@@ -121,7 +109,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   }
 }
 
-/** Opens a log in a directory that this process has claimed. The log ends the claim when it is closed. */
+/** The log ends the claim when it is closed. */
 function claimed<T>(release: () => void, open: (release: () => void) => T): T {
   try {
     return open(release);
@@ -131,7 +119,6 @@ function claimed<T>(release: () => void, open: (release: () => void) => T): T {
   }
 }
 
-/** A log to which this process writes. */
 export class CheckpointLog<Header, Entry> {
   constructor(
     private readonly path: string,
@@ -147,10 +134,7 @@ export class CheckpointLog<Header, Entry> {
     return this.found;
   }
 
-  /**
-   * Appends an entry. When this method returns, the entry is on disk.
-   * @throws Failure when the entry cannot be written
-   */
+  /** When this method returns, the entry is on disk. @throws Failure when the entry cannot be written */
   add(entry: Entry): void {
     this.writeLine(entry);
     this.found.push(entry);
@@ -169,7 +153,6 @@ export class CheckpointLog<Header, Entry> {
     }
   }
 
-  /** Closes the file and releases the directory. */
   close(): void {
     closeSync(this.file);
     this.release();

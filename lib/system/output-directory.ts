@@ -1,23 +1,22 @@
-/** Directories for the files of one run. At most one live process writes to such a directory. */
+/** At most one live process writes to an output directory. */
 import { readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BadInput, codeOf, messageOf } from "../errors";
 import { makeDirectory } from "./make-directory";
 import { acquireProcessLock } from "./process-lock";
 
-/** Files that runs write. A directory with such a file belongs to the run that wrote the file. */
+/** A directory with such a file belongs to the run that wrote the file. */
 const RESULT_FILE = /^(results|summary|raw|report|soak|checkpoints)\.(json|jsonl|csv|om|txt|html)$/;
-/** Free space that a run requires at its start, bytes. The files of an ordinary run need less. */
+/** The files of an ordinary run need less. */
 const MIN_FREE_BYTES = 1024 * 1024;
 
 /** Whether a directory is given to a new run, or to a run that continues and owns the files in the directory. */
-export type OutputUse = "new" | "continued";
+type OutputUse = "new" | "continued";
 
 /**
- * Takes a directory for this process until it ends or releases the directory. A missing directory is made.
- * @returns a function that releases the directory, and removes it if it is empty
- * @throws BadInput if another live process has taken the directory, if it cannot be written or has too little space, or
- *   if it is for a new run and holds files of another run
+ * @returns a function that releases the directory, and removes it if empty.
+ * @throws BadInput if it is taken, cannot be written, has too little space, or is for a new run and holds files of
+ * another
  */
 export function claimOutput(directory: string, use: OutputUse): () => void {
   const refused = (code: string, message: string): BadInput =>

@@ -1,4 +1,3 @@
-/** The running package: a checkout with TypeScript, or the compiled code of an installed package. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -8,10 +7,9 @@ export const IS_PACKAGE = __filename.endsWith(".js");
 /** The directory of the checkout or of the installed package. The directory can be read-only. */
 export const ROOT = resolve(__dirname, ...(IS_PACKAGE ? ["..", "..", ".."] : ["..", ".."]));
 
-/** Beginning of a command line for this program. The name of a command and its options follow. */
+/** The name of a command and its options follow. */
 export const COMMAND = IS_PACKAGE ? "npx valkey-measured" : "npm start --";
 
 const packageFile = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
 
-/** Version of the package: three numbers, such as `0.1.0`. */
 export const VERSION = packageFile.version;

@@ -1,15 +1,10 @@
-/** Directories to which this program writes. */
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, rmdirSync, statfsSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { IS_PACKAGE, ROOT } from "./package";
 
-/**
- * The directory for unpacked packages and run directories. The program can create all content of this directory again.
- * In a checkout, the directory is `.cache`. For the installed package, it is a directory in XDG_CACHE_HOME, or in
- * ~/.cache if this variable is not set. VALKEY_MEASURED_CACHE sets a different directory.
- */
+/** `.cache` in a checkout, else in XDG_CACHE_HOME or ~/.cache; VALKEY_MEASURED_CACHE overrides it. */
 export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env, isPackage = IS_PACKAGE): string {
   const { VALKEY_MEASURED_CACHE: elsewhere = "", XDG_CACHE_HOME: ofUser = "" } = environment;
   if (elsewhere !== "") return resolve(elsewhere);
@@ -18,25 +13,17 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env, isP
   return join(isAbsolute(ofUser) ? ofUser : join(homedir(), ".cache"), "valkey-measured");
 }
 
-/** The parent directory of all run directories. */
 export const runsDirectory = (): string => join(cacheDirectory(), "runs");
-/** Directory with the unpacked packages of the Valkey versions that commands use. */
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
-/**
- * Directory with the packages of engines for comparisons with Valkey. These packages are not in `packagesDirectory`,
- * because `findPrograms` uses every package there.
- */
+/** Not in `packagesDirectory`, because `findPrograms` uses every package there. */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
 const SHARED_MEMORY = "/dev/shm";
-/** Minimum free shared memory for runs, bytes. A container can have very little shared memory. */
+/** A container can have very little shared memory. */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
-/**
- * The directory in shared memory for runs that do not keep their data. Shared memory is used so that such runs do not
- * wait for a disk. Undefined if shared memory has too little space.
- */
+/** For runs that do not keep their data, so that they wait for no disk. Undefined if it has too little space. */
 export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const directory = ownInSharedMemory(environment);
   if (directory === undefined) return undefined;
@@ -59,10 +46,7 @@ export function allRunsDirectories(): string[] {
   return [runsDirectory(), ownInSharedMemory(process.env)].filter((place) => place !== undefined);
 }
 
-/**
- * The directory in shared memory for this cache and this user. Undefined if there is no shared memory, or if a
- * different user owns a file with the name of the directory. Any user can create such a file in shared memory.
- */
+/** Undefined also if a different user owns a file with its name: any user can create one there. */
 function ownInSharedMemory(environment: NodeJS.ProcessEnv): string | undefined {
   const user = process.getuid?.();
   if (user === undefined || !existsSync(SHARED_MEMORY)) return undefined;

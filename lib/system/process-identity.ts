@@ -1,22 +1,15 @@
-/**
- * Identifies processes by their pid and start time. The pid is not enough, because a later process can have the same
- * pid.
- */
+/** A process is identified by its pid and its start time, because a later process can have the same pid. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { codeOf } from "../errors";
 
-/** Identity of a process. A later process with the same pid has a different identity. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /**
-   * Start time, for comparisons only. On Linux, the boot ID and the clock ticks. On other systems, the start time that
-   * `ps` prints.
-   */
+  /** For comparisons only. On Linux the boot ID and the clock ticks, elsewhere what `ps` prints. */
   readonly started: string;
 }
 
-/** The process that has the given pid now. Undefined if no process has this pid, or if the process is a zombie. */
+/** Undefined if no process has this pid, or if the process is a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started =
@@ -32,28 +25,17 @@ export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 
-/**
- * Sends a signal to exactly the identified process, and never to a later process with the same pid.
- * @returns whether the signal was sent
- */
+/** Never to a later process with the same pid. @returns whether the signal was sent */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   return isProcessAlive(identity) && sendSignal(identity.pid, signal);
 }
 
-/**
- * Sends a signal to the process group that the identified process leads. If the process does not lead a group, only the
- * process gets the signal. The kernel does not give the number of a group to a new process while the group has members.
- * @returns whether the signal was sent
- */
+/** Signals only the process if it leads no group. The kernel does not reuse the number of a group that has members. */
 export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   return isProcessAlive(identity) && (sendSignal(-identity.pid, signal) || signalProcess(identity, signal));
 }
 
-/**
- * Sends a signal.
- * @param target a pid, or a negative number for a process group
- * @returns false if there is no such process
- */
+/** @param target a pid, or a negative number for a process group @returns false if there is no such process */
 export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);
@@ -64,7 +46,7 @@ export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Parses a record that platforms/host/record-and-exec.sh wrote. Undefined if the record is incomplete. */
+/** Undefined if the record is incomplete. */
 export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   if (!text.endsWith("\n")) return undefined;
   const pid = Number.parseInt(text, 10);
@@ -72,10 +54,7 @@ export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   return Number.isInteger(pid) && started !== undefined ? { pid, started } : undefined;
 }
 
-/**
- * Start time in field 22 of /proc/PID/stat. Fields are counted after the command's name, because the name can contain
- * spaces and parentheses.
- */
+/** Field 22 of /proc/PID/stat, counted after the command's name, which can contain spaces and parentheses. */
 function startOnLinux(stat: string): string | undefined {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state] = fields;
@@ -85,7 +64,7 @@ function startOnLinux(stat: string): string | undefined {
 }
 
 let boot: string | undefined;
-/** ID of the current boot. Clock ticks start again at each boot, so a record from an earlier boot must not match. */
+/** Clock ticks start again at each boot, so a record from an earlier boot must not match. */
 function bootId(): string {
   boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   return boot;

@@ -1,15 +1,8 @@
 /**
- * A lock that a process holds by a file next to the protected file. If a process is killed, its lock file stays, and
- * the next process takes over the lock. If several processes try to take the lock at the same time, at most one process
- * succeeds.
- *
- * Each lock file contains the identity of a process. The file is PATH.1, or PATH.2 if a killed process left PATH.1, and
- * so on. A process writes a draft, and then creates the lock file as a second link to the draft. So the lock file is
- * complete at once. `link` fails if the name is taken, so only one process can create a lock file with this name.
- *
- * Two processes can create lock files with different names: one process looks for lock files before an earlier holder
- * removes its file, and the second process looks afterwards. So a process looks again after it has created its file,
- * and gives up if a different live process holds the lock.
+ * A lock of a process: the file PATH.1, or PATH.2 if a killed process left PATH.1, and so on, with its identity. A
+ * draft is linked to that name, so the file is complete at once, and `link` fails if the name is taken. Two processes
+ * can create files with different names, if one looks before an earlier holder removes its file and one afterwards: so
+ * a process looks again, and gives up if a different live process holds the lock.
  */
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,13 +13,7 @@ import { identifyProcess, isProcessAlive } from "./process-identity";
 
 const identitySchema = z.object({ pid: z.int(), started: z.string() });
 
-/**
- * Takes the lock for this process.
- * @param path path of the lock without the number. The directory of the lock must exist
- * @returns a function that releases the lock. Undefined if this process or a different live process already holds the
- * lock
- * @throws Error of the file system if the lock files cannot be written
- */
+/** @param path without the number, in an existing directory @returns the release; undefined if it is held */
 export function acquireProcessLock(path: string): (() => void) | undefined {
   const seen = generations(path);
   if (seen.some((generation) => isHeld(path, generation))) return undefined;
@@ -54,7 +41,7 @@ function generations(path: string): number[] {
   return ends.filter((end) => /^\d+$/.test(end)).map(Number);
 }
 
-/** Creates a lock file. @returns whether this process created the file. A created file is complete */
+/** @returns whether this process created the file. A created file is complete */
 function create(path: string, generation: number): boolean {
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
   writeFileSync(draft, JSON.stringify(identifyProcess(process.pid) ?? null), { flag: "wx" });
@@ -69,10 +56,7 @@ function create(path: string, generation: number): boolean {
   }
 }
 
-/**
- * Whether a process holds the lock by the given file. This is the case if the process whose identity is in the file is
- * alive. A file without an identity holds no lock.
- */
+/** The process whose identity is in the file is alive. A file without an identity holds no lock. */
 function isHeld(path: string, generation: number): boolean {
   try {
     return isProcessAlive(identitySchema.parse(JSON.parse(readFileSync(fileOf(path, generation), "utf8"))));

@@ -1,9 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 
-/**
- * Replaces a file as a whole. A process that opens the file at any moment reads either the former text or the new text,
- * but never a part of a text. If this process is killed while it replaces the file, the former text stays.
- */
+/** Readers see the former or the new text, never a part; also if this process is killed meanwhile. */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;
   writeFileSync(draft, text);

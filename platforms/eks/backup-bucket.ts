@@ -1,4 +1,4 @@
-/** The S3 bucket of a platform for the backups of its deployments: arguments, defaults and problems. Pure. */
+/** The S3 bucket of a platform for the backups of its deployments: arguments, defaults and problems. */
 import type { Problem } from "../../lib/errors";
 import { problem, within } from "../../lib/errors";
 import { compact } from "../../lib/compact";
@@ -64,7 +64,6 @@ export function ownKeyOf(encryption: string): string | undefined {
   return KMS.exec(encryption)?.[1];
 }
 
-/** The plan of the bucket. @param deployments names of the deployments that write to it */
 export function planBackupBucket(args: BackupBucketArgs, deployments: readonly string[]): BackupBucketPlan {
   const { bucketName, existingBucket, ...rest } = args;
   const { encryption, keepDeletedDays, onDestroy } = BACKUP_BUCKET_DEFAULTS;
@@ -78,7 +77,6 @@ export function planBackupBucket(args: BackupBucketArgs, deployments: readonly s
   };
 }
 
-/** Problems of the bucket's arguments. @param region region of the platform, and so of the bucket */
 export function backupBucketProblems(args: BackupBucketArgs | undefined, region: string): Problem[] {
   if (args === undefined) return [];
   const { bucketName, existingBucket, encryption = "AES256", keepDeletedDays, onDestroy } = args;

@@ -30,9 +30,7 @@ interface CostArgs {
   readonly prices: PriceTable | undefined;
   readonly machines: readonly MachineGroup[];
   readonly groups: readonly PodGroup[];
-  /**
-   * Whether a pool uses spot machines. Their cost is computed with the on-demand price, which spot prices never exceed.
-   */
+  /** Computed with the on-demand price, which spot prices never exceed. */
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
   readonly natGateways: number;
@@ -137,10 +135,7 @@ function volumePrice(
   return (gib * perGibMonth + count * extra) / HOURS_PER_MONTH;
 }
 
-/**
- * Price of traffic between zones, dollars per hour. AWS charges each byte twice, once for each direction.
- * @returns undefined if the table has no price
- */
+/** AWS charges each byte twice, once for each direction. @returns undefined if the table has no price */
 export function crossZoneUsdPerHour(bytesPerSecond: number, prices: PriceTable | undefined): number | undefined {
   return prices?.crossZonePerGb === undefined ? undefined : (bytesPerSecond / 1e9) * 3600 * prices.crossZonePerGb * 2;
 }

@@ -11,10 +11,7 @@ import { ANONYMOUS_PULLS, SECRET_CONTENT, secretCommand } from "./scale/image-pu
 import type { PolicyPeers } from "./scale/policy-peers";
 import type { SystemPlan } from "./scale/system-machines";
 
-/**
- * A plan as lines of text: machines by pool and zone, cost, quotas, notes. Problems are left out, because the caller
- * prints them.
- */
+/** Machines by pool and zone, cost, quotas, notes; not problems, because the caller prints them. */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   const { cost, network, volumes } = plan;
   return compact([
@@ -118,7 +115,7 @@ function machineTable(machines: readonly MachineGroup[], zones: readonly string[
   );
 }
 
-/** A line about machines that several groups of pods share. Empty if the machines belong to a single group. */
+/** Empty if the machines belong to a single group. */
 function describeShared({ type, groups, machines }: MachineSet): string[] {
   if (groups.length < 2) return [];
   const count = Object.values(machines).reduce((sum, each) => sum + each, 0);

@@ -1,4 +1,4 @@
-/** The addresses of a network's subnets, and the number of machines with prefix delegation that fit in them. Pure. */
+/** The addresses of a network's subnets, and the number of machines with prefix delegation that fit in them. */
 import type { AddressBlock } from "../../lib/cidr";
 import { formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
 
@@ -25,19 +25,13 @@ export interface NetworkPlan {
 /** Number of addresses in a prefix that the VPC CNI assigns to a machine's pods: a /28. */
 export const PREFIX_SIZE = 16;
 
-/**
- * Number of spare addresses of each machine (WARM_IP_TARGET). It is one address and not one prefix, because a spare
- * prefix for each machine would double the demand.
- */
+/** WARM_IP_TARGET: one address, because a spare prefix for each machine would double the demand. */
 export const WARM_ADDRESSES = 1;
 
 /** Number of addresses that AWS reserves in each subnet: the first four and the last one. */
 const RESERVED_BY_AWS = 5;
 
-/**
- * Number of addresses for other interfaces in each subnet. EKS recommends 16 for the control plane's interfaces and
- * upgrades. The two endpoints of ECR and the endpoint of STS take one address each.
- */
+/** In each subnet: 16 for the control plane, as EKS recommends, and two endpoints of ECR and one of STS. */
 const OTHER_INTERFACES = 16 + 3;
 
 /** Prefix lengths of the largest network and the smallest subnet that AWS allows. */
@@ -45,11 +39,9 @@ const LARGEST_VPC = 16;
 const SMALLEST_SUBNET = 28;
 
 /**
- * Divides a network into a private and a public subnet for each zone. Private subnets are as large as possible. Public
- * subnets have at most 256 addresses, from the block after the private subnets.
- * @param cidr block of the network, such as `10.0.0.0/16`
- * @param zoneCount number of zones, at least 1
- * @returns undefined when the block is larger than AWS allows, or too small for subnets in so many zones
+ * Private subnets are as large as possible; public ones have at most 256 addresses, from the block after them.
+ * @param zoneCount at least 1
+ * @returns undefined when AWS does not allow the block, or it is too small
  */
 export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | undefined {
   const block = parseCidr(cidr);
@@ -90,10 +82,7 @@ export function zoneCapacity({ addressesPerZone }: NetworkPlan): ZoneDemand {
   };
 }
 
-/**
- * Prefix length of the smallest network whose subnets have room for the demand in every zone. Undefined if a /16, the
- * largest network, is too small.
- */
+/** Undefined if a /16, the largest network, is too small. */
 export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number | undefined {
   for (let mask = 26; mask >= LARGEST_VPC; mask--) {
     const plan = planNetwork(`10.0.0.0/${mask}`, zoneCount);
@@ -105,9 +94,8 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
 }
 
 /**
- * Parts of a subnet that are reserved for the address prefixes of pods: everything except the first sixteenth, which is
- * for machines. The parts are 1/16, 1/8, 1/4 and 1/2 of the subnet, because AWS can reserve only CIDR blocks. Prefixes
- * get 15 times as many addresses as machines, which is close to the ratio that they need.
+ * All but the first sixteenth of a subnet, in 1/16, 1/8, 1/4 and 1/2, because AWS can reserve only CIDR blocks.
+ * Prefixes get 15 times as many addresses as machines, close to the ratio that they need.
  */
 function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]

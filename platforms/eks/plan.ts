@@ -1,4 +1,4 @@
-/** The plan of a stack on EKS: machines, network, cost and quotas, or every reason why the plan is impossible. Pure. */
+/** The plan of a stack on EKS: machines, network, cost and quotas, or every reason why the plan is impossible. */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
@@ -37,10 +37,7 @@ import { planSystem, systemPodAddresses, systemProblems } from "./scale/system-m
 export const NAT_STRATEGIES = ["one", "perZone"] as const;
 export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 
-/**
- * AWS services with an interface endpoint. Amazon S3 is left out, because its endpoint is a gateway endpoint, which is
- * free.
- */
+/** Amazon S3 is left out, because its gateway endpoint is free. */
 export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
 
 export interface EksPlanArgs {
@@ -91,13 +88,13 @@ export interface EksPlan {
   readonly problems: readonly Problem[];
 }
 
-/** Size of a system machine's root volume, GiB. */
 export const SYSTEM_ROOT_GIB = 20;
 
-/** Bounds of the number of zones. EKS needs subnets in at least two zones, and no region has more than six zones. */
+/** EKS needs subnets in at least two zones, and no region has more than six zones. */
 const MIN_ZONES = 2;
 const MAX_ZONES = 6;
 
+/** Plans a stack on EKS. Pure. The result contains every reason why the plan is impossible, as problems. */
 export function planEks(args: EksPlanArgs): EksPlan {
   const { region, zones, network: wanted, pools, groups } = args;
   const prices = pricesOf(region);
@@ -224,7 +221,7 @@ function zoneProblems(
   return problems;
 }
 
-/** Problems with the size of the network. @param most number of zones in the region */
+/** @param most number of zones in the region */
 function networkProblems(
   { zones, network: wanted }: EksPlanArgs,
   plan: NetworkPlan | undefined,
@@ -249,10 +246,7 @@ function networkProblems(
   return [problem("network-too-small", "network.cidr", `${wanted.cidr} ${has}, but ${needed}; ${advice}`)];
 }
 
-/**
- * Part of a message: other numbers of zones for which the network is large enough. Sizes of subnets are powers of two,
- * so a network that is divided into more zones may have space for fewer machines.
- */
+/** Sizes of subnets are powers of two, so a network divided into more zones may have space for fewer machines. */
 function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
   const all = [...demandByZone(machines).values()].reduce(
     (sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }),
@@ -269,7 +263,6 @@ function otherZones(machines: readonly MachineGroup[], zones: number, most: numb
   return fitting.length === 0 ? "" : `, or for ${fitting.join(" or ")} zones`;
 }
 
-/** Number of machines and of address prefixes that each zone needs, by zone. */
 export function demandByZone(machines: readonly MachineGroup[]): Map<string, ZoneDemand> {
   const zones = new Map<string, ZoneDemand>();
   for (const { zone, count, podAddresses } of machines) {
@@ -279,7 +272,6 @@ export function demandByZone(machines: readonly MachineGroup[]): Map<string, Zon
   return zones;
 }
 
-/** Highest number of machines, and highest number of prefixes, that any zone needs. */
 function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
   const zones = [...demandByZone(machines).values()];
   return {

@@ -1,4 +1,4 @@
-/** Addresses that may reach the API server of an EKS cluster from outside its network. Pure. */
+/** Addresses that may reach the API server of an EKS cluster from outside its network. */
 import { isOpenToTheWorld } from "../../lib/cidr";
 
 /** Access to the API server from outside the network. */
@@ -13,10 +13,7 @@ export interface PublicAccess {
   readonly openToTheWorld: boolean;
 }
 
-/**
- * Checks the addresses that may reach the API server.
- * @returns reason why the blocks are refused; undefined if they are allowed
- */
+/** @returns reason why the blocks are refused; undefined if they are allowed */
 export function publicAccessProblem({ cidrs, openToTheWorld }: PublicAccess): string | undefined {
   if (openToTheWorld || !isOpenToTheWorld(cidrs)) return undefined;
   const [only, ...others] = cidrs.filter((cidr) => isOpenToTheWorld([cidr]));

@@ -1,4 +1,3 @@
-/** Service quotas that a plan needs. Pure. */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
@@ -25,10 +24,7 @@ interface QuotaArgs {
   readonly otherInterfaces: number;
 }
 
-/**
- * Quotas that a plan needs. Each machine counts as one network interface, because the prefixes of one interface have
- * addresses for all pods.
- */
+/** Each machine is one network interface, whose prefixes have addresses for all pods. */
 export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
   const vcpusOf = (spot: boolean): number =>
     machines.filter(({ pool }) => isSpot(pool) === spot).reduce((sum, group) => sum + group.count * group.vcpus, 0);
@@ -70,11 +66,7 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
   ]);
 }
 
-/**
- * Quotas that are too small for a plan.
- * @param granted the account's values by code of the quota. Quotas that could not be read have no value, and are not
- *   checked
- */
+/** @param granted the account's values by code; quotas that could not be read are not checked */
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {
     const value = granted.get(code);

@@ -1,22 +1,17 @@
-/** CPU time of this machine and of its processes. */
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 
-/** CPU seconds used until one moment. A value is undefined if the system does not report it. */
+/** A value is undefined if the system does not report it. */
 export interface CpuSample {
   readonly atMs: number;
-  /** CPU time of one process, seconds. */
   readonly processSeconds: number | undefined;
-  /**
-   * CPU time of the whole machine. `stolenSeconds` is time in which the hypervisor ran other virtual machines instead.
-   */
+  /** `stolenSeconds`: the hypervisor ran other virtual machines instead. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc. It is 100 for programs on every Linux machine. */
+/** It is 100 for programs on every Linux machine. */
 const TICKS = 100;
 
-/** Samples a process and the machine. @param atMs time of the sample */
 export function sampleCpu(pid: number, atMs: number): CpuSample {
   return { atMs, processSeconds: processSeconds(pid), machine: machineSeconds() };
 }
@@ -44,7 +39,6 @@ function machineSeconds(): CpuSample["machine"] {
   }
 }
 
-/** Cores in use during an interval: CPU seconds per second. */
 export interface CpuUse {
   readonly process: number | undefined;
   readonly machineBusy: number | undefined;
@@ -71,18 +65,12 @@ export function cpuWithin(samples: readonly CpuSample[], fromMs: number, toMs: n
   };
 }
 
-/**
- * Number of cores that this process and its children may use. The affinity mask and the quota of the control group
- * limit it.
- */
+/** The affinity mask and the quota of the control group limit it. */
 export function availableCores(): number {
   return Math.min(availableParallelism(), quotaCores() ?? Infinity);
 }
 
-/**
- * Quota of the control group, cores; undefined without a quota. Version 2 of control groups is read first, and then
- * version 1.
- */
+/** Version 2 of control groups first, then version 1. */
 function quotaCores(): number | undefined {
   const read = (file: string): number[] => {
     try {

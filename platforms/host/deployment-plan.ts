@@ -1,7 +1,3 @@
-/**
- * Parts of a deployment on this machine: its servers, their zones and their settings. Pure, except for random
- * addresses.
- */
 import { randomInt } from "node:crypto";
 import type { Mode } from "../../valkey/node";
 import type { SentinelSettings } from "../../valkey/sentinel-config";
@@ -37,19 +33,14 @@ export interface HostDeploymentPlan {
   readonly cpus?: readonly string[] | undefined;
 }
 
-/** A server to start, and its zone. */
 export interface PlacedServerPlan {
   readonly plan: ServerPlan;
   readonly zone: string;
 }
 
-/**
- * Valkey's default node timeout. It is set explicitly, so that formation, which changes the timeout temporarily,
- * restores this value.
- */
+/** Set explicitly, so that formation, which changes the timeout temporarily, restores this value. */
 const DEFAULT_NODE_TIMEOUT = "15000";
 
-/** Values of directives for every server of the deployment, by name of the directive. */
 export function hostDirectives({ mode, settings }: HostDeploymentPlan): Map<string, string> {
   const wanted = toDirectives(settings);
   if (mode === "cluster" && !wanted.has("cluster-node-timeout")) {
@@ -94,10 +85,7 @@ export function planServers(
   };
 }
 
-/**
- * The servers that must be added to a deployment for a larger shape.
- * @param present the running servers, at least one. New servers get the settings of these servers
- */
+/** @param present at least one server, whose settings new servers get */
 export function planAddedServers(
   deployment: string,
   present: readonly PlacedServer[],
@@ -116,10 +104,7 @@ export function planAddedServers(
   }));
 }
 
-/**
- * A random loopback address for each zone. Two runs rarely get the same addresses, so a partition of zones in one run
- * does not affect other runs.
- */
+/** Two runs rarely get the same addresses, so a partition of zones in one does not affect others. */
 function zoneAddresses(zones: readonly string[]): Map<string, string> {
   const [high, low] = [randomInt(1, 255), randomInt(1, 255)];
   return new Map(zones.map((zone, index) => [zone, `127.${high}.${low}.${index + 1}`]));

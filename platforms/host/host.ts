@@ -1,4 +1,3 @@
-/** The platform `host`. The servers of its deployments are processes on this machine. */
 import { randomBytes } from "node:crypto";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +29,6 @@ import { stopServer } from "./servers";
 import { unmountDisk } from "./side-effects";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 
-/** Starts, forms, resizes and stops the deployments of one run. */
 export class Host {
   readonly #registry = new ServerRegistry();
   readonly #launcher: ServerLauncher;
@@ -42,12 +40,12 @@ export class Host {
     this.#launcher = new ServerLauncher(run, programs, this.#registry);
   }
 
-  /** Signal that is aborted when a server exits unexpectedly. Its reason is a Failure. */
+  /** Its reason is a Failure. */
   get unexpectedExit(): AbortSignal {
     return this.#launcher.unexpectedExit;
   }
 
-  /** Starts the servers of a deployment. They do not know each other yet. @throws Failure; the signal's reason */
+  /** They do not know each other yet. @throws Failure; the signal's reason */
   async start(plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
     const password = plan.password ?? randomBytes(24).toString("hex");
     const { servers, sentinels } = planServers(plan, password);
@@ -58,11 +56,9 @@ export class Host {
   }
 
   /**
-   * Continues a deployment that an earlier process started in this run. Servers that the earlier process was still
-   * starting when it was killed have no record and are stopped.
-   * @param plan the plan with which the servers were started; only the shape may differ
-   * @param formerPassword password that is tried if a server refuses the plan's password
-   * @returns the deployment with all running servers
+   * Servers without a record were being started by a killed process, and are stopped.
+   * @param plan as started; only the shape may differ
+   * @param formerPassword tried if a server refuses the plan's password
    */
   async adopt(plan: HostDeploymentPlan & { readonly password: string }, formerPassword?: string): Promise<Deployment> {
     const { name, mode, password } = plan;
@@ -90,10 +86,7 @@ export class Host {
     };
   }
 
-  /**
-   * Forms a started deployment. In replication mode, the function also writes the primary into the configuration files
-   * of the replicas, so that the replicas follow the primary after a restart.
-   */
+  /** In replication mode, also writes the primary into the replicas' files, so that they follow it after a restart. */
   async form(deployment: Deployment, shape: Shape, options: FormationOptions): Promise<FormationResult> {
     const result = await form(deployment, shape, options);
     await setZones(deployment);
@@ -108,10 +101,7 @@ export class Host {
     return result;
   }
 
-  /**
-   * Sets directives on running servers and in their configuration files.
-   * @throws Failure when a server refuses a value; in this case no value has changed
-   */
+  /** Also in configuration files. @throws Failure when a server refuses a value; then no value has changed */
   async configure(
     deployment: Deployment,
     changes: ReadonlyMap<string, string>,
@@ -124,11 +114,7 @@ export class Host {
     for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
   }
 
-  /**
-   * Changes the password on running servers and Sentinels, and in the configuration files of the servers. Connections
-   * stay open.
-   * @param deployment deployment whose servers accept the password or the former password of its `access`
-   */
+  /** Also in configuration files. Connections stay open. @param deployment its `access` may have the former password */
   async changePassword(deployment: Deployment, password: string): Promise<void> {
     const credentials = { password, users: {} };
     await addAccess(deployment, credentials, []);
@@ -143,11 +129,7 @@ export class Host {
     await retireOtherPasswords(deployment, credentials);
   }
 
-  /**
-   * Changes the shape of a formed deployment. It starts missing servers, resizes the deployment while it serves, and
-   * stops the last servers if there are too many. After an interruption, a second call continues the change.
-   * @returns the deployment in its new shape
-   */
+  /** Continues an interrupted change. @returns the deployment in its new shape */
   async resize(
     deployment: Deployment,
     shape: Shape,
@@ -173,7 +155,7 @@ export class Host {
     rmSync(server.directory, { recursive: true, force: true });
   }
 
-  /** Path of the file with a deployment's password. Only this user can read it. */
+  /** Only this user can read it. */
   passwordFile(deployment: string): string {
     return join(this.run.path, deployment, "password");
   }
@@ -183,24 +165,22 @@ export class Host {
     return this.#registry.list("servers", deployment).map(toNode);
   }
 
-  /** The running Sentinels. */
   sentinels(deployment: string): DeploymentNode[] {
     return this.#registry.list("sentinels", deployment).map(toNode);
   }
 
-  /** The processes of the nodes that `nodes` returns. */
   servers(deployment: string): readonly ServerProcess[] {
     return this.#registry.list("servers", deployment).map(({ server }) => server);
   }
 
-  /** Stops every process of the run and removes the run's directory. Does nothing if the run is kept. */
+  /** Does nothing if the run is kept. */
   async stop(): Promise<void> {
     if (this.run.kept) return;
     this.#launcher.expectAllExits();
     await stopRun(this.run.path);
   }
 
-  /** Sends a signal to servers. @returns when the servers have ended; at once if the signal does not end servers */
+  /** @returns when the servers have ended; at once if the signal does not end servers */
   async signal(deployment: string, names: readonly string[], signal: ServerSignal): Promise<void> {
     if (endsServer(signal)) this.expectExit(deployment, names);
     await signalServers(this.#registry.named(deployment, names), signal);
@@ -211,7 +191,7 @@ export class Host {
     this.#launcher.expectExit(this.#registry.named(deployment, names));
   }
 
-  /** Starts ended servers again, with the data that they had. Running servers are not changed. */
+  /** Running servers are not changed. */
   async restart(
     deployment: string,
     names: readonly string[],
@@ -223,10 +203,7 @@ export class Host {
   }
 }
 
-/**
- * Sets the directive `availability-zone` on each server, so that `verify` can read the zone later. Servers before 8.1
- * do not have this directive.
- */
+/** So that `verify` can read the zone later. Servers before 8.1 do not have `availability-zone`. */
 async function setZones(deployment: Deployment): Promise<void> {
   await Promise.all(
     deployment.nodes.map(async (node) => {

@@ -1,4 +1,3 @@
-/** Starts the servers of a run, and reports servers that exit unexpectedly. */
 import type { Endpoint } from "../../valkey/node";
 import type { PlacedServerPlan } from "./deployment-plan";
 import type { ProcessExit } from "./processes";
@@ -10,7 +9,6 @@ import { recordServer } from "./server-records";
 import type { ServerProcess, ServerStart } from "./servers";
 import { startServers, unexpectedExitFailure } from "./servers";
 
-/** Options for servers that are started again. */
 export interface RestartOptions {
   /** Whether the servers get new ports, as restarted pods get new addresses. */
   readonly newAddresses: boolean;
@@ -18,11 +16,9 @@ export interface RestartOptions {
   readonly programs?: Programs | undefined;
   /** Directives of the restarted servers. @default the directives that the servers had */
   readonly directives?: ReadonlyMap<string, string> | undefined;
-  /** Primary that the servers replicate, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
 }
 
-/** Starts servers, registers them and watches their processes. */
 export class ServerLauncher {
   readonly #unexpectedExit = new AbortController();
   readonly #expected = new Set<ServerProcess>();
@@ -34,12 +30,12 @@ export class ServerLauncher {
     private readonly registry: ServerRegistry,
   ) {}
 
-  /** Signal that is aborted when a registered server exits unexpectedly. Its reason is a Failure. */
+  /** Its reason is a Failure. */
   get unexpectedExit(): AbortSignal {
     return this.#unexpectedExit.signal;
   }
 
-  /** Starts and registers servers. @throws Failure when a server does not start; the signal's reason */
+  /** @throws Failure when a server does not start; the signal's reason */
   async start(
     role: ServerRole,
     deployment: string,
@@ -68,7 +64,6 @@ export class ServerLauncher {
     for (const server of servers) this.#expected.add(server);
   }
 
-  /** Marks the exit of every server as expected from now on. */
   expectAllExits(): void {
     this.#expectsAll = true;
   }
@@ -86,10 +81,7 @@ export class ServerLauncher {
   }
 }
 
-/**
- * Plan and ports with which an ended server is started again. The options do not change a Sentinel's plan, because a
- * Sentinel keeps its state in its own file.
- */
+/** A Sentinel's plan stays, because it keeps its state in its own file. */
 function restartOf({ plan, port, busPort }: ServerProcess, options: RestartOptions): ServerStart {
   const { newAddresses, directives = plan.directives, replicaOf } = options;
   return {

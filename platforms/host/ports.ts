@@ -1,13 +1,9 @@
-/**
- * Finds free ports on the loopback address. To test whether a port is free, the functions bind the port. They avoid the
- * kernel's range of ports for outgoing connections.
- */
+/** Free ports are found by binding them, outside the kernel's range for outgoing connections. */
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { Failure } from "../../lib/errors";
 
-/** The default address of servers on this machine. */
 export const LOOPBACK = "127.0.0.1";
 
 /** Inclusive bounds of port numbers. */
@@ -19,10 +15,7 @@ interface PortRange {
 const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65535;
 
-/**
- * Unprivileged ports, either below or above the ephemeral range, whichever side has more ports. Ports in the ephemeral
- * range are avoided, because the kernel may use such a port for an outgoing connection before a server binds it.
- */
+/** Below or above the ephemeral range, in which the kernel may use a port before a server binds it. */
 export function portsOutside(ephemeral: PortRange): PortRange {
   const below = { low: FIRST_UNPRIVILEGED, high: Math.min(ephemeral.low - 1, LAST) };
   const above = { low: Math.max(ephemeral.high + 1, FIRST_UNPRIVILEGED), high: LAST };
@@ -39,8 +32,7 @@ export function* portsFrom(range: PortRange, start: number): Generator<number> {
 }
 
 /**
- * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ports. If a port
- * is taken before the server binds it, the caller must search again.
+ * From a random port, so that runs rarely find the same. If one is taken before the server binds it, search again.
  * @throws Failure when too few ports are free
  */
 export async function findFreePorts(count: number): Promise<number[]> {
@@ -57,7 +49,6 @@ export async function findFreePorts(count: number): Promise<number[]> {
   return found;
 }
 
-/** Whether a port of the loopback address can be bound. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -72,10 +63,7 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/**
- * The kernel's range of ports for outgoing connections. If the kernel's range is unknown, the range that IANA
- * recommends.
- */
+/** If the kernel's range is unknown, the range that IANA recommends. */
 function ephemeralPorts(): PortRange {
   try {
     const [low, high] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);

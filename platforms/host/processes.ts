@@ -6,13 +6,11 @@ import type { ProcessIdentity } from "../../lib/system/process-identity";
 import { isProcessAlive, sendSignal } from "../../lib/system/process-identity";
 import type { RunDirectory } from "./run-directory";
 
-/** End of a process: its exit code, or the signal that ended it. */
 export interface ProcessExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A running process, which this process or an earlier process of this program started. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
@@ -22,15 +20,13 @@ export interface RunningProcess {
   readonly child?: ChildProcess;
 }
 
-/** A process that this process started. */
 export interface RecordedProcess extends RunningProcess {
   readonly child: ChildProcess;
 }
 
 /**
- * Sends a signal to the process group of a child of this process. Does nothing if the child has ended or the process is
- * not a child. The call takes microseconds, because it does not check the PID. This is safe, because the kernel does
- * not reuse the PID of a child before its parent has read its exit status.
+ * Does nothing for others and ended processes. The PID is not checked, which takes microseconds, because the kernel
+ * does not reuse it before the parent has read the exit status.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -39,10 +35,7 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 
 const ENDED_POLL_MS = 50;
 
-/**
- * Observes a process that an earlier process of this program started. Its exit status is unknown. The observation does
- * not keep this program from ending.
- */
+/** Its exit status is unknown. The observation does not keep this program from ending. */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {
     const timer = setInterval(() => {
@@ -54,22 +47,17 @@ export function adoptProcess(name: string, identity: ProcessIdentity): RunningPr
   return { name, pid: identity.pid, ended };
 }
 
-/**
- * Path of the script that records its own process and then runs a command. `$1` is the file for the record, `$2 …` is
- * the command.
- */
+/** `$1` is the file for the record, `$2 …` the command that the script runs after recording itself. */
 export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
 
 /** Number that distinguishes the records of processes with the same name. */
 let serial = 0;
 
 /**
- * Starts a command and records it in the run directory. If this process is killed, a later run finds the record and
- * stops the command. The command has its own session, so Ctrl-C on the terminal does not reach it.
- * @param command path of the program
- * @param args arguments without secrets, because other users can see them
- * @param options `env` replaces the environment of this process
- * @throws Error when no process can be started; a program that does not exist ends with exit status 127
+ * If this process is killed, a later run finds the record and stops the command. Its own session keeps Ctrl-C away.
+ * @param args without secrets, because other users can see them
+ * @param options `env` replaces the environment
+ * @throws Error when no process can be started; a missing program ends with exit status 127
  */
 export function startRecorded(
   run: RunDirectory,
@@ -97,10 +85,7 @@ export function startRecorded(
   return { name, pid: child.pid, child, ended };
 }
 
-/**
- * A command that runs on certain CPUs only, with taskset.
- * @param cpus CPUs in the notation of taskset, such as `0,2-3`; undefined for all CPUs
- */
+/** @param cpus in the notation of taskset, such as `0,2-3`; undefined for all CPUs */
 export function pinnedCommand(
   cpus: string | undefined,
   command: string,

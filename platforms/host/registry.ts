@@ -1,7 +1,4 @@
-/**
- * Registry, in memory, of the servers and Sentinels that this process knows. Their records on disk, with which a later
- * run can stop them, are in `run-directory.ts` and `server-records.ts`.
- */
+/** The registry is in memory; `run-directory.ts` and `server-records.ts` have records on disk. */
 import { hostname } from "node:os";
 import type { DeploymentNode } from "../../valkey/node";
 import type { PlacedServer } from "./server-records";
@@ -12,24 +9,21 @@ export type ServerRole = "servers" | "sentinels";
 
 const ROLES: readonly ServerRole[] = ["servers", "sentinels"];
 
-/** Registry of the servers and Sentinels of each deployment. Each list is in the order of the servers' numbers. */
+/** Each list is in the order of the servers' numbers. */
 export class ServerRegistry {
   readonly #all = {
     servers: new Map<string, readonly PlacedServer[]>(),
     sentinels: new Map<string, readonly PlacedServer[]>(),
   };
 
-  /** The servers or Sentinels of a deployment. */
   list(role: ServerRole, deployment: string): readonly PlacedServer[] {
     return this.#all[role].get(deployment) ?? [];
   }
 
-  /** Replaces the registered servers or Sentinels of a deployment. */
   set(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
     this.#all[role].set(deployment, servers);
   }
 
-  /** Adds servers or Sentinels of a deployment at the end of the list. */
   add(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
     this.set(role, deployment, [...this.list(role, deployment), ...servers]);
   }
@@ -47,12 +41,11 @@ export class ServerRegistry {
     }
   }
 
-  /** The servers and Sentinels of a deployment that have one of the given names. */
   named(deployment: string, names: readonly string[]): ServerProcess[] {
     return this.#servers(deployment).filter(({ plan }) => names.includes(plan.name));
   }
 
-  /** Whether the registry contains this object. After a restart, the registry has a new object for the server. */
+  /** After a restart, the registry has a new object for the server. */
   has(server: ServerProcess): boolean {
     return this.#servers(server.plan.deployment).includes(server);
   }
@@ -62,7 +55,6 @@ export class ServerRegistry {
   }
 }
 
-/** Converts a server of this machine to a node of its deployment. */
 export function toNode({ server: { plan, port, busPort }, zone }: PlacedServer): DeploymentNode {
   return { name: plan.name, zone, machine: hostname(), endpoint: { host: plan.host, port }, busPort };
 }

@@ -33,30 +33,23 @@ const runSchema = z.object({
   kept: z.boolean(),
 });
 
-/** The content of `run.json`. */
 export type RunInfo = z.infer<typeof runSchema>;
 
 const OPEN = "processes";
 const CLOSED = "processes.closed";
 
-/** Time limit for a process to complete its record, milliseconds. */
 const RECORDING_MS = 2000;
-/** Time limits for a process to end after SIGTERM, and after SIGKILL, milliseconds. */
 const GRACE_MS = 2000;
 const KILL_TIMEOUT_MS = 8_000;
 const POLL_MS = 20;
 
-/** A run that this process created or continues. */
 export class RunDirectory {
   private constructor(
     readonly path: string,
     private info: RunInfo,
   ) {}
 
-  /**
-   * Creates the directory of a new run of this process.
-   * @throws Failure when it cannot be written
-   */
+  /** @throws Failure when it cannot be written */
   static create(runs: string, stack: string): RunDirectory {
     const runner = identifyProcess(process.pid);
     if (runner === undefined) throw new Failure("this process cannot be identified (is /proc mounted?)");
@@ -78,10 +71,7 @@ export class RunDirectory {
     }
   }
 
-  /**
-   * Opens an existing run, and continues it.
-   * @throws Failure when the directory does not contain a run
-   */
+  /** @throws Failure when the directory does not contain a run */
   static open(path: string): RunDirectory {
     const info = readInfo(path);
     if (info === undefined) throw new Failure(`directory ${path} is not a run directory`);
@@ -93,7 +83,7 @@ export class RunDirectory {
     return new RunDirectory(path, info);
   }
 
-  /** All runs, oldest first. Directories without a readable run.json are ignored. */
+  /** Directories without a readable run.json are ignored. */
   static list(runs: string): { path: string; info: RunInfo }[] {
     if (!existsSync(runs)) return [];
     return readdirSync(runs, { withFileTypes: true })
@@ -114,12 +104,11 @@ export class RunDirectory {
     return this.info.kept;
   }
 
-  /** Path of the file in which a process with this name records itself. */
   processRecord(name: string): string {
     return join(this.path, OPEN, name);
   }
 
-  /** Directory of a node, which only this user can read. It is created if it does not exist. */
+  /** It is created if it does not exist. */
   nodeDirectory(deployment: string, node: string): string {
     const path = join(this.path, deployment, node);
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -150,19 +139,16 @@ function readInfo(path: string): RunInfo | undefined {
   }
 }
 
-/** Recorded processes of a run that are still running. */
 export function runningProcesses(path: string): ProcessIdentity[] {
   return runningRecords(path).map(({ identity }) => identity);
 }
 
-/** Recorded processes of a run that are still running, with the names under which they were started. */
 export function runningRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
   return records(path).flatMap(({ name, identity }) =>
     identity !== undefined && isProcessAlive(identity) ? [{ name, identity }] : [],
   );
 }
 
-/** Records of a run; `identity` is undefined if a record is not complete yet. */
 function records(path: string): { readonly name: string; readonly identity: ProcessIdentity | undefined }[] {
   return [OPEN, CLOSED].flatMap((place) => {
     const directory = join(path, place);
@@ -173,10 +159,7 @@ function records(path: string): { readonly name: string; readonly identity: Proc
   });
 }
 
-/**
- * Calls a function that needs a file or directory.
- * @param otherwise result if the file or directory does not exist any more
- */
+/** @param otherwise result if the file or directory does not exist any more */
 function unlessGone<T>(act: () => T, otherwise: T): T {
   try {
     return act();
@@ -186,10 +169,7 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
   }
 }
 
-/**
- * Prevents new processes of the run from recording themselves until the run is opened again. So no new server can
- * start, because a process starts its server only after it has recorded itself.
- */
+/** No new server can start then, because a process starts its server only after it has recorded itself. */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {
     renameSync(join(path, OPEN), join(path, CLOSED));
@@ -199,11 +179,9 @@ async function closeRecords(path: string): Promise<void> {
 }
 
 /**
- * Stops the recorded processes of a run, undoes the side effects of faults, and removes the directory. Processes get
- * SIGTERM, and SIGKILL after a grace period; frozen processes are woken first. Processes of other runs are not
- * affected. Two calls may run at the same time.
- * @returns the number of processes that it stopped
- * @throws Failure when a process survives SIGKILL; the directory is then kept
+ * Undoes side effects of faults. SIGTERM, then SIGKILL; frozen processes are woken first. Two calls may run at once.
+ * @returns the number of stopped processes
+ * @throws Failure when one survives SIGKILL; the directory is then kept
  */
 export async function stopRun(path: string): Promise<number> {
   await closeRecords(path);
@@ -218,7 +196,7 @@ export async function stopRun(path: string): Promise<number> {
   return living.length;
 }
 
-/** Kills processes. @throws Failure that names the processes that survive SIGKILL */
+/** @throws Failure that names the processes that survive SIGKILL */
 async function killAll(processes: readonly ProcessIdentity[], path: string): Promise<void> {
   const haveEnded = (): boolean => {
     const rest = processes.filter(isProcessAlive);
@@ -230,12 +208,7 @@ async function killAll(processes: readonly ProcessIdentity[], path: string): Pro
   throw new Failure(`processes ${pids.join(", ")} of ${path} still run after SIGKILL`);
 }
 
-/**
- * Stops processes that were left behind by runs that were killed. Runs that are kept and runs whose process is alive
- * are not affected.
- * @param runs all directories that contain run directories
- * @returns the number of processes that it stopped
- */
+/** Left by killed runs, not of kept runs or living processes. @param runs directories of runs */
 export async function stopAbandonedRuns(...runs: readonly string[]): Promise<number> {
   const abandoned = runs
     .flatMap((place) => RunDirectory.list(place))

@@ -1,4 +1,4 @@
-/** The plan of a server on this machine, and its configuration file. Pure. */
+/** The plan of a server on this machine, and its configuration file. */
 import { join } from "node:path";
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../../valkey/node";
@@ -9,24 +9,21 @@ import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/plan
 import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs/programs";
 
-/** A server to start. */
 export interface ServerPlan {
   readonly deployment: string;
   /** Name of the node, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
-  /** Zone. Servers that know the availability-zone directive report the zone to clients. @default none */
+  /** Servers that know the availability-zone directive report the zone to clients. @default none */
   readonly zone?: string | undefined;
   /** Whether the process is a Sentinel, which is the server program without data. @default false */
   readonly sentinel?: boolean | undefined;
-  /** Address on which the server listens and from which it connects. */
   readonly host: string;
   readonly password: string;
   /** Values of directives, by name of the directive, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
   /** Size of a separate file system for the server's data, bytes. @default the run directory's file system */
   readonly diskBytes?: number | undefined;
-  /** Primary that the server follows from its start, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
   /** CPUs that the server may use, in the notation of taskset. @default all CPUs */
   readonly cpus?: string | undefined;
@@ -39,16 +36,11 @@ interface ServerLocation {
   readonly busPort: number;
 }
 
-/** Name of the directive for the password that a replica sends to its primary. */
 export function primaryPasswordDirective({ product }: Pick<Programs, "product">): string {
   return product === "redis" ? "masterauth" : "primaryauth";
 }
 
-/**
- * The text of a server's configuration file. Directives that this version does not know are left out, because a server
- * does not start with an unknown directive.
- * @param programs programs of the server
- */
+/** Omits directives that the version does not know: the server would not start. @param programs of the server */
 export function serverConfig(
   plan: ServerPlan,
   { directory, dataDirectory, port, busPort }: ServerLocation,

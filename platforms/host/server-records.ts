@@ -10,7 +10,6 @@ import { runningRecords } from "./run-directory";
 import type { ServerPlan } from "./server-config";
 import type { ServerProcess } from "./servers";
 
-/** A running server, and its zone. */
 export interface PlacedServer {
   readonly server: ServerProcess;
   readonly zone: string;
@@ -19,15 +18,11 @@ export interface PlacedServer {
 const FILE = "node.json";
 const recordSchema = z.object({ zone: z.string(), port: z.int(), busPort: z.int().optional() });
 
-/** Writes the record of a running server. */
 export function recordServer({ server: { directory, port, busPort }, zone }: PlacedServer): void {
   writeFileSync(join(directory, FILE), JSON.stringify({ zone, port, busPort }), { mode: 0o600 });
 }
 
-/**
- * The running servers of a deployment, in the order of their numbers. `halfStarted` contains processes without a
- * `node.json`. The process that started them was killed before they accepted connections.
- */
+/** `halfStarted`: processes without a `node.json`, whose starter was killed before they accepted connections. */
 export function findRecordedServers(
   run: RunDirectory,
   plan: Omit<ServerPlan, "name">,

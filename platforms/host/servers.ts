@@ -16,7 +16,6 @@ import { mountDisk } from "./side-effects";
 import type { ServerPlan } from "./server-config";
 import { serverConfig } from "./server-config";
 
-/** A running server. */
 export interface ServerProcess {
   readonly plan: ServerPlan;
   readonly port: number;
@@ -27,23 +26,20 @@ export interface ServerProcess {
   readonly process: RunningProcess;
 }
 
-/** A server to start, for the first time or again. */
 export interface ServerStart {
   readonly plan: ServerPlan;
   /** Ports of the server. @default free ports */
   readonly ports?: readonly [port: number, busPort: number] | undefined;
 }
 
-/** Number of attempts to start a server whose port is taken. */
 const PORT_ATTEMPTS = 5;
 const START_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 2000;
 
 /**
- * Starts servers in parallel, and returns when all of them accept connections. A server gets a different port if
- * another program takes its port before the server binds it.
- * @param onExit called when one of the servers ends later, for any reason
- * @throws Failure when a server ends or does not answer in time; the other servers run until the run is stopped
+ * A server gets a different port if its own is taken before it binds it.
+ * @param onExit called when a server ends later, for any reason
+ * @throws Failure when one ends or does not answer in time; the others run until the run is stopped
  */
 export async function startServers(
   run: RunDirectory,
@@ -130,7 +126,7 @@ function keepsPort(config: string, port: number): boolean {
   }
 }
 
-/** Waits until a server answers or ends. @returns undefined if it answers; its exit if it ends */
+/** @returns undefined if it answers; its exit if it ends */
 async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
   let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
@@ -142,7 +138,7 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   );
 }
 
-/** Whether the server itself answers on its port. A different program may have taken the port. */
+/** A different program may have taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
@@ -156,10 +152,7 @@ async function answers({ plan, port, process }: ServerProcess): Promise<boolean>
   }
 }
 
-/**
- * Stops a server with SIGTERM. A server that still runs after a grace period gets SIGKILL.
- * @returns when the server has ended
- */
+/** SIGTERM, and SIGKILL after a grace period. @returns when the server has ended */
 export async function stopServer({ process }: Pick<ServerProcess, "process">): Promise<void> {
   const identity = identifyProcess(process.pid);
   if (identity === undefined) return;
@@ -171,7 +164,6 @@ export async function stopServer({ process }: Pick<ServerProcess, "process">): P
   clearTimeout(kill);
 }
 
-/** Failure that names the server, its exit and the last lines of its log. */
 export function unexpectedExitFailure(server: ServerProcess, exit: ProcessExit): Failure {
   const { plan, port, process } = server;
   const which = `${plan.name} (port ${port}, pid ${process.pid})`;
@@ -185,7 +177,7 @@ function quoteLog(server: ServerProcess): string {
     : `; the last lines of its log:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
-/** The last lines of the server's output and of its log. The server prints to its output until it opens its log. */
+/** The server prints to its output until it opens its log. */
 function logTail(server: ServerProcess): string {
   return ["output", "log"].map((name) => readTail(join(server.directory, name))).join("");
 }

@@ -1,8 +1,6 @@
 /**
- * Changes on this machine that must be undone when a run stops: dropped packets and mounted file systems. Each side
- * effect is recorded in the run directory before it takes effect, so that any process that stops the run can undo it:
- *
- *   RUNS/ID/side-effects/NAME   one side effect
+ * Dropped packets and mounted file systems. Each is recorded in RUNS/ID/side-effects/NAME before it takes effect, so
+ * that any process that stops the run can undo it.
  */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -15,14 +13,13 @@ import { replaceFile } from "../../lib/system/replace-file";
 
 const run = promisify(execFile);
 
-/** The properties of a run that side effects need. */
 interface Run {
   readonly id: string;
   readonly path: string;
 }
 
 const sideEffectSchema = z.discriminatedUnion("kind", [
-  /** A partition. Packets from the address `from` to the address `to` are dropped. */
+  /** Packets from the address `from` to the address `to` are dropped. */
   z.strictObject({ kind: z.literal("partition"), from: z.string(), to: z.string(), comment: z.string() }),
   z.strictObject({ kind: z.literal("mount"), path: z.string() }),
 ]);
@@ -40,7 +37,6 @@ function record(path: string, effect: SideEffect): void {
   replaceFile(file, JSON.stringify(effect));
 }
 
-/** Reason why faults cannot cut the network between zones on this machine; undefined if they can. */
 export function unmetPartitionPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, to partition loopback addresses";
   if (process.getuid?.() !== 0) return "needs root, for iptables";
@@ -48,17 +44,12 @@ export function unmetPartitionPrecondition(): string | undefined {
   return hasIptables ? undefined : "needs iptables";
 }
 
-/** Reason why a server cannot have a small disk on this machine; undefined if it can. */
 export function unmetDiskPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, for a small tmpfs";
   return process.getuid?.() === 0 ? undefined : "needs root, to mount a small tmpfs";
 }
 
-/**
- * Mounts a file system in memory. If a file system is mounted at `path` already, nothing is mounted.
- * @returns the path
- * @throws Failure when it cannot be mounted
- */
+/** In memory. Does nothing if `path` is mounted already. @returns the path @throws Failure */
 export async function mountDisk({ path: home }: Run, path: string, bytes: number): Promise<string> {
   if (isMounted(path)) return path;
   mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -67,10 +58,7 @@ export async function mountDisk({ path: home }: Run, path: string, bytes: number
   return path;
 }
 
-/**
- * Unmounts the file system that `mountDisk` mounted at `path`. Does nothing if there is none. Processes that used the
- * file system must have ended.
- */
+/** Does nothing if there is none. Processes that used it must have ended. */
 export async function unmountDisk({ path: home }: Run, path: string): Promise<void> {
   for (const { effect, file } of recorded(home)) {
     if (effect.kind === "mount" && effect.path === path) await undo(effect, file);
@@ -86,10 +74,7 @@ function isMounted(path: string): boolean {
   }
 }
 
-/**
- * Drops all packets between two sets of addresses of this run, in both directions. No other traffic is affected.
- * @throws Failure when a rule cannot be added; `healNetwork` removes the rules that were added
- */
+/** In both directions, only between these addresses. @throws Failure; `healNetwork` then removes added rules */
 export async function partitionNetwork(
   { id, path }: Run,
   some: readonly string[],
@@ -106,10 +91,7 @@ export async function partitionNetwork(
   for (const rule of rules) await system("iptables", ["-w", "5", "-I", "INPUT", ...ruleArguments(rule)]);
 }
 
-/**
- * Ends all partitions of the run.
- * @throws Failure when a rule cannot be removed; the records of this rule and of all rules after it are kept
- */
+/** @throws Failure when a rule cannot be removed; its record and those after it are kept */
 export async function healNetwork({ path: home }: Run): Promise<void> {
   for (const { effect, file } of recorded(home)) if (effect.kind === "partition") await undo(effect, file);
 }
@@ -118,11 +100,7 @@ function ruleArguments({ from, to, comment }: PartitionRule): string[] {
   return ["-s", from, "-d", to, "-m", "comment", "--comment", comment, "-j", "DROP"];
 }
 
-/**
- * Undoes all side effects that are recorded in a run directory. A second call does no harm. The processes of the run
- * must have ended, because file systems in use cannot be unmounted.
- * @throws Failure when a side effect cannot be undone; its record is kept
- */
+/** The run's processes must have ended: file systems in use cannot be unmounted. @throws Failure */
 export async function removeSideEffects(path: string): Promise<void> {
   for (const { effect, file } of recorded(path)) await undo(effect, file);
 }
@@ -144,13 +122,10 @@ async function undo(effect: SideEffect, file: string): Promise<void> {
   rmSync(file, { force: true });
 }
 
-/**
- * Time limit for the threads of an ended process to release their files, milliseconds. On busy machines this takes a
- * while.
- */
+/** For the threads of an ended process to release their files, which takes a while on busy machines. */
 const RELEASE_MS = 10_000;
 
-/** Unmounts a file system. @throws Failure when the file system is still in use after `RELEASE_MS` */
+/** @throws Failure when the file system is still in use after `RELEASE_MS` */
 async function unmount(path: string): Promise<void> {
   let failure: unknown;
   const isUnmounted = async (): Promise<boolean> => {
@@ -165,25 +140,15 @@ async function unmount(path: string): Promise<void> {
   if (!(await holdsInTime(isUnmounted, { timeoutMs: RELEASE_MS }))) throw failure;
 }
 
-/**
- * Removes an iptables rule. The rule may exist several times, or not at all.
- * @throws Failure when the rule may still exist
- */
+/** It may exist several times, or not at all. @throws Failure when it may still exist */
 async function removeRules(rule: PartitionRule): Promise<void> {
   while (await system("iptables", ["-w", "5", "-D", "INPUT", ...ruleArguments(rule)], NO_SUCH_RULE));
 }
 
-/**
- * Exit status of iptables if a rule does not exist. The exit status 4 has a different meaning: another process has the
- * lock, or a permission is missing.
- */
+/** If a rule does not exist. Status 4: another process has the lock, or a permission is missing. */
 const NO_SUCH_RULE = 1;
 
-/**
- * Runs a command.
- * @returns true if it succeeded; false if it failed with the status `expected`
- * @throws Failure if it failed with a different status
- */
+/** @returns false if it failed with the status `expected` @throws Failure for a different one */
 async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {
     await run(command, [...args]);

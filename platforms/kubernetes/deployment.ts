@@ -1,7 +1,4 @@
-/**
- * A deployment whose nodes are pods. They are found by their labels and reached through port-forwards, or at their
- * addresses from inside the Kubernetes cluster.
- */
+/** Pods are found by their labels, and reached through port-forwards, or at their addresses from inside the cluster. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
@@ -33,9 +30,7 @@ import {
 import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
 
-/** A deployment to find in a Kubernetes cluster. */
 export interface PodDeploymentPlan {
-  /** Name of the deployment in messages and results. */
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
@@ -49,14 +44,11 @@ export interface PodDeploymentPlan {
   readonly zones?: readonly string[] | undefined;
   /** Values that directives must have on every node, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
-  /**
-   * Expected ACL rules by name of the user. The built-in user `default` is not among them. Without this map, users are
-   * not verified.
-   */
+  /** Without the built-in user `default`. @default users are not verified */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Expected kernel settings of the machines. @default machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Password and TLS files for connections. Paths of TLS files are paths on this machine. */
+  /** Paths of TLS files are paths on this machine. */
   readonly access: NodeAccess;
   /** Name of the Secret with the TLS files, in the servers' namespace. @default no TLS */
   readonly tlsSecret?: string | undefined;
@@ -78,12 +70,9 @@ export interface PodDeploymentPlan {
     | undefined;
 }
 
-/** A deployment whose nodes are pods, with facts that deployments of other platforms do not have. */
 export interface PodDeployment extends Deployment {
   readonly namespace: string;
-  /** Labels that select all pods of the deployment and no other pods. */
   readonly labels: Labels;
-  /** Image of the container that runs Valkey. */
   readonly image: string;
   /** Memory request of the container that runs Valkey; undefined if it has none. */
   readonly memoryBytes: number | undefined;
@@ -97,24 +86,17 @@ export interface PodOpening extends PodWaitOptions {
   readonly connections?: SharedConnections | undefined;
 }
 
-/** Highest number of port-forwards that open at the same time. The number of open port-forwards has no limit. */
+/** The number of open port-forwards has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
 /** As often as all running servers are asked: each time, the pods are read, and each server gets a connection of its own. */
 const PART_POLL_MS = 500;
-/** Time limit for the running servers to answer, milliseconds. It begins after the wait for all pods. */
+/** It begins after the wait for all pods. */
 const RUNNING_PART_MS = 15_000;
-/**
- * Time limit for servers to load the certificate of a Secret that has changed, milliseconds. Kubelets check Secrets
- * about once a minute.
- */
+/** For servers to load a changed certificate. Kubelets check Secrets about once a minute. */
 const CERTIFICATE_MS = 120_000;
 
-/**
- * Waits until the pods run and their servers answer.
- * @throws BadInput when the StatefulSet does not exist
- * @throws Failure with the reason why pods do not run or cannot be reached, or the missing permission
- */
+/** @throws BadInput without the StatefulSet; Failure with the reason why pods do not run, or the missing permission */
 export async function awaitPodDeployment(
   kubernetes: KubernetesClient,
   plan: PodDeploymentPlan,
@@ -141,12 +123,7 @@ export async function awaitPodDeployment(
   return deployment;
 }
 
-/**
- * Deployment that consists of the pods that run at this moment. It may have fewer nodes than planned, and it has no
- * Sentinels. The servers need not answer.
- * @param without names of pods that are left out
- * @throws the errors of `awaitPodDeployment`
- */
+/** May have fewer nodes than planned, no Sentinels, and servers that do not answer. @throws as `awaitPodDeployment` */
 export async function runningPartOf(
   kubernetes: KubernetesClient,
   plan: PodDeploymentPlan,
@@ -161,16 +138,10 @@ export async function runningPartOf(
 
 interface RunningPart {
   readonly deployment: PodDeployment;
-  /** Reason why some servers do not run; undefined if all run. */
   readonly why: string | undefined;
 }
 
-/**
- * For each pod, waits until the pod runs, or until it is known why the pod does not run. After that, waits until the
- * running servers answer.
- * @throws BadInput when the StatefulSet does not exist
- * @throws Failure when a running server does not answer
- */
+/** Each pod runs, or it is known why not; then the running servers answer. @throws BadInput without the StatefulSet */
 export async function awaitRunningPart(
   kubernetes: KubernetesClient,
   plan: PodDeploymentPlan,
@@ -206,10 +177,7 @@ export async function awaitRunningPart(
   return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
-/**
- * The deployment that consists of the given pods.
- * @param watchers pods of Sentinels, which are reached in the same way as servers
- */
+/** @param watchers pods of Sentinels, which are reached in the same way as servers */
 async function deploymentOf(
   kubernetes: KubernetesClient,
   {
@@ -287,7 +255,7 @@ function machineReader(
   return ({ name, machine }) => reader.read({ namespace, pod: name, container: server.get(name) ?? "", machine });
 }
 
-/** Waits for the pods of Sentinels. Without Sentinels the result is empty. */
+/** Without Sentinels the result is empty. */
 async function sentinelPods(
   kubernetes: KubernetesClient,
   { namespace, sentinels }: PodDeploymentPlan,
@@ -298,9 +266,7 @@ async function sentinelPods(
   return awaitPods(kubernetes, { namespace, labels, count: sentinels.settings.count }, waiting);
 }
 
-/**
- * Waits until a server answers. Its container may run before the server listens, and a busy machine may answer late.
- */
+/** Its container may run before the server listens, and a busy machine may answer late. */
 async function awaitAnswer(
   deployment: Deployment,
   node: DeploymentNode,
@@ -315,9 +281,8 @@ async function awaitAnswer(
 }
 
 /**
- * Whether a server answers now.
- * @param certified time until which a server with an outdated certificate may still load the new certificate
- * @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes
+ * @param certified time until which a new certificate may still be loaded
+ * @throws Failure after the deadline, or for a reason that no later attempt changes
  */
 async function answersNow(
   deployment: Deployment,

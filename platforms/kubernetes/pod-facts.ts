@@ -7,7 +7,6 @@ import { CLUSTER_DOMAIN } from "./api/cluster-domain";
 import { describeMachines } from "./cluster/machines";
 import { resourceName } from "./api/pod-diagnostics";
 
-/** The nodes of the given pods, with the zones of their machines. */
 export async function nodesOf(
   kubernetes: KubernetesClient,
   pods: readonly V1Pod[],
@@ -29,10 +28,7 @@ export async function nodesOf(
   });
 }
 
-/**
- * Access to a pod. With TLS, the server's certificate must contain the stable DNS name of the pod, because the address
- * of a pod changes.
- */
+/** The certificate must contain the pod's stable DNS name, because its address changes. */
 export function accessOf(pod: V1Pod, access: NodeAccess, clusterDomain = CLUSTER_DOMAIN): NodeAccess {
   const { tls } = access;
   const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
@@ -43,7 +39,7 @@ export function accessOf(pod: V1Pod, access: NodeAccess, clusterDomain = CLUSTER
   };
 }
 
-/** The container that runs Valkey. @param container name of the container. @default the pod's first container */
+/** @param container name of the container. @default the pod's first container */
 export function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Container | undefined {
   const containers = pod?.spec?.containers ?? [];
   return container === undefined ? containers[0] : containers.find(({ name }) => name === container);

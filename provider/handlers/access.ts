@@ -1,7 +1,4 @@
-/**
- * Makes servers accept new passwords in addition to the former passwords. This happens before anything else of the
- * deployment changes.
- */
+/** Before anything else of a deployment changes, servers accept new passwords in addition to the former ones. */
 import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { BadInput, Failure, isCausedBy, messageOf, problem } from "../../lib/errors";
@@ -35,9 +32,7 @@ import { openForUpdate, openToLook } from "../protocol/opening";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Seconds for which the former and the new password are both valid. */
   readonly overlapSeconds: number;
-  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
@@ -48,17 +43,15 @@ export interface AccessOutputs {
   readonly drift: readonly string[];
 }
 
-/** Highest time limit for nodes to answer, seconds. */
 const MOST_SECONDS = 60;
 /**
- * Shortest overlap of two passwords, seconds. The kubelet writes a changed Secret into a running pod at the next sync
- * of that pod. The sync comes after 60 s plus a random time of up to 30 s. Until that sync, probes and preStop scripts
- * use the former password.
+ * The kubelet writes a changed Secret into a running pod after 60 s plus up to 30 s. Until then, probes and preStop
+ * scripts use the former password.
  */
 export const MIN_OVERLAP_SECONDS = 90;
 const MAX_OVERLAP_SECONDS = 3600;
 
-/** ACL rules by name of the user. A preview knows these rules even if a password is not generated yet. */
+/** A preview knows these rules even if a password is not generated yet. */
 function rulesIn(target: DeploymentReference | undefined): DesiredRules {
   return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
 }
@@ -98,7 +91,7 @@ const passwordsIn = ({ password, users, sentinelPassword = "" }: AccessInputs): 
   ...{ password, users, sentinelPassword },
 });
 
-/** Opens the running nodes. @throws Failure when nodes do not run, or accept neither the new nor the former password */
+/** @throws Failure when nodes do not run, or accept neither the new nor the former password */
 async function openNodes(olds: AccessInputs, password: string, context: HandlerContext): Promise<Deployment> {
   const timeoutSeconds = Math.min(olds.timeoutSeconds, MOST_SECONDS);
   try {
@@ -131,10 +124,7 @@ async function tellNodes(
   return { changedAt: new Date().toISOString(), drift: [] };
 }
 
-/**
- * Names of users to delete: users that are no longer configured. If any user is configured, users that somebody created
- * by hand are deleted as well.
- */
+/** If any user is configured, users that somebody created by hand are deleted as well. */
 async function removedUsers(
   former: readonly AccessInputs[],
   { users }: AccessInputs,
@@ -145,10 +135,7 @@ async function removedUsers(
   return [...names].filter((name) => name !== DEFAULT_USER && !isOwnUser(name) && !(name in users));
 }
 
-/**
- * Whether any server of an earlier update runs, ready or not. If no server runs, nothing needs to be set, because
- * servers read their users when they start.
- */
+/** Ready or not. If none runs, nothing needs to be set, because servers read their users when they start. */
 async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   if (target.platform !== "kubernetes") return true;
   return (await runningServers(await openKubernetesClient(target), target)).length > 0;

@@ -25,27 +25,22 @@ export interface ExternalAddressesInputs {
   readonly password: string;
   /** Access for clients outside the Kubernetes cluster; null if there is no such access. */
   readonly external: ExternalRequest | null;
-  /** Image of the servers. */
   readonly image: string;
-  /** Revision of the pods. A new revision restarts the pods, perhaps on different machines. */
+  /** A new revision restarts the pods, perhaps on different machines. */
   readonly revision: string;
-  /** Time limit for Services to get addresses, seconds. Nodes have the same time again to announce the addresses. */
+  /** Nodes have the same time again to announce the addresses. */
   readonly timeoutSeconds: number;
 }
 
 export interface ExternalRequest {
   readonly type: "LoadBalancer" | "NodePort";
-  /** Names of the Services. In cluster mode there is one Service for each pod, in the order of the pods. */
+  /** In cluster mode there is one Service for each pod, in the order of the pods. */
   readonly services: readonly string[];
 }
 
 export interface ExternalAddressesOutputs {
-  /** `HOST:PORT` of each Service. */
   readonly endpoints: readonly string[];
-  /**
-   * Configuration files with the addresses that nodes announce, by file name. When the server of a pod starts, it
-   * includes the file of its pod. In replication mode there are no files.
-   */
+  /** Included by the server of a pod when it starts; none in replication mode. */
   readonly files: Readonly<Record<string, string>>;
   /** Differences that `pulumi refresh` found, one sentence for each; empty if it found no differences. */
   readonly drift: readonly string[];
@@ -54,7 +49,7 @@ export interface ExternalAddressesOutputs {
 const NOTHING: ExternalAddressesOutputs = { endpoints: [], files: {}, drift: [] };
 /** Line in a pod's file that tells ready-cluster.sh to announce the address of the pod's machine. */
 const MACHINE = "# machine\n";
-/** Lowest major version for node ports. Version 9.1 has `cluster-announce-client-port`. Version 9.0 was not tested. */
+/** Version 9.1 has `cluster-announce-client-port`. Version 9.0 was not tested. */
 const NODE_PORT_MAJOR = 9;
 
 const podName = ({ statefulSet }: KubernetesReference, index: number): string => `${statefulSet}-${index}`;

@@ -1,4 +1,3 @@
-/** Forms a cluster from running nodes. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { changeAlone } from "../../platforms/host/change-lock";
 import { form } from "../../valkey/formation/form";
@@ -10,22 +9,15 @@ import { openForUpdate } from "../protocol/opening";
 export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /**
-   * Time when nodes last gave away all their slots (were emptied), ISO 8601; null if no nodes were emptied. A cluster
-   * with emptied nodes needs a new formation.
-   */
+  /** ISO 8601, null if no nodes gave away all their slots. A cluster with emptied nodes needs a new formation. */
   readonly emptiedAt?: string | null | undefined;
-  /** Time limit of the formation, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface FormationOutputs {
   /** Milliseconds between the time when all nodes run and the time when the cluster serves. */
   readonly milliseconds: number;
-  /**
-   * Problems that `pulumi refresh` found, one sentence for each; empty if it found no problems. A new formation repairs
-   * them.
-   */
+  /** Problems that `pulumi refresh` found, which a new formation repairs. */
   readonly drift: readonly string[];
 }
 

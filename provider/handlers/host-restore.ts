@@ -1,4 +1,3 @@
-/** Fills a new deployment on this machine with the data of an archive, once. */
 import type { Problem } from "../../lib/errors";
 import { join } from "node:path";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -36,10 +35,7 @@ import { inspectOrReport } from "../protocol/preview";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { replaceFile } from "../../lib/system/replace-file";
 
-/**
- * The record of a restore: the file `restore.json` in the run directory of the deployment. It exists from the first key
- * on, so that an interrupted restore is continued.
- */
+/** `restore.json` in the run directory, from the first key on, so that an interrupted restore is continued. */
 const recordSchema = z.object({
   /** Description of the restore: the archive, the keys and the rule for TTLs, as canonical JSON. */
   order: z.string(),
@@ -56,20 +52,18 @@ const restoreFile = (directory: string): string => join(directory, "restore.json
 export interface HostRestoreInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Run directory of the servers. New servers have a new directory, and are filled again. */
+  /** New servers have a new directory, and are filled again. */
   readonly directory: string;
-  /** The archived data. A change has no effect on servers that have been filled. */
+  /** A change has no effect on servers that have been filled. */
   readonly restoreFrom: RestoreFrom;
-  /** Time limit for servers to answer, seconds. The restore itself has no time limit. */
+  /** The restore itself has no time limit. */
   readonly timeoutSeconds: number;
 }
 
 /** Result of the restore: `restoredAt` and the restored time of each shard (ISO 8601), and numbers of keys. */
 export type HostRestoreOutputs = RestoreResult;
 
-/** Name of the runs of staging servers. */
 export const RESTORE_RUN = "restore of a deployment";
-/** Shortest time between two lines about the progress, milliseconds. */
 const REPORT_MS = 30_000;
 
 /**
@@ -128,7 +122,7 @@ function problemsOf(error: unknown): Problem[] {
 const programsOf = ({ signal }: HandlerContext): ReturnType<typeof findPrograms> =>
   findPrograms(packagesDirectory(), () => undefined, signal);
 
-/** Reads which sets of the archive have the time. A restore that continues keeps the time of the earlier one. */
+/** A restore that continues keeps the time of the earlier one. */
 async function chooseArchived(
   restoreFrom: RestoreFrom,
   earlier: Pick<RestoreRecord, "at"> | undefined,
@@ -151,7 +145,6 @@ function refuseOtherOrder({ order }: RestoreRecord, restoreFrom: RestoreFrom): v
   );
 }
 
-/** Fills the servers of a directory, unless an earlier call has filled them. */
 async function restoreOnce(inputs: HostRestoreInputs, context: HandlerContext): Promise<RestoreResult> {
   const { target, directory, restoreFrom } = inputs;
   const earlier = readRestoreRecord(directory);

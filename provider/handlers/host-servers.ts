@@ -1,4 +1,3 @@
-/** Starts, resizes and stops valkey-server processes on this machine. */
 import { compact } from "../../lib/compact";
 import { Failure, problem } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
@@ -32,9 +31,7 @@ export interface HostServersInputs {
 
 export interface HostServersOutputs {
   readonly target: DeploymentReference;
-  /** Version of valkey-server, such as `9.1.2`. */
   readonly version: string;
-  /** Path of the run directory. */
   readonly directory: string;
 }
 
@@ -114,7 +111,6 @@ const lockOf = ({ plan, directory }: HostServersInputs & HostServersOutputs): { 
   lock: changeLock(directory),
 });
 
-/** Changes the password, the settings and the shape of running servers. */
 async function changeServers(
   olds: HostServersInputs & HostServersOutputs,
   { settings, shape, password, timeoutSeconds }: HostServersInputs,
@@ -146,7 +142,7 @@ async function changeServers(
   return { target: referenceTo(resized, shape, directory), version, directory };
 }
 
-/** Refuses to continue if servers of the new shape do not run. @throws Failure with the names of these servers */
+/** @throws Failure with the names of these servers */
 function requireServers(
   { plan, target }: HostServersInputs & HostServersOutputs,
   { nodes }: Deployment,

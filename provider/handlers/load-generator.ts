@@ -19,10 +19,8 @@ import type { ExternalServers } from "../../platforms/external-servers";
 import { isLocalHost, openExternalServers } from "../../platforms/external-servers";
 import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost";
 
-/** A deployment to measure. */
 export interface MeasuredTarget {
   readonly target: DeploymentReference | ExternalServers;
-  /** Password of the servers; undefined if the servers have no password. */
   readonly password?: string | undefined;
   /** Time that the formation took, milliseconds; null if there was no formation step. */
   readonly formationMs: number | null;
@@ -33,20 +31,14 @@ export interface LoadGeneratorInputs {
   readonly stack: string;
   /** Mixed workloads, which are measured after the tests of the workload. @default none */
   readonly mixes?: readonly MixedWorkload[] | undefined;
-  /**
-   * Number and placement of the load generators. For load generators on this machine, only the number has an effect.
-   * @default one load generator, separate from the servers
-   */
+  /** For load generators on this machine, only the number counts. @default one, separate from the servers */
   readonly clients?: RunnerPlan | undefined;
-  /** Time limit for pods to start, seconds. */
   readonly timeoutSeconds: number;
 }
 
-/** Deployments to measure, and the drivers of the load generators. */
 export interface LoadGenerator {
   readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
   readonly runner: ValkeyBenchmarkDriver;
-  /** Drivers for mixed workloads. */
   readonly loadDrivers: Pick<LoadDrivers, "openLoop" | "memtier">;
   /** Machines on which the servers run; empty if the servers do not run in Kubernetes. */
   readonly machines: readonly Machine[];
@@ -55,10 +47,7 @@ export interface LoadGenerator {
   readonly close: () => Promise<void>;
 }
 
-/**
- * Opens the targets and the load generators.
- * @throws Failure or BadInput when a target cannot be reached or valkey-benchmark is not found
- */
+/** @throws Failure or BadInput when a target cannot be reached or valkey-benchmark is not found */
 export async function openLoadGenerator(inputs: LoadGeneratorInputs, signal: AbortSignal): Promise<LoadGenerator> {
   const pods = inputs.targets.flatMap(({ target, password }) =>
     target.platform === "kubernetes" ? [{ target, password }] : [],

@@ -14,14 +14,12 @@ export interface MaxmemoryInputs {
   readonly directives: Readonly<Record<string, string>>;
   /** Memory limit of each pod, as a Kubernetes quantity. */
   readonly memoryLimit: string;
-  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
 /**
- * Sets the directives on nodes that do not have them yet. After an interruption, the next update sets the directives on
- * the remaining nodes. If the change is undone instead, `Settings` lowers maxmemory again before the pods get less
- * memory.
+ * After an interruption, the next update does the rest. If the change is undone instead, `Settings` lowers maxmemory
+ * again before the pods get less memory.
  */
 async function setOnNodes(
   { target, password, directives, memoryLimit, timeoutSeconds }: MaxmemoryInputs,

@@ -1,4 +1,3 @@
-/** Measures deployments that pass verification, and writes the results. */
 import { isAbsolute, relative, resolve } from "node:path";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import { measureAll, plannedKeys } from "../../benchmarks/run/measure-all";
@@ -25,20 +24,14 @@ import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-
 import { openLoadGenerator } from "./load-generator";
 
 export interface MeasurementInputs extends LoadGeneratorInputs {
-  /** Named tests, and the options of their requests. The measurement adjusts the number of keys to the deployments. */
+  /** The measurement adjusts the number of keys to the deployments. */
   readonly workload: Workload;
-  /**
-   * Whether to adjust numbers of connections and threads that primaries cannot share evenly. With `false`, numbers that
-   * primaries cannot share evenly are refused.
-   */
+  /** Connections and threads that primaries cannot share evenly; with `false` they are refused. */
   readonly adjustLoad: boolean;
   readonly repeats: number;
-  /**
-   * Search for the highest rate at which the servers meet the objective. It runs after all other measurements.
-   * @default no search
-   */
+  /** Runs after all other measurements. @default no search */
   readonly capacity?: CapacitySearch | undefined;
-  /** Absolute path of the program's current directory. This process may run in a different directory. */
+  /** This process may run in a different directory. */
   readonly directory: string;
   /** Directory for the files with the results, absolute or relative to `directory`. @default results/TIME */
   readonly output?: string | undefined;
@@ -49,12 +42,11 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
 }
 
 export interface MeasurementOutputs {
-  /** Results without latency distributions. The file results.json also contains the distributions. */
+  /** The file results.json also contains the distributions. */
   readonly results: MeasuredResults;
   readonly comparison: readonly Comparison[];
-  /** Text of summary.txt. */
   readonly summary: string;
-  /** Path of the report. The path is relative if the report is inside `directory`, and absolute if it is elsewhere. */
+  /** The path is relative if the report is inside `directory`, and absolute if it is elsewhere. */
   readonly report: string;
 }
 
@@ -115,10 +107,7 @@ function leftBehind(collector: ResultsCollector, cause?: unknown): Failure {
   return new Failure(lines.join("\n"), { cause });
 }
 
-/**
- * Path of a file: relative if the file is inside the directory, absolute otherwise. A relative path keeps the state
- * independent of the program's location.
- */
+/** Relative inside the directory, so that the state is independent of the program's location. */
 function pathFrom(directory: string, path: string): string {
   const short = relative(directory, path);
   return short.startsWith("..") || isAbsolute(short) ? path : short;
@@ -186,7 +175,6 @@ function maxmemoryOf(target: MeasuredTarget["target"]): number | undefined {
   return target.platform === "external" ? undefined : Number(target.directives["maxmemory"] ?? 0);
 }
 
-/** Refuses to measure a deployment that does not pass verification. */
 function requirePass(verifications: readonly Verification[]): void {
   const failed = verifications.filter(({ verdict }) => !verdict.pass);
   if (failed.length === 0) return;

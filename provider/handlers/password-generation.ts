@@ -1,4 +1,3 @@
-/** Generates a password. */
 import { randomBytes } from "node:crypto";
 import type { ResourceHandler } from "../protocol/resource-handler";
 
@@ -8,7 +7,6 @@ export interface PasswordInputs {
 }
 
 export interface PasswordOutputs {
-  /** Password of 48 hexadecimal digits. */
   readonly password: string;
 }
 

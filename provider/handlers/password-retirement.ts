@@ -1,7 +1,4 @@
-/**
- * Ends the overlap of two passwords: waits until pods and clients have had enough time to switch to the new password,
- * and then revokes the former password. `access.ts` begins the overlap.
- */
+/** Waits until pods and clients had time to switch to the new password, then revokes the former one. */
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -23,13 +20,10 @@ export interface PasswordRetirementInputs extends Credentials {
   readonly overlapSeconds: number;
   /** Port of the servers' metrics exporters; null without exporters. */
   readonly exporterPort: number | null;
-  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
-/**
- * Makes the exporters read their password again. Without this step, an exporter reads its password only when it starts.
- */
+/** Otherwise an exporter reads its password only when it starts. */
 async function reloadExporters(
   { target, exporterPort }: PasswordRetirementInputs,
   { nodes }: Deployment,
@@ -48,10 +42,7 @@ async function reloadExporters(
   await Promise.all(nodes.map(({ name }) => tell(name)));
 }
 
-/**
- * Whether a password other than the configured one may still be in use: in the Secret of the overlap, or on servers
- * that accept it.
- */
+/** In the Secret of the overlap, or on servers that accept it. */
 async function isOverlapping(
   olds: PasswordRetirementInputs,
   news: PasswordRetirementInputs,

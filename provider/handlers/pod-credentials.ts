@@ -9,23 +9,18 @@ import { holdsInTime } from "../../lib/polling";
 import type { Plain } from "../../platforms/kubernetes/api/plain";
 
 const POLL_MS = 4_000;
-/**
- * Number of admissions in a row that must give credentials. A Kubernetes cluster on EKS has several API servers, and
- * each of them learns of an association by itself.
- */
+/** In a row. EKS has several API servers, and each learns of an association by itself. */
 const ADMISSIONS = 3;
 /** Variables that tell the AWS SDK where to get credentials: EKS Pod Identity, and IAM roles for service accounts. */
 const VARIABLES: readonly string[] = ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"];
 
 export interface PodCredentialsInputs {
-  /** Path or text of the kubeconfig. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly namespace: string;
   readonly serviceAccount: string;
-  /** Purpose of the credentials, for messages. A change waits again, because EKS may have a new association for it. */
+  /** A change waits again, because EKS may have a new association for it. */
   readonly purpose: string;
-  /** Time limit for the credentials, seconds. */
   readonly timeoutSeconds: number;
 }
 
@@ -41,10 +36,7 @@ export const handler: ResourceHandler<PodCredentialsInputs, object> = {
   replaceOn: ["namespace", "serviceAccount"],
 };
 
-/**
- * Waits for the credentials. Without credentials, the update goes on: machines may have a role that pods can use, and a
- * user may lack the right to create pods.
- */
+/** Without them the update goes on: machines may have a role, and a user may lack the right to create pods. */
 async function awaitCredentials(
   { kubeconfig, context, namespace, serviceAccount, timeoutSeconds }: PodCredentialsInputs,
   handling: HandlerContext,
@@ -65,7 +57,6 @@ async function awaitCredentials(
   }
 }
 
-/** The part of `KubernetesClient` that creates pods. */
 export interface PodCreator {
   readonly core: {
     createNamespacedPod(request: {
@@ -83,14 +74,9 @@ export interface ServiceAccountPlace {
 }
 
 /**
- * Waits until new pods of the service account get credentials.
- *
- * EKS Pod Identity gives a pod its credentials when the API server admits the pod. An association takes effect some
- * seconds after it was created. A pod that is admitted before this moment never gets credentials, even if its container
- * restarts. EKS has no request that says whether an association is in effect. So this function asks the API server to
- * admit a pod without creating it (a dry run), and looks for the credentials in the answer.
- * @returns whether they do
- * @throws Failure if the API server does not admit the pod
+ * A pod that EKS admits before an association takes effect never gets credentials, even if its container restarts, and
+ * no request says whether it is in effect. So a pod is admitted without creating it (a dry run).
+ * @throws Failure if the API server does not admit it
  */
 export async function awaitPodCredentials(
   kubernetes: PodCreator,
@@ -120,7 +106,7 @@ async function getsCredentials(
   return (spec?.containers ?? []).some(({ env }) => env?.some(({ name }) => VARIABLES.includes(name)) === true);
 }
 
-/** A pod that the restricted Pod Security Standard and quotas of a namespace allow. It is never created. */
+/** Allowed by the restricted Pod Security Standard and quotas. It is never created. */
 function probe(serviceAccount: string): V1Pod {
   const amounts = { cpu: "1m", memory: "1Mi" };
   return {

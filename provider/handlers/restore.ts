@@ -1,7 +1,4 @@
-/**
- * Fills a new deployment on Kubernetes with archived data. A pod does the work, because it reaches the bucket and the
- * servers, and because the data of a deployment may not fit on the machine that runs Pulumi.
- */
+/** A pod does the work: it reaches the bucket and the servers, and the data may not fit on Pulumi's machine. */
 import type { Problem } from "../../lib/errors";
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf, problem } from "../../lib/errors";
@@ -33,29 +30,26 @@ export interface RestoreInputs {
   readonly password: string;
   /** The archive, the time and the keys to restore, as text for messages. */
   readonly source: string;
-  /** Specification of the pod that fills the deployment. */
   readonly pod: object;
   /** Labels of the pod, by which network policies select it. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Time limit for the servers to answer, seconds. */
   readonly timeoutSeconds: number;
-  /** Time limit for the restore, seconds. */
   readonly restoreSeconds: number;
   /** Duration of the formation, milliseconds, so that the restore comes after it; null in replication mode. */
   readonly formationMs: number | null;
 }
 
 export interface RestoreOutputs {
-  /** Result of the restore. It never changes. */
+  /** It never changes. */
   readonly restored: RestoreResult;
   /** UID of the service account of the restore's pod. A deployment in a different namespace has a different one. */
   readonly owner: string;
 }
 
-/** Age of an interrupted restore from which on it is not continued, because clients may use the deployment by now. */
+/** Older interrupted restores are not continued, because clients may use the deployment by now. */
 const CONTINUED_MS = 7 * 24 * 3_600_000;
 
-/** Fills the deployment. A second call continues what an earlier call began, or returns its result. */
+/** A second call continues what an earlier call began, or returns its result. */
 async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<RestoreOutputs> {
   const { target, pod, labels, source } = inputs;
   const { name } = target;
@@ -87,12 +81,7 @@ async function fill(inputs: RestoreInputs, context: HandlerContext): Promise<Res
   }
 }
 
-/**
- * The reason why a restore cannot continue in a deployment with data. Undefined if the data are from an interrupted
- * restore of the same source.
- * @param found the reason why the deployment is not new
- * @param former record of the interrupted restore
- */
+/** Undefined for data of an interrupted restore of this source. @param found why the deployment is not new */
 function continuationProblem(
   { target: { name }, source }: Pick<RestoreInputs, "target" | "source">,
   found: string,

@@ -1,7 +1,4 @@
-/**
- * Rolls out the pods of a StatefulSet. Waits until all pods have the newest revision, and restarts pods if that is
- * needed.
- */
+/** Waits until all pods have the newest revision, and restarts pods if that is needed. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openPodDeployment } from "../../platforms/deployment-reference";
 import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary-lead";
@@ -20,33 +17,23 @@ export interface RolloutInputs {
   readonly password: string;
   /** Checksum that changes with the pod template. */
   readonly revision: string;
-  /** Volume of each pod. A change of the volume needs a new StatefulSet, which takes over the pods. */
+  /** A change of the volume needs a new StatefulSet, which takes over the pods. */
   readonly storage: StorageRequest;
-  /** Time limit for pods to start, seconds. A change that restarts pods gets one more minute for each pod. */
+  /** A change that restarts pods gets one more minute for each pod. */
   readonly timeoutSeconds: number;
 }
 
-/**
- * Time limit for the restart of one pod, seconds. The pod hands over its slots, stops, starts, catches up, and becomes
- * ready.
- */
+/** The pod hands over its slots, stops, starts, catches up, and becomes ready. */
 const SECONDS_PER_RESTART = 60;
 
 export interface RolloutOutputs {
   /** Time when the roll-out was complete, ISO 8601; undefined in a state of an earlier version of this package. */
   readonly rolledOutAt?: string | undefined;
-  /**
-   * True if a refresh found outdated pods, or Services that do not route to the designated primary. The next update
-   * then repairs both, because a refresh changes nothing.
-   */
+  /** A refresh, which changes nothing, found outdated pods, or Services that do not route to the designated primary. */
   readonly unfinished?: true | undefined;
 }
 
-/**
- * Rolls out the pods.
- * @param before references from the last successful update and from failed updates. Running pods may still have the
- *   template of any of these updates
- */
+/** @param before references of the last successful and of failed updates, whose templates running pods may have */
 async function rollOut(
   inputs: RolloutInputs,
   timeoutSeconds: number,
@@ -128,9 +115,7 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
         : [describeRestarts(target)],
 };
 
-/**
- * Measured seconds for the restart of one node (docs/findings.md), without the time to pull an image and to load data.
- */
+/** Measured seconds for the restart of one node (docs/findings.md), without pulls of images and loading of data. */
 const USUAL_SECONDS = { cluster: 12, watched: 12, replication: 6 } as const;
 
 function describeRestarts(target: KubernetesReference): string {

@@ -1,7 +1,4 @@
-/**
- * Prepares a deployment for the removal of nodes: empties the nodes to remove, moves the primary if its node is
- * removed, and stops Sentinels that are removed.
- */
+/** Empties nodes to remove, moves the primary if its node is removed, and stops Sentinels that are removed. */
 import { compact } from "../../lib/compact";
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
@@ -27,38 +24,29 @@ import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 export interface ScaleInInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Time limit of the change, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface ScaleInOutputs {
-  /**
-   * Time when nodes last gave away all their slots (were emptied), ISO 8601; null if no nodes were emptied. A failed
-   * update that may have emptied nodes sets this time as well. A cluster with emptied nodes needs a new formation.
-   */
+  /** ISO 8601; also if a failed update may have moved all slots of nodes away, which need a new formation. */
   readonly emptiedAt: string | null;
 }
 
-/** The running nodes of the former shape, and the names of its nodes that do not run. */
 interface FormerNodes {
   readonly deployment: Deployment;
   readonly absent: readonly string[];
 }
 
-/**
- * Names of the nodes. A smaller shape keeps the first nodes, because Kubernetes deletes the pods with the highest
- * ordinals.
- */
+/** A smaller shape keeps the first nodes, because Kubernetes deletes the pods with the highest ordinals. */
 function nodeNames(target: DeploymentReference): string[] {
   if (target.platform === "endpoints") return target.nodes.map(({ name }) => name);
   return Array.from({ length: nodeCount(target.shape) }, (_, ordinal) => `${target.statefulSet}-${ordinal}`);
 }
 
 /**
- * Opens the nodes of the former shape. The function waits until the nodes run, because nodes to remove must hand over
- * their slots. It does not wait for nodes to remove that no member of the cluster knows, because they have never
- * joined. A node to remove that does not run in time may still be removed if the other nodes have all slots.
- * @throws Failure if a node to keep does not run, or if a node that does not run has slots
+ * Waits for nodes to remove, which must hand over slots, unless no member knows them. One that does not run in time may
+ * go if the others have all slots.
+ * @throws Failure if a node to keep does not run, or a missing one has slots
  */
 async function openFormerNodes(
   target: DeploymentReference,
@@ -89,11 +77,7 @@ async function openFormerNodes(
   }
   return { deployment, absent };
 
-  /**
-   * The running nodes, if some nodes do not run and none of these has ever joined the cluster. This is known if all
-   * nodes to keep run, and no running node knows a node that does not run. In all other cases the result is undefined.
-   * The function does not wait.
-   */
+  /** Without waiting. Defined if all nodes to keep run, and no running node knows one that does not run. */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;
     const deployment = await openRunningPart(await openKubernetesClient(target), target, password);
@@ -110,10 +94,7 @@ async function openFormerNodes(
   }
 }
 
-/**
- * Makes a remaining pod the primary if the primary's pod will be removed. The function does nothing if the servers have
- * Sentinels both before and after the change. Sentinels that are added later find the primary in its new pod.
- */
+/** Does nothing with Sentinels before and after. Sentinels that are added later find the primary in its new pod. */
 async function keepPrimary(
   former: readonly DeploymentReference[],
   target: DeploymentReference,
@@ -192,12 +173,10 @@ interface SentinelChange {
 }
 
 /**
- * Stops Sentinels that are removed, before servers start without Sentinels. Sentinels that still run could elect a
- * different primary than the designated primary. If the change is undone, the Sentinels run again. If the program is
- * killed half-way, no replica takes over from a failed primary until the next update. If that update would change
- * nothing, a refresh must come first: it finds that the Sentinels do not run.
- * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary. In both cases the
- * Sentinels run again
+ * Before servers start without Sentinels, which could elect a different primary than the designated one. Undone changes
+ * let them run again. If the program is killed half-way, nobody takes over until the next update, before which a
+ * refresh must come if it would change nothing.
+ * @throws Failure, after which Sentinels run again
  */
 async function settleSentinels({ former, target, password }: SentinelChange, options: WaitOptions): Promise<void> {
   if (target.platform !== "kubernetes") return;

@@ -1,4 +1,3 @@
-/** Sets directives on running servers. */
 import { Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
@@ -21,13 +20,8 @@ export interface SettingsInputs {
   /** The deployment, with the directives that every node must have. */
   readonly target: DeploymentReference;
   readonly password: string;
-  /**
-   * Memory limit of each pod, as a Kubernetes quantity. On pods that still have a lower limit, this resource does not
-   * raise maxmemory. The resource `Maxmemory` raises maxmemory when the pods have their new limit.
-   * @default pods have no limit
-   */
+  /** For each pod. On pods with a lower one, `Maxmemory` raises maxmemory later. @default pods have no limit */
   readonly memoryLimit?: string | undefined;
-  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
@@ -38,7 +32,7 @@ export interface SettingsOutputs {
   readonly drift: readonly string[];
 }
 
-/** Seconds to wait for servers. Servers that start later read the settings from their files. */
+/** Servers that start later read the settings from their files. */
 const MOST_SECONDS = 60;
 const UNCHANGED: SettingsOutputs = { pending: false, drift: [] };
 /** Directive that decides whether a server reads its append-only file or its snapshot when it starts. */
@@ -50,11 +44,7 @@ const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =
 const raisesLimit = (before: string | undefined, after: string | undefined): boolean =>
   before !== undefined && after !== undefined && parseQuantity(after) > parseQuantity(before);
 
-/**
- * Sets changed directives on all servers.
- * @throws Failure when a server refuses a value, or when a server that runs does not answer. In these cases, nothing
- *   has changed
- */
+/** @throws Failure, with nothing changed, when a server refuses a value, or a running one does not answer */
 async function setOnNodes(
   { target, timeoutSeconds }: SettingsInputs,
   { password, memoryLimit }: SettingsInputs,
@@ -82,10 +72,7 @@ async function setOnNodes(
   return { pending: true, drift: [] };
 }
 
-/**
- * Failure that refuses a change of `appendonly`. If a server missed this change, it would start with an outdated file
- * or without a file, and its replicas would copy its data.
- */
+/** A server that missed it would start with an outdated or no file, and its replicas would copy its data. */
 function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(
     `${name}: ${APPEND_ONLY} can change only while every server runs: a server that starts with ${APPEND_ONLY} on does not read its ` +

@@ -1,4 +1,3 @@
-/** Waits until the volumes of a namespace are deleted. */
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { openForDeletion } from "../protocol/deletion";
 import type { ResourceHandler } from "../protocol/resource-handler";
@@ -15,7 +14,6 @@ export interface VolumeDeletionWaitInputs {
   /** The text of a kubeconfig without secrets. */
   readonly kubeconfig: string;
   readonly namespace: string;
-  /** Time limit for the volumes to be deleted, seconds. */
   readonly timeoutSeconds: number;
 }
 
@@ -28,16 +26,12 @@ export const handler: ResourceHandler<VolumeDeletionWaitInputs, object> = {
   },
 };
 
-/** The part of `KubernetesClient` that reads volumes. */
 export interface VolumeReader {
   readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
   call<T>(doing: string, answer: Promise<T>): Promise<T>;
 }
 
-/**
- * Waits until the volumes of the namespace's claims are deleted. Volumes that are kept on purpose are ignored.
- * @throws Failure that names the remaining volumes, or gives the reason why they cannot be read
- */
+/** Volumes that are kept on purpose are ignored. @throws Failure that names the rest, or why they cannot be read */
 export async function awaitVolumesGone(
   kubernetes: VolumeReader,
   namespace: string,

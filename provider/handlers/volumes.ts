@@ -1,4 +1,4 @@
-/** Grows the volumes of running servers. Refuses changes of volumes that would lose the data. */
+/** Refuses changes of volumes that would lose the data. */
 import type { Problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
@@ -15,7 +15,6 @@ import type { StoredDeployment } from "../updates/volume-refusals";
 import { volumeRefusals, volumesOf, zoneChange, zoneList } from "../updates/volume-refusals";
 
 export interface VolumesInputs extends StoredDeployment {
-  /** Time limit for volumes to grow, seconds. */
   readonly timeoutSeconds: number;
 }
 

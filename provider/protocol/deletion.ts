@@ -1,24 +1,13 @@
-/**
- * Access to the API server for handlers that delete something. The Kubernetes cluster may already have been deleted.
- */
+/** The Kubernetes cluster of an object to delete may already have been deleted. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubeconfigSelection } from "../../platforms/kubernetes/api/client";
 import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { HandlerContext } from "./resource-handler";
 
-/**
- * Name of an environment variable. This variable says that an unreachable Kubernetes cluster has been deleted. Pulumi's
- * Kubernetes provider uses the same variable.
- */
+/** Says that an unreachable cluster has been deleted, also to Pulumi's Kubernetes provider. */
 const GONE = "PULUMI_K8S_DELETE_UNREACHABLE";
 
-/**
- * Opens a client of the Kubernetes cluster for a deletion.
- * @param what name of the object to delete, for messages
- * @returns the client; undefined when the cluster cannot be reached and the environment variable says that the cluster
- * was deleted, because then nothing is left to delete
- * @throws Failure when the cluster cannot be reached; the message explains the variable
- */
+/** @returns undefined if it cannot be reached and the variable says that it was deleted @throws Failure otherwise */
 export async function openForDeletion(
   selection: KubeconfigSelection,
   what: string,

@@ -10,7 +10,6 @@ const { deserializeProperty, isRpcSecret, specialSecretSig, specialSigKey, unwra
     readonly specialSecretSig: string;
   };
 
-/** Inputs or outputs of any resource. */
 export type Values = Readonly<Record<string, unknown>>;
 
 interface PlainValues {
@@ -19,10 +18,7 @@ interface PlainValues {
   readonly secrets: ReadonlySet<string>;
 }
 
-/**
- * Converts properties to plain JSON.
- * @param properties properties in the form in which Pulumi sends them; undefined if Pulumi sends no properties
- */
+/** @param properties as Pulumi sends them */
 export function plainValues(properties: Values | undefined): PlainValues {
   const secrets = new Set<string>();
   const values: Record<string, unknown> = {};
@@ -35,10 +31,7 @@ export function plainValues(properties: Values | undefined): PlainValues {
   return { values, secrets };
 }
 
-/**
- * Converts plain values to the form in which Pulumi sends them. Properties that are undefined are left out, because
- * JSON has no undefined.
- */
+/** Without undefined properties, because JSON has no undefined. */
 export function engineValues(values: Values, secrets: ReadonlySet<string>): Values {
   const json = JSON.parse(JSON.stringify(values)) as Values;
   return Object.fromEntries(

@@ -1,4 +1,3 @@
-/** Opens the deployment that a handler works on. */
 import type { WaitOptions } from "../../lib/progress";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openPodDeployment } from "../../platforms/deployment-reference";
@@ -11,18 +10,12 @@ import { waitOptions } from "./waiting";
 /** Time limit for pods and servers to answer when a handler only inspects them, milliseconds. */
 export const LOOK_MS = 15_000;
 
-/** Inputs that every handler of a deployment has. */
 interface DeploymentInputs {
   readonly target: DeploymentReference;
   readonly password: string;
 }
 
-/**
- * Waits until all pods run and all servers answer.
- * @param formerPassword password that is tried if a server refuses the present password
- * @returns the deployment, and the options for further waiting
- * @throws the errors of `openDeployment`
- */
+/** Waits for all servers. @param formerPassword tried if the present one is refused @throws as `openDeployment` */
 export async function openForUpdate(
   { target, password, timeoutSeconds }: DeploymentInputs & { readonly timeoutSeconds: number },
   context: HandlerContext,
@@ -32,7 +25,6 @@ export async function openForUpdate(
   return { deployment: await openDeployment(target, password, options, formerPassword), options };
 }
 
-/** Options for opening a deployment that a preview or a refresh inspects. */
 interface LookOpening {
   readonly signal: AbortSignal;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
@@ -43,10 +35,7 @@ interface LookOpening {
   readonly connections?: SharedConnections | undefined;
 }
 
-/**
- * Opens a deployment for a preview or a refresh, which must not wait for long.
- * @throws the errors of `openDeployment`
- */
+/** For a preview or a refresh, which must not wait for long. @throws the errors of `openDeployment` */
 export function openToLook(
   { target, password }: DeploymentInputs,
   { signal, timeoutMs = LOOK_MS, kubernetes, connections }: LookOpening,

@@ -1,15 +1,8 @@
-/**
- * Checks in a preview. A preview must work without an API server. If a check cannot read its object, the check reports
- * this, and the preview goes on. The texts about changes are in the handlers (`describeChange`).
- */
+/** Previews work without an API server: a check that cannot read its object reports this, and they go on. */
 import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
-/**
- * Runs a check in a preview. If `look` fails, the error is reported. The update that follows the preview runs the check
- * again, and fails if the check fails again.
- * @returns the result of `look`; undefined if `look` failed
- */
+/** An error is reported; the update runs the check again. @returns undefined if `look` failed */
 export async function inspectOrReport<T>(
   name: string,
   report: ReportProgress,

@@ -6,18 +6,13 @@ import type { ReportProgress } from "../../lib/progress";
 /** Name of the property of a resource's state that contains the inputs of failed updates. */
 export const ATTEMPTS = "attempts";
 
-/** Context of an operation, in addition to the resource's inputs. */
 export interface HandlerContext {
-  /** Signal that is aborted when the update is cancelled. A waiting handler must end at this signal. */
+  /** A waiting handler must end at this signal. */
   readonly signal: AbortSignal;
-  /** Prints a line below the resource's progress. */
   readonly report: ReportProgress;
 }
 
-/**
- * A failed update whose outputs are written to the state nevertheless. Only handlers with `recordsAttempts` may throw
- * this error.
- */
+/** Its outputs are written to the state. Only handlers with `recordsAttempts` may throw it. */
 export class FailedButSeen extends Failure {
   constructor(
     message: string,

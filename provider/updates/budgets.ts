@@ -1,7 +1,4 @@
-/**
- * Disruption budgets of clusters. These budgets depend on the shards: `disruptionGroups` decides how many
- * pods, and which, may be evicted at the same time. Deployments in replication mode keep their first budget.
- */
+/** Budgets of clusters depend on the shards. Deployments in replication mode keep their first budget. */
 import { compact } from "../../lib/compact";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
@@ -9,21 +6,14 @@ import { evictOneAtATime, evictOneOfEach } from "../../platforms/kubernetes/pods
 import type { Verification } from "../../valkey/verification/verify";
 import { groupBy } from "../../lib/group-by";
 
-/**
- * Allows the eviction of only one pod of a cluster at a time, because nodes may move to other shards now.
- * @throws Failure when the API server refuses the change
- */
+/** Nodes may move to other shards now. @throws Failure when the API server refuses the change */
 export async function tightenBudgets(target: DeploymentReference): Promise<void> {
   if (target.platform !== "kubernetes" || target.mode !== "cluster") return;
   const { namespace, statefulSet: name } = target;
   await evictOneAtATime(await openKubernetesClient(target), { namespace, name });
 }
 
-/**
- * Allows the eviction of several pods of a cluster at a time. The shards of the cluster decide which pods.
- * @param verification a verification that passed
- * @throws Failure when the API server refuses the change
- */
+/** By the shards of a verification that passed. @throws Failure when the API server refuses the change */
 export async function loosenBudgets(target: DeploymentReference, { facts, verdict }: Verification): Promise<void> {
   if (target.platform !== "kubernetes" || target.mode !== "cluster") return;
   const { namespace, statefulSet: name } = target;
@@ -37,7 +27,6 @@ export async function loosenBudgets(target: DeploymentReference, { facts, verdic
   await evictOneOfEach(await openKubernetesClient(target), { namespace, name }, disruptionGroups(members));
 }
 
-/** A node and its location. */
 export interface DisruptedNode {
   readonly name: string;
   readonly machine: string;
@@ -47,14 +36,10 @@ export interface DisruptedNode {
 type Group = (readonly DisruptedNode[])[];
 
 /**
- * Divides a cluster into groups of whole shards. If at most one node of each group is unavailable, no shard lacks two
- * nodes, and a majority of the primaries is available. This is true even if failovers have moved the roles.
- *
- * A group gets as few nodes as possible on any one machine, so that the drain of a machine rarely has to wait. If
- * several groups are equal in this, a shard goes to the group with the fewest nodes in any one zone.
- * @param shards the nodes of each shard
- * @returns names of the nodes of each group. If any shard has a single node, there is only one group, because the slots
- *   of that shard are unavailable without this node
+ * Whole shards: with one node of each group unavailable, no shard lacks two nodes, and a majority of the primaries is
+ * available, also after failovers. As few nodes as possible on one machine, so that a drain rarely waits, then in one
+ * zone.
+ * @returns one group if a shard has a single node, without which its slots are unavailable
  */
 export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]): string[][] {
   const minority = Math.ceil(shards.length / 2) - 1;
@@ -81,7 +66,6 @@ function crowdOf(group: Group, place: "machine" | "zone"): number {
   return Math.max(0, ...[...crowds.values()].map(({ length }) => length));
 }
 
-/** Difference of two lists at the first position where the lists differ. It is for sorting. */
 function compareInOrder(some: readonly number[], others: readonly number[]): number {
   const index = some.findIndex((number, at) => number !== others[at]);
   return (some[index] ?? 0) - (others[index] ?? 0);

@@ -17,10 +17,8 @@ import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
 import { SharedConnections } from "../../valkey/shared-connections";
 
-/** Time limit for a deployment to settle during a failover, milliseconds. */
 const SETTLING_MS = 5_000;
 
-/** The present state of a deployment, as its nodes report it. */
 export interface Inspection {
   /** Verification of the present state; undefined if the nodes could not be reached. */
   readonly verification: Verification | undefined;
@@ -46,10 +44,7 @@ interface InspectionOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Inspects a deployment. This function never throws, because a refresh must be able to show a deployment that is broken
- * or gone.
- */
+/** Never throws, because a refresh must be able to show a deployment that is broken or gone. */
 export async function inspectDeployment(
   target: DeploymentReference,
   password: string,
@@ -79,19 +74,15 @@ export async function inspectDeployment(
   }
 }
 
-/**
- * Slots whose migration was begun but not finished; undefined if the verification found no such slots, or if they
- * cannot be read.
- */
+/** Undefined if the verification found none, or if they cannot be read. */
 export async function findOpenSlots(deployment: Deployment, { verdict }: Verification): Promise<OpenSlots | undefined> {
   const areOpen = verdict.assertions.some(({ id, pass }) => id === "no-moves" && !pass);
   return areOpen ? readOpenSlots(deployment).catch(() => undefined) : undefined;
 }
 
 /**
- * Finds drift that failovers left in a cluster: one zone has more primaries than in an even spread. Such a cluster
- * passes verification. But if that zone fails, too few primaries may be left to elect new primaries. The next formation
- * moves primaries back.
+ * It passes verification, but if a zone with too many primaries failed, too few might be left to elect new ones. The
+ * next formation moves primaries back.
  */
 function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string[] {
   if (facts.mode !== "cluster") return [];

@@ -1,8 +1,4 @@
-/**
- * Repair of nodes that come back without their data during a roll-out. Such a node has no volume, or its former volume
- * is in a zone that is removed from the deployment. The roll-out continues with the next node after the empty node has
- * copied its data again.
- */
+/** Empty nodes have no volume, or one in a removed zone. The roll-out waits until they have copied their data. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../lib/errors";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
@@ -39,10 +35,7 @@ interface EmptyNodesPlan {
   readonly formerZones: readonly string[];
 }
 
-/**
- * Deletes volumes in zones that are removed from the deployment, and adds nodes that came back empty to the cluster
- * again. Both happen only while the other nodes have all data.
- */
+/** Also deletes volumes in removed zones. Only while the other nodes have all data. */
 export class EmptyNodeRepair {
   readonly #added: boolean;
   readonly #moves: boolean;
@@ -75,11 +68,7 @@ export class EmptyNodeRepair {
     return this.#waitsFor;
   };
 
-  /**
-   * Replaces the volumes of nodes that must move.
-   * @returns reason why nodes cannot move yet; undefined if no node has to move, or if all nodes that must move have
-   *   started to move
-   */
+  /** @returns why nodes cannot move yet; undefined if none has to, or all have started */
   async #replaceStranded(): Promise<string | undefined> {
     const { namespace, statefulSet, container, zones, name } = this.plan.target;
     const volumes = { namespace, statefulSet, template: this.plan.template };
@@ -105,10 +94,7 @@ export class EmptyNodeRepair {
     return holdsAllData({ ...part, nodes: part.nodes.filter(({ name }) => !left.has(name)) });
   }
 
-  /**
-   * Adds empty nodes to the cluster.
-   * @returns the nodes that cannot join yet, with the reason; undefined if all empty nodes could join
-   */
+  /** @returns the nodes that cannot join yet, with the reason */
   async #joinEmpty(pods: readonly V1Pod[]): Promise<string | undefined> {
     const { target, password } = this.plan;
     if (target.mode !== "cluster" || pods.every(isPodReady)) return undefined;
@@ -127,10 +113,7 @@ export class EmptyNodeRepair {
   }
 }
 
-/**
- * Whether the nodes that reply have all data. In cluster mode, these nodes must own all slots. In replication mode, one
- * of these nodes must be a primary that has loaded its data.
- */
+/** In cluster mode they own all slots; otherwise one is a primary that has loaded its data. */
 function holdsAllData(deployment: Deployment): Promise<boolean> {
   return withEveryNode(deployment, async (attempts) => {
     const reached = new Map(attempts.flatMap(({ node, connection }) => (connection ? [[node, connection]] : [])));
@@ -139,7 +122,7 @@ function holdsAllData(deployment: Deployment): Promise<boolean> {
   });
 }
 
-/** Whether one of the nodes is a primary that has loaded its data. Replicas copy the data of this primary. */
+/** Replicas copy the data of this primary. */
 async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
   const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
   return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");
@@ -150,27 +133,18 @@ interface AllowedZones {
   readonly labels: Labels;
   readonly container: string;
   readonly zones: readonly string[];
-  /**
-   * Whether the deployment got new zones. Until nodes have moved to the new zones, the scheduler starts no pod in a
-   * zone that already has more pods than a different zone.
-   */
+  /** Until nodes have moved to new zones, the scheduler starts no pod in a zone that has more pods than another. */
   readonly added: boolean;
 }
 
 interface StrandedPod {
   readonly pod: string;
   readonly zone: string;
-  /**
-   * Claim of the pod's volume. Undefined for a pod whose machine no longer exists. The volume of such a pod is deleted
-   * later, with the pod that replaces it.
-   */
+  /** Undefined if the pod's machine is gone: its volume is deleted later, with the pod that replaces it. */
   readonly claim: string | undefined;
 }
 
-/**
- * Finds pods that cannot start in the zone of their volume, because this zone is not allowed or already has more pods
- * than other zones. Also finds pods on lost machines in zones that are not allowed.
- */
+/** Their volume's zone is not allowed or has more pods than others; or the machine is lost, in such a zone. */
 async function strandedPods(
   kubernetes: KubernetesClient,
   { volumes, labels, container, zones, added }: AllowedZones,
@@ -206,10 +180,7 @@ async function strandedPods(
   });
 }
 
-/**
- * Deletes a pod with its volume. The StatefulSet creates both again in a zone in which they may run. A pod whose
- * machine is gone is deleted at once. Its volume is deleted later, with the pod that replaces it.
- */
+/** The StatefulSet creates both again elsewhere. If the machine is gone, the volume goes later, with the next pod. */
 async function replaceStranded(
   kubernetes: KubernetesClient,
   { namespace }: StatefulSetVolumes,

@@ -1,7 +1,4 @@
-/**
- * Moves of the primary in a deployment without Sentinels. Before the primary's pod restarts or leaves, a different
- * server takes over, and the Services route clients to it. `nextRestart` decides which pod restarts next.
- */
+/** Without Sentinels: before the primary's pod restarts or leaves, another server takes over, and Services follow. */
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
@@ -18,10 +15,8 @@ import { nodeCount } from "../../valkey/topology/placement";
 import type { WaitOptions } from "../../lib/progress";
 
 /**
- * Time that all machines need to apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
- * once a second. The program waits for this time twice. It waits before a primary hands over, so that all machines can
- * route to the new primary. It waits again after the Service routes to the new primary. During this second wait the
- * former primary refuses connections, because clients notice a refusal sooner than a pod that does not answer.
+ * kube-proxy changes its rules once a second. Before a hand-over, all machines can then route to the new primary; after
+ * it, the former one refuses connections, which clients notice sooner than silence.
  */
 const SETTLED_MS = 1_500;
 
@@ -31,7 +26,6 @@ interface LedTarget extends KubernetesReference {
 
 export const isLed = (target: KubernetesReference): target is LedTarget => target.lead !== undefined;
 
-/** Moves the primary of a deployment, and routes clients to it. */
 export class PrimaryMoves {
   constructor(
     private readonly kubernetes: KubernetesClient,
@@ -40,10 +34,7 @@ export class PrimaryMoves {
     private readonly options: WaitOptions,
   ) {}
 
-  /**
-   * Routes clients to the proxies if the deployment has Sentinels, and to the designated pod if it has none. If an
-   * interrupted update has left a different pod as the primary, the designated pod first becomes the primary.
-   */
+  /** If an interrupted update has left a different pod as the primary, the designated pod first becomes it. */
   async settle(): Promise<void> {
     const { kubernetes, target } = this;
     const designated = await designatedPod(kubernetes, target);
@@ -57,7 +48,7 @@ export class PrimaryMoves {
     await leadClients(kubernetes, target, designated);
   }
 
-  /** Chooses the next pod to restart. Before the primary restarts, a different server takes over. */
+  /** Before the primary restarts, a different server takes over. */
   readonly restartNext: RestartNext = async (outdated) => {
     const running = await this.#open();
     const primary = await primaryOf(running);
@@ -73,9 +64,8 @@ export class PrimaryMoves {
   };
 
   /**
-   * Makes a remaining pod the primary if the primary's pod will be removed. A pod that is the primary only for a time,
-   * because of start-replication.sh, counts as the primary.
-   * @throws Failure when there is not exactly one primary, or no remaining pod runs, because data could be lost
+   * A pod that is the primary only for a time (start-replication.sh) counts.
+   * @throws Failure when data could be lost: there is not exactly one primary, or no remaining pod runs
    */
   async keep(): Promise<void> {
     const { target, kubernetes } = this;
@@ -92,12 +82,7 @@ export class PrimaryMoves {
     await this.#move(running, successor);
   }
 
-  /**
-   * Stops the Sentinels, and then designates the primary that they elected. If no server runs, the method only stops
-   * the Sentinels.
-   * @param stop function that stops the Sentinels
-   * @throws Failure when the servers do not have exactly one primary in time
-   */
+  /** The primary is the one that the Sentinels elected. @throws Failure when there is not exactly one primary in time */
   async designateElected(stop: () => Promise<void>): Promise<void> {
     const running = await this.#open();
     if (running.nodes.length === 0) return stop();
@@ -114,10 +99,7 @@ export class PrimaryMoves {
     return openRunningPart(this.kubernetes, servers, this.password);
   }
 
-  /**
-   * Makes a pod the primary. If the move is interrupted before that pod is designated, the former primary becomes the
-   * primary again (ready-replication.sh).
-   */
+  /** If it is interrupted before the pod is designated, the former primary comes back (ready-replication.sh). */
   async #move(running: Deployment, to: string): Promise<void> {
     const { kubernetes, target, options } = this;
     const lead = async (): Promise<void> => {
@@ -134,7 +116,7 @@ export class PrimaryMoves {
   }
 }
 
-/** Makes a change, and tries again if it fails. Clients cannot write until the change has succeeded. */
+/** Clients cannot write until the change has succeeded. */
 async function again(change: () => Promise<unknown>): Promise<void> {
   for (let left = 5; ; left--) {
     try {
@@ -180,10 +162,7 @@ interface Restart {
   readonly successor?: string | undefined;
 }
 
-/**
- * Chooses the next pod to restart in replication mode without Sentinels. The primary comes last, after a pod with the
- * newest template has taken over. In all other deployments, the StatefulSet restarts pods from the highest ordinal down.
- */
+/** The primary comes last, after a pod with the newest template has taken over. Elsewhere the StatefulSet decides. */
 export function nextRestart({ outdated, running, primary, designated }: RestartState): Restart {
   const others = outdated.filter(({ name }) => name !== primary);
   const broken = others.find(({ name, ready }) => !ready && (name !== designated || outdated.length === 1));

@@ -1,7 +1,4 @@
-/**
- * Repairs a deployment that serves, by the same steps as an update. `valkey/resize/` decides what a repair of a
- * cluster may change: `resize-plan.ts` and `resize-cluster.ts` refuse the rest.
- */
+/** A repair takes the steps of an update. `resize-plan.ts` and `resize-cluster.ts` decide what it may change. */
 import { Failure } from "../../lib/errors";
 import type { WaitOptions } from "../../lib/progress";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -19,10 +16,8 @@ import { LOOK_MS } from "../protocol/opening";
 import { loosenBudgets, tightenBudgets } from "./budgets";
 import { hasMemory } from "./maxmemory-raise";
 
-/** Time limit for the verdict to pass after a repair, milliseconds. */
 const SETTLING_MS = 15_000;
 
-/** Limits of a repair, and whether the repair also restores settings. */
 export interface RepairOrder extends RepairLimits {
   /** Whether the repair restores the configured values of settings that somebody changed by hand. @default false */
   readonly settings?: boolean | undefined;
@@ -33,19 +28,15 @@ export interface RepairOrder extends RepairLimits {
   readonly memoryLimit?: string | undefined;
 }
 
-/** Result of a repair. */
 interface RepairResult {
-  /** Whether anything had to be changed. */
   readonly changed: boolean;
-  /** Verification after the repair, which passed. */
   readonly verification: Verification;
 }
 
 /**
- * Repairs a deployment whose servers all reply. If a repair is stopped or killed at any point, the next repair
- * continues from that point.
+ * All servers must reply. An interrupted repair is continued by the next.
  * @returns whether anything had to be changed
- * @throws Failure when the deployment must not be changed, or does not pass verification afterwards
+ * @throws Failure when it must not be changed, or does not pass verification afterwards
  */
 export async function repairDeployment(
   target: DeploymentReference,
@@ -60,11 +51,7 @@ export async function repairDeployment(
   return changed;
 }
 
-/**
- * Repairs an open deployment on any platform, as `repairDeployment` does, but without changing disruption budgets.
- * @param shape number of primaries and replicas after the repair
- * @param skippedAssertions assertions that the verification after the repair skips. @default none
- */
+/** As `repairDeployment`, on any platform, without disruption budgets. @param skippedAssertions by the verification */
 export async function repairServers(
   deployment: Deployment,
   shape: Shape,
@@ -80,10 +67,7 @@ export async function repairServers(
   return { changed: changed || drift.length > 0, verification };
 }
 
-/**
- * Restores the configured values of settings that servers accept without a restart, as the update after a refresh does.
- * @returns the differences that it found
- */
+/** Those that servers accept without a restart, as after a refresh. @returns the differences that it found */
 async function setSettingsAgain(
   deployment: Deployment,
   memoryLimit: string | undefined,

@@ -1,7 +1,4 @@
-/**
- * Makes a replica the primary of a shard (takeover). The shard has lost its primary for good, and cannot elect a
- * replica itself.
- */
+/** Takeovers are for shards that have lost their primary for good, and cannot elect a replica themselves. */
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
@@ -21,25 +18,19 @@ import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/rep
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
 
-/** Time limit for a replica to become a primary, milliseconds. */
 const TAKEOVER_MS = 10_000;
 const POLL_MS = 100;
 
 /** Option of CLUSTER FAILOVER: `TAKEOVER` needs no votes, `FORCE` needs the votes of a majority of the primaries. */
 type TakeoverOption = "TAKEOVER" | "FORCE";
 
-/** A deployment, and the means to reach it. */
 export interface TakeoverScene {
   readonly kubernetes: KubernetesClient;
   readonly target: KubernetesReference;
   readonly password: string;
 }
 
-/**
- * Reads the machine of each pod.
- * @param former result of an earlier call; a pod that is not scheduled keeps its machine from there
- * @throws Failure when this program has no permission to read pods
- */
+/** @param former an earlier result; a pod that is not scheduled keeps its machine @throws Failure */
 export async function readPodMachines(
   kubernetes: KubernetesClient,
   { namespace, statefulSet }: KubernetesReference,
@@ -50,9 +41,8 @@ export async function readPodMachines(
 }
 
 /**
- * Reads which servers are on machines that are known to be off. Callers must read the pods first. Otherwise a pod could
- * be on a machine that joined after this function listed the machines, and its server would count as stopped.
- * @throws Failure when this program has no permission to list machines
+ * Read the pods first: a pod could be on a machine that joined after this list, and its server would count as stopped.
+ * @throws Failure without the permission to list machines
  */
 export async function readStoppedServers(
   kubernetes: KubernetesClient,
@@ -68,11 +58,9 @@ function serverNames({ statefulSet, shape }: KubernetesReference): string[] {
 }
 
 /**
- * Plans takeovers from the nodes that reply at this moment.
- * @param stopped names of the servers that are known to be off. If it is undefined, the plan assumes that all servers
- * that do not reply are off
- * @returns the plan, and the names of the servers that do not reply
- * @throws Failure when this program has no permission to read pods
+ * @param stopped if undefined, all servers that do not reply are assumed to be off
+ * @returns the plan, and the silent servers
+ * @throws Failure without the permission to read pods
  */
 export async function planFromNodes(
   { kubernetes, target, password }: TakeoverScene,
@@ -87,11 +75,7 @@ export async function planFromNodes(
   });
 }
 
-/**
- * Makes the replica of a takeover a primary. The function first asks the replica whether it still follows the lost
- * primary, because a shard may elect a replica as soon as there is a majority again.
- * @throws Failure when the replica follows a different primary, or does not become a primary
- */
+/** Only if it still follows the lost primary: with a majority, a shard may elect a replica. @throws Failure */
 export async function performTakeover(
   { kubernetes, target, password }: TakeoverScene,
   { replica, primaryId }: Takeover,

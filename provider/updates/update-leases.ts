@@ -7,10 +7,7 @@ import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { Lease, serviceAccountUid } from "../../platforms/kubernetes/api/lease";
 import type { HandlerContext } from "../protocol/resource-handler";
 
-/**
- * First word of the holder's name if the holder is an update. An update takes over the Lease of an earlier update,
- * because that update has ended: Pulumi runs one update at a time.
- */
+/** An update takes the Lease of an earlier one, which has ended: Pulumi runs one update at a time. */
 const UPDATE = "pulumi";
 /** Time limit for a controller to finish a repair, milliseconds. */
 const PATIENCE_MS = 360_000;
@@ -18,10 +15,8 @@ const PATIENCE_MS = 360_000;
 export const WANTED_NOTE = "valkey/wanted";
 
 /**
- * Checksum of the parts of a deployment's reference that decide where formation places nodes. A failed update may have
- * changed the deployment, while the controller still has the former reference. So the controller compares the checksum
- * of its own reference with the checksum of the last update. If they differ, the controller does not restore the former
- * nodes.
+ * Where formation places nodes. A failed update may have changed it, while the controller has the former reference: if
+ * the checksums differ, the controller does not restore the former nodes.
  */
 export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReference): string {
   const settings = Object.entries(sentinel?.settings ?? {}).sort(([a], [b]) => a.localeCompare(b));
@@ -31,33 +26,21 @@ export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReferenc
 /** Annotation of the Lease: checksum of the settings in the inputs of the last update. */
 export const SETTINGS_NOTE = "valkey/settings";
 
-/**
- * Checksum of the settings in a reference to a deployment. A failed update may have changed the settings of running
- * servers, while the controller still has the former values. So the controller compares the checksum of its own
- * reference with the checksum of the last update. If they differ, the controller does not restore the former values.
- */
+/** A failed update may have changed them: if the controller's checksum differs, it restores nothing. */
 export function wantedSettings({ directives }: KubernetesReference): string {
   return checksum(JSON.stringify(Object.entries(directives).sort(([a], [b]) => a.localeCompare(b))));
 }
 
 type Inputs = Readonly<Record<string, unknown>>;
 
-/**
- * The Leases that this process holds. The process renews the Leases until it ends, because the update may still change
- * objects after the last handler. When nobody renews a Lease any more, the controller goes on after 60 s.
- */
+/** Renewed until the process ends: an update may change objects after the last handler. */
 export class UpdateLeases {
   readonly #held = new Map<string, Promise<Lease | undefined>>();
 
   /** @param onLost called if this process loses a Lease, for example while its machine sleeps: the update must stop */
   constructor(private readonly onLost: (why: Failure) => void) {}
 
-  /**
-   * Takes the Lease of the deployment, if it has one, and waits while a controller repairs the deployment.
-   * @param inputs inputs of a resource, from the former update or from this update
-   * @param wanted inputs of this update; undefined if this update deletes the resource
-   * @throws Failure when the API server refuses, or the controller does not finish in time
-   */
+  /** Waits while a controller repairs. @param wanted undefined if this update deletes the resource @throws Failure */
   async hold(inputs: Inputs, wanted: Inputs | undefined, context: HandlerContext): Promise<void> {
     const target = inputs["target"] as DeploymentReference | undefined;
     if (target?.platform !== "kubernetes" || target.lease === undefined) return;
@@ -77,7 +60,7 @@ export class UpdateLeases {
   }
 }
 
-/** Takes a Lease. @returns undefined if the deployment has no controller */
+/** @returns undefined if the deployment has no controller */
 async function take(
   target: KubernetesReference,
   lease: string,

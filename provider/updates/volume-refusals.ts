@@ -1,6 +1,4 @@
-/**
- * Checks of volume changes. A change is refused if servers would lose data, or if Kubernetes cannot make the change.
- */
+/** Changes of volumes are refused if servers would lose data, or if Kubernetes cannot make them. */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
@@ -21,16 +19,12 @@ import {
 } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import { listNames } from "../../valkey/verification/assertion";
 
-/** Wanted storage of the servers. */
 export interface StorageRequest extends DesiredVolume {
-  /** Name of the StatefulSet's template of claims. */
   readonly template: string;
-  /** Whether the servers have no volumes. */
   readonly ephemeral: boolean;
   readonly onDestroy: "keep" | "delete";
 }
 
-/** Servers and their volumes. */
 export interface StoredDeployment {
   readonly target: KubernetesReference;
   readonly storage: StorageRequest;
@@ -53,12 +47,10 @@ export function zoneChange(before: readonly string[], after: readonly string[]):
   };
 }
 
-/** Zones as text: `zone a`, or `zones a, b`. */
 export function zoneList(zones: readonly string[]): string {
   return `${zones.length === 1 ? "zone" : "zones"} ${zones.join(", ")}`;
 }
 
-/** The servers' StatefulSet and its template of claims, as functions for volumes expect them. */
 export function volumesOf({
   target: { namespace, statefulSet },
   storage: { template },
@@ -66,19 +58,17 @@ export function volumesOf({
   return { namespace, statefulSet, template };
 }
 
-/** A change of the storage, and the volumes that exist before the change. */
 interface Change {
   readonly kubernetes: KubernetesClient;
   readonly before: StoredDeployment;
   readonly after: StoredDeployment;
   readonly claims: readonly V1PersistentVolumeClaim[];
-  /** Claims that have a volume. */
   readonly bound: readonly V1PersistentVolumeClaim[];
 }
 
 const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this deployment and its data first";
 
-/** Reasons why a change cannot be made. Reads the Kubernetes API only if the change affects volumes. */
+/** Reads the Kubernetes API only if the change affects volumes. */
 export async function volumeRefusals(before: StoredDeployment, after: StoredDeployment): Promise<Problem[]> {
   const [had, wanted] = [before.storage, after.storage];
   const moves = after.target.namespace !== before.target.namespace;
@@ -137,10 +127,7 @@ function describeClass(className: string | undefined): string {
   return className === undefined ? "the default class" : `class ${className}`;
 }
 
-/**
- * Reason why the zones cannot change; undefined if they can. A node moves to a different zone without its volume and
- * copies its data from other nodes of its shard, so a node without replicas cannot move.
- */
+/** A node moves without its volume and copies its data from its shard, so one without replicas cannot move. */
 async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<Problem | undefined> {
   const { name, shape, zones } = before.target;
   const { lost, gained } = zoneChange(zones, after.target.zones);
@@ -206,7 +193,6 @@ async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | un
   return undefined;
 }
 
-/** Reason why new volumes cannot replace the existing volumes. */
 function whyNotReplaced(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
   return `${heldBy(name, bound)}, and new volumes start empty. Undo the change; or ${ANOTHER_WAY}`;
 }

@@ -1,4 +1,4 @@
-/** Generates `docs/components.md`: each component with its arguments, its outputs and an example. Pure. */
+/** Generates `docs/components.md`: each component with its arguments, its outputs and an example. */
 import { compact } from "../../lib/compact";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning, reachable } from "./model";
@@ -22,7 +22,6 @@ its outputs: \`{ reference: \${orders.reference}, password: \${orders.password},
 only pass a \`reference\` on, and do not read it.
 `;
 
-/** Returns the whole text of docs/components.md. */
 export function componentReference({ components, types }: ComponentModels): string {
   const taken = reachable(
     components.flatMap(({ inputs }) => inputs),

@@ -1,4 +1,4 @@
-/** The components' arguments, outputs and types, read from their TypeScript declarations. Plain data. */
+/** The components' arguments, outputs and types, read from their TypeScript declarations. */
 
 export type Shape =
   | { readonly kind: "string" | "number" | "boolean" | "any" }
@@ -14,20 +14,17 @@ export interface Value {
 }
 
 export interface Property extends Value {
-  /** Name of the property in the TypeScript declaration, without quotes. A name such as `io-threads` is possible. */
+  /** A name such as `io-threads` is possible. */
   readonly name: string;
   readonly description: string;
-  /** Default value, as text. Undefined if the declaration has no `@default`. */
+  /** Undefined if the declaration has no `@default`. */
   readonly standard: string | undefined;
   readonly isRequired: boolean;
   readonly isSecret: boolean;
 }
 
-/** Properties that depend on the value of one property, in a union of interfaces. */
 export interface Forms {
-  /** Name of the property whose value decides which other properties an object has. */
   readonly by: string;
-  /** The other properties that an object has, by value of the property `by`. */
   readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
 }
 
@@ -37,19 +34,13 @@ export type NamedType =
       readonly kind: "object";
       readonly description: string;
       readonly properties: readonly Property[];
-      /**
-       * Properties that depend on the value of one property.
-       * @default all objects of the type have the same properties
-       */
       readonly forms?: Forms | undefined;
     };
 
 export interface ComponentModel {
   readonly name: string;
   readonly description: string;
-  /** Example of the component's use, in TypeScript. */
   readonly example: string;
-  /** Path, in the repository, of the file that declares the component. */
   readonly path: string;
   readonly inputs: readonly Property[];
   readonly outputs: readonly Property[];
@@ -60,13 +51,12 @@ export interface ComponentModels {
   readonly types: ReadonlyMap<string, NamedType>;
 }
 
-/** Description of a property. A property without a description has the description of its type. */
+/** A property without a description has the description of its type. */
 export function meaning({ description, shape }: Property, types: ReadonlyMap<string, NamedType>): string {
   if (description !== "" || shape.kind !== "named") return description;
   return types.get(shape.name)?.description ?? "";
 }
 
-/** Names of the types of the given properties, and of all types that these types contain. */
 export function reachable(
   properties: readonly Property[],
   types: ReadonlyMap<string, NamedType>,

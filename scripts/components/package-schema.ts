@@ -1,7 +1,4 @@
-/**
- * Generates `plugin/schema.json`: Pulumi's package schema of the components. Pulumi makes libraries for each language
- * from it. Pure.
- */
+/** Generates `plugin/schema.json`: the package schema from which Pulumi makes libraries for each language. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { camelCase } from "../../plugin/property-names";
@@ -48,7 +45,7 @@ function resourceSpec(component: ComponentModel, { components, types }: Componen
   };
 }
 
-/** Description that ends with the example. Pulumi's registry shows the example below the description. */
+/** Pulumi's registry shows the example below the description. */
 function withExample({ description, example }: ComponentModel, components: ComponentModels["components"]): string {
   const used = components.filter(({ name }) => example.includes(`new ${name}(`));
   const code = [...importsOf(used), "", example].join("\n");

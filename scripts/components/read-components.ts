@@ -10,10 +10,7 @@ import { innerType, TypeReader } from "./type-reader";
 
 const LIST = join(ROOT, "plugin/components.ts");
 
-/**
- * Reads all components.
- * @throws Failure that names every declaration that other languages cannot express, and every one without a description
- */
+/** @throws Failure that names declarations without a description, or that other languages cannot express */
 export function readComponents(): ComponentModels {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {
     config: unknown;
@@ -38,9 +35,7 @@ export function readComponents(): ComponentModels {
   return models;
 }
 
-/**
- * Reads one component. @param symbol an entry of COMPONENTS in plugin/components.ts: a function that loads the class
- */
+/** @param symbol an entry of COMPONENTS in plugin/components.ts: a function that loads the class */
 function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.Symbol): ComponentModel {
   const { name } = symbol;
   const loaded = checker.getTypeOfSymbol(symbol).getCallSignatures()[0]?.getReturnType();
@@ -75,7 +70,6 @@ function isOutput(checker: ts.TypeChecker, symbol: ts.Symbol): boolean {
   return innerType(type, checker) !== type;
 }
 
-/** Text of the value of a constant in this project's own files. Undefined if no file declares the constant. */
 function constantText(program: ts.Program, name: string): string | undefined {
   for (const file of program.getSourceFiles()) {
     if (file.fileName.includes("/node_modules/")) continue;

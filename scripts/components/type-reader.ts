@@ -3,25 +3,22 @@ import ts from "typescript";
 import { camelCase } from "../../plugin/property-names";
 import type { Forms, NamedType, Property, Shape, Value } from "./model";
 
-/** Names of TypeScript's utility types. Instead of a type such as `Partial<T>`, the reader describes `T`. */
+/** Instead of a type such as `Partial<T>`, the reader describes `T`. */
 const UTILITIES: readonly string[] = ["Partial", "Required", "Readonly", "Omit", "Pick", "NonNullable"];
 const WRAPPERS: readonly string[] = ["Input", "Output", ...UTILITIES];
 
 export class TypeReader {
   readonly types = new Map<string, NamedType>();
-  /**
-   * Sentences about types that languages other than TypeScript cannot express. Each begins with the path of the type.
-   */
+  /** Types that languages other than TypeScript cannot express. Each begins with the path of the type. */
   readonly problems: string[] = [];
   readonly #objects = new Map<ts.Type, string>();
 
   constructor(
     private readonly checker: ts.TypeChecker,
-    /** Returns the value of a constant of this project as text; undefined if there is no constant with this name. */
     private readonly constant: (name: string) => string | undefined,
   ) {}
 
-  /** Reads the properties of a type. @param owner prefix for the names of types that have no name of their own */
+  /** @param owner prefix for the names of types that have no name of their own */
   properties(type: ts.Type, owner: string): Property[] {
     return type.getProperties().map((symbol) => this.property(symbol, owner));
   }
@@ -48,9 +45,7 @@ export class TypeReader {
     return symbol === undefined ? "" : text(symbol.getDocumentationComment(this.checker));
   }
 
-  /**
-   * Returns the text of a `@default` tag. If the text is the name of a constant, returns the value of this constant.
-   */
+  /** If the text is the name of a constant, returns the value of this constant. */
   #resolved(standard: string): string {
     return standard.replace(/^`?([A-Z][A-Z0-9_]+)`?$/, (whole, name: string) => this.constant(name) ?? whole);
   }
@@ -85,10 +80,7 @@ export class TypeReader {
     return { kind: "any" };
   }
 
-  /**
-   * Whether the type has the tag `@opaque`. Programs pass a value of such a type only from the output of a component to
-   * the argument of a component.
-   */
+  /** For types with the tag `@opaque`, whose values programs only pass from an output to an argument. */
   #isOpaque(type: ts.Type): boolean {
     return (type.isUnion() ? type.types : [type]).every((each) =>
       this.#declaration(each)
@@ -120,10 +112,7 @@ export class TypeReader {
     }));
   }
 
-  /**
-   * Reads an object type. Its name is that of its declaration. If a different type has this name already, the type is
-   * named after the property that has it.
-   */
+  /** If a different type has the name of its declaration already, the type is named after its property. */
   #object(type: ts.Type, place: string): Shape {
     const known = this.#objects.get(type);
     if (known !== undefined) return { kind: "named", name: known };
@@ -142,10 +131,7 @@ export class TypeReader {
     return this.#named(name, () => read(name));
   }
 
-  /**
-   * Describes a union of object types as one object type with the properties of all of them. One property says by its
-   * value which of the types an object has.
-   */
+  /** As one object type with the properties of all, one of which says by its value which of the types it is. */
   #formsOf(type: ts.UnionType, path: string, ownName: string): Shape {
     const by = this.#discriminator(type.types);
     if (by === undefined) {
@@ -207,9 +193,7 @@ export class TypeReader {
     return literal.isStringLiteral() ? literal.value : undefined;
   }
 
-  /**
-   * Registers a type once. Its name is registered before its properties are read, because a type may contain itself.
-   */
+  /** Its name is registered before its properties are read, because a type may contain itself. */
   #named(name: string, read: () => NamedType): Shape {
     if (!this.types.has(name)) {
       this.types.set(name, { kind: "object", description: "", properties: [] });
@@ -218,7 +202,6 @@ export class TypeReader {
     return { kind: "named", name };
   }
 
-  /** Declaration of a type; undefined for types without a name. */
   #declaration(type: ts.Type): ts.Symbol | undefined {
     const { aliasSymbol, aliasTypeArguments = [] } = type;
     if (aliasSymbol !== undefined) {
@@ -231,10 +214,7 @@ export class TypeReader {
     return isNamed ? symbol : undefined;
   }
 
-  /**
-   * Name of a property's type as the source text has it, such as `Name` in `?: Name | undefined` or `Output<Name>`. The
-   * compiler's type may have lost this name.
-   */
+  /** As the source text has it, such as `Name` in `?: Name | undefined`: the compiler's type may have lost it. */
   #declaredName({ valueDeclaration }: ts.Symbol): string | undefined {
     if (valueDeclaration === undefined) return undefined;
     if (!ts.isPropertySignature(valueDeclaration) && !ts.isPropertyDeclaration(valueDeclaration)) return undefined;
@@ -254,7 +234,6 @@ function nameIn(node: ts.TypeNode): string | undefined {
   return WRAPPERS.includes(name) ? nameIn(inner) : undefined;
 }
 
-/** Type of the value inside `Input` or `Output`; for other types the type itself. */
 export function innerType(type: ts.Type, checker: ts.TypeChecker): ts.Type {
   const parts = type.isUnionOrIntersection() ? type.types : [type];
   for (const part of parts) {
@@ -268,7 +247,6 @@ export function innerType(type: ts.Type, checker: ts.TypeChecker): ts.Type {
   return type;
 }
 
-/** Text of a documentation comment, one line per paragraph. */
 function text(parts: readonly ts.SymbolDisplayPart[] | undefined): string {
   return ts
     .displayPartsToString(parts === undefined ? [] : [...parts])

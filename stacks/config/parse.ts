@@ -1,7 +1,4 @@
-/**
- * Turns a stack's raw configuration into a StackConfig: parses, validates and derives values. All problems are reported
- * at once. Pure.
- */
+/** All problems of a stack's raw configuration are reported at once. */
 import type { Problem } from "../../lib/errors";
 import { BadInput, problem } from "../../lib/errors";
 import { studyTreatments, configuredShape } from "../plan/benchmark-plans";
@@ -63,10 +60,7 @@ export function parseConfig(
   };
 }
 
-/**
- * The sections with derived Sentinels. Some values fit together only if a deployment has Sentinels, so the Sentinels
- * must be known before the validation.
- */
+/** Some values fit only with Sentinels, so these must be known before the validation. */
 function withSentinels(sections: Sections): Sections {
   const { platform, deployments } = sections;
   if (platform === undefined) return sections;
@@ -74,10 +68,7 @@ function withSentinels(sections: Sections): Sections {
   return { ...sections, deployments: chosen };
 }
 
-/**
- * The section `benchmark` for servers without a stack file: the defaults, replaced by values of command-line options.
- * @throws BadInput with every problem
- */
+/** For servers without a stack file: defaults, replaced by command-line options. @throws BadInput with every problem */
 export function parseBenchmark(
   overrides: OptionOverrides,
 ): Pick<StackConfig, "workloads"> & { readonly benchmark: BenchmarkConfig } {
@@ -109,11 +100,7 @@ function validate(
   return [...problems, ...studyProblems(study, studyTreatments({ deployments, benchmark, study }), parser.label)];
 }
 
-/**
- * The deployment with a decision about Sentinels: the option `sentinel` contains the settings of the Sentinels, or
- * `false` for no Sentinels. If the option is not configured, the decision depends on the engine, the replicas and the
- * zones.
- */
+/** By default, engine, replicas and zones decide. `false`: no Sentinels. */
 function withDerivedSentinels(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   if (deployment.mode !== "replication" || typeof deployment.sentinel === "object") return deployment;
   const { replicas, engine, sentinel, chart } = deployment;
@@ -123,10 +110,7 @@ function withDerivedSentinels(name: string, deployment: DeploymentConfig, platfo
   return { ...deployment, sentinel: request === undefined ? false : DEFAULT_SENTINELS };
 }
 
-/**
- * The deployment with its configured settings, and with derived values for settings that are not configured. On the
- * platform `host`, servers get only settings that their version knows.
- */
+/** On the platform `host`, servers get only settings that their version knows. */
 function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   const sized = withDerivedMemory(deployment, platform);
   if (sized.mode !== "cluster") return sized;
@@ -149,7 +133,7 @@ function imageVersion(image: string): string {
   return /:(\d+\.\d+[^/]*)$/.exec(image.split("@")[0] ?? "")?.[1] ?? "";
 }
 
-/** Problems of treatments. If several treatments have the same problem, only the first of them is named. */
+/** If several treatments have the same problem, only the first of them is named. */
 function studyProblems({ growth }: StudySectionConfig, treatments: readonly Treatment[], label: Label): Problem[] {
   const path = label(["study"]);
   const problems: Problem[] = [];

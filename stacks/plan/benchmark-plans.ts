@@ -1,4 +1,4 @@
-/** Turns a stack's configuration into the plans of its deployments, workloads and treatments. Pure. */
+/** Turns a stack's configuration into the plans of its deployments, workloads and treatments. */
 import { searchOf } from "../../benchmarks/capacity/capacity-schema";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import type { Treatment } from "../../benchmarks/studies/factors";
@@ -18,7 +18,6 @@ import type { HostConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
 import type { StudySectionConfig } from "../config/schema/study";
 
-/** Shape of a deployment: the number of primaries, and the number of replicas of each primary. */
 export function configuredShape(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
     ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }
@@ -30,7 +29,6 @@ export function configuredChart(deployment: DeploymentConfig): ChartConfig | und
   return deployment.mode === "replication" ? deployment.chart : undefined;
 }
 
-/** Sentinels of a deployment; undefined if the deployment has no Sentinels. */
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
   if (deployment.mode !== "replication" || typeof deployment.sentinel !== "object") return undefined;
   return sentinelSettings(sentinelRequest(deployment.sentinel));
@@ -45,7 +43,6 @@ export function sentinelRequest({ count, quorum, ...timeouts }: SentinelConfig):
   };
 }
 
-/** Plans of all deployments of a stack on this machine. */
 export function hostPlans(
   platform: HostConfig,
   { deployments }: Pick<StackConfig, "deployments">,
@@ -66,14 +63,12 @@ export function loadedDeployment([name, deployment]: readonly [string, Deploymen
   return { name, mode, shape: configuredShape(deployment), maxmemory: settings.maxmemory };
 }
 
-/** The mixed workloads of a stack, with numbers of keys that suit every deployment. */
 export function configuredMixedWorkloads(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
 ): MixedWorkload[] {
   return mixedWorkloads(config.benchmark, config.workloads, hasCluster(config));
 }
 
-/** The open-loop workloads of a stack. */
 export function openLoopWorkloads(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
 ): OpenLoopWorkload[] {
@@ -82,10 +77,7 @@ export function openLoopWorkloads(
   );
 }
 
-/**
- * Search for the capacity, as the section `capacity` configures it. The result is undefined if the stack has no such
- * section, or if command-line options leave no open-loop workload.
- */
+/** Undefined without the section, or if command-line options leave no open-loop workload. */
 export function configuredCapacitySearch(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">,
 ): CapacitySearch | undefined {
@@ -94,15 +86,12 @@ export function configuredCapacitySearch(
   return searchOf(capacity, openLoopWorkloads(config));
 }
 
-/** Whether any deployment is a cluster. Then the numbers of keys must suit a cluster. */
+/** Then the numbers of keys must suit a cluster. */
 export function hasCluster({ deployments }: Pick<StackConfig, "deployments">): boolean {
   return Object.values(deployments).some(({ mode }) => mode === "cluster");
 }
 
-/**
- * The benchmark's workload, with a number of keys that suits every deployment. If `adjustLoad` is true, the primaries
- * of every cluster also share the load evenly.
- */
+/** If `adjustLoad` is true, the primaries of every cluster also share the load evenly. */
 export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
   const clusters = Object.values(deployments).flatMap((deployment) =>
     deployment.mode === "cluster" ? [deployment.primaries] : [],
@@ -116,10 +105,7 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
   };
 }
 
-/**
- * The treatments of a study: every combination of the varied values, on every deployment. All treatments have the same
- * number of keys, which suits every deployment.
- */
+/** All have the same number of keys, which suits every deployment. */
 export function studyTreatments({
   deployments,
   benchmark,

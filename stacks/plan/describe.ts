@@ -1,4 +1,4 @@
-/** A stack's plan as text. The text is the same in a preview, in the command `plan` and in the outputs. Pure. */
+/** The plan's text is the same in a preview, in the command `plan` and in the outputs. */
 import { compact } from "../../lib/compact";
 import type { Prediction } from "../../lib/statistics/prediction";
 import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
@@ -21,9 +21,7 @@ import type {
 } from "./stack-plan-types";
 import { COMMAND } from "../../lib/system/package";
 
-/**
- * Highest number of shards for which all shards are listed. In a larger deployment, only the first shards are listed.
- */
+/** In a larger deployment, only the first shards are listed. */
 const MAX_LISTED_SHARDS = 6;
 const FEW_SHARDS = 3;
 
@@ -66,7 +64,6 @@ function describeDeployment(plan: DeploymentPlan): string[] {
   ]);
 }
 
-/** First line of a deployment: name, engine, mode, shape and zones of the nodes. */
 function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPlan): string {
   const { primaries, replicasPerPrimary } = shape;
   const replicas = counted(replicasPerPrimary, "replica");
@@ -81,7 +78,6 @@ function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPla
   return `${name}: ${kind}${by} of ${roles}, ${nodes} in ${over} ${places.join(", ")}`;
 }
 
-/** Lines about the memory of each pod: the part for data, and the purposes of the other parts. */
 function describeLimit({ settings, memory }: DeploymentPlan): string[] {
   if (memory === null) return [];
   const wanted = Number(settings["maxmemory"] ?? 0);

@@ -1,4 +1,4 @@
-/** Estimated time from an empty stack to its results, by part. Pure. */
+/** Estimated time from an empty stack to its results, by part. */
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
@@ -8,13 +8,10 @@ import type { PlatformConfig } from "../config/schema/platform";
 import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-types";
 import type { Duration } from "./stack-plan-types";
 
-/**
- * Seconds to create the platform on EKS, and seconds to deploy pods. The published document "Valkey on EKS" reports 30
- * minutes for the first step and 5 minutes for the second step.
- */
+/** To create the platform, and to deploy pods, from the published document "Valkey on EKS". */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
-/** Additional seconds per hundred nodes. Machines and pods start in parallel, but not all at the same time. */
+/** Machines and pods start in parallel, but not all at the same time. */
 const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
   host: 10,
   kubernetes: 60,
@@ -25,18 +22,12 @@ const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
 const REFERENCE_LOAD_SECONDS = 1;
 
-/**
- * Time of a round trip that writes keys to a server, seconds. In pods, it includes the port-forward of the API server.
- */
+/** A write of keys to a server; in pods it includes the port-forward of the API server. */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
 
-/**
- * Assumed requests per second of a primary, for measurements of a fixed number of requests. The pipelined rate is the
- * lowest rate in the published document "Valkey on EKS".
- */
+/** For a fixed number of requests. Pipelined: the lowest rate in the published document "Valkey on EKS". */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
-/** Estimates the time from an empty stack to its results. */
 export function planDuration(
   platform: PlatformConfig["type"],
   deployments: readonly DeploymentPlan[],
@@ -93,10 +84,7 @@ function lengthOf({ length, pipeline, rate }: Workload, primaries: number): numb
   return length.requests / Math.min(served, rate ?? Infinity);
 }
 
-/**
- * Seconds to write the keys of all tests to a deployment before the measurements. All primaries are filled in parallel.
- * @param families number of keys of each key family
- */
+/** All primaries are filled in parallel. @param families number of keys of each key family */
 function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
   // The factor is 2, because keys are written and then counted.
   return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);

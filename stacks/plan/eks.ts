@@ -1,4 +1,4 @@
-/** Turns a stack's configuration into the plan of machines on EKS. Pure; loads no SDK. */
+/** Loads no SDK. */
 import { compact } from "../../lib/compact";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
@@ -32,17 +32,14 @@ interface EksLoad {
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
 }
 
-/** Deployments and loads that a stack runs. */
 export function eksLoad({ deployments, measures, benchmark, workloads }: StackConfig): EksLoad {
   return { deployments, benchmark: measures ? benchmark : undefined, workloads };
 }
 
-/** Plan of machines, network, volumes, quotas and cost, with every problem. */
 export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
   return planEks(eksPlanArgs(platform, load));
 }
 
-/** Arguments for `planEks`, from the configuration of the platform and from the deployments and loads on it. */
 export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark, workloads }: EksLoad): EksPlanArgs {
   const { region, network, system, pools, cluster, imageCache, backups } = platform;
   return {
@@ -109,7 +106,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   });
 }
 
-/** Pod groups of a deployment's Sentinels and proxies. These pods run on machines of the servers' pool. */
+/** These pods run on machines of the servers' pool. */
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
@@ -144,9 +141,7 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   ];
 }
 
-/**
- * Pod group of the load generators of one measurement. One group is enough, because measurements run one after another.
- */
+/** One group is enough, because measurements run one after another. */
 function clientGroup(
   platform: EksPlatformConfig,
   deployments: EksLoad["deployments"],

@@ -1,4 +1,4 @@
-/** Images of a stack's pods, under their names in the configuration or under names in a cache. Pure; loads no SDK. */
+/** Loads no SDK. */
 import { compact } from "../../lib/compact";
 import { EXPORTER_IMAGE, MEMTIER_IMAGE, NODE_IMAGE, PROXY_IMAGE } from "../../platforms/kubernetes/default-images";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -9,20 +9,15 @@ import { podSettings } from "./pod-settings";
 
 type Deployments = Readonly<Record<string, DeploymentConfig>>;
 
-/** Images of a server's pod. */
 export function serverImages(platform: PodPlatform, deployment: DeploymentConfig): string[] {
   const { image } = podSettings(platform, deployment);
   return platform.metrics === undefined ? [image] : [image, platform.metrics.image ?? EXPORTER_IMAGE];
 }
 
-/** Image of the proxies in front of a primary with Sentinels. */
 export function proxyImage({ proxyImage: own }: PodPlatform): string {
   return own ?? PROXY_IMAGE;
 }
 
-/**
- * Images of a load generator's pod: the servers' image with valkey-benchmark, and the images for the mixed workloads.
- */
 export function clientImages(
   platform: PodPlatform,
   deployments: Deployments,

@@ -1,4 +1,4 @@
-/** Notes on the storage of clusters and on the consequences of failures. Pure. */
+/** Notes on the storage of clusters and on the consequences of failures. */
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -41,10 +41,7 @@ function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   return `${formatCount(count)} volumes contain only nodes.conf; to use no volumes, set pods: { storage: { ephemeral: true } }`;
 }
 
-/**
- * Consequences of failures for one deployment. The list is empty on this machine, where servers are only for
- * measurements and keep no data.
- */
+/** None on this machine, where servers are only for measurements and keep no data. */
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];
   const { engine, mode, settings } = deployment;

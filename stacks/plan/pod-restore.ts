@@ -1,12 +1,11 @@
-/** The restore of a deployment on pods: arguments of the component from the stack file. Pure. */
+/** The restore of a deployment on pods: arguments of the component from the stack file. */
 import type { RestoreFromArgs } from "../../components/kubernetes/backup-arguments";
 import type { RestoreFromConfig } from "../config/schema/backup";
 import type { PodPlatform } from "./pod-settings";
 
-/** Arguments of the component, with the place of the archive. */
 export type PodRestore = RestoreFromArgs & { readonly bucket: string; readonly prefix: string };
 
-/** Arguments of the component. On EKS, the region of the bucket is by default that of the platform. */
+/** On EKS, the region of the bucket is by default that of the platform. */
 export function podRestore(
   { from, region, ...restoreFrom }: Omit<RestoreFromConfig, "pathStyle">,
   platform: PodPlatform,

@@ -1,4 +1,4 @@
-/** Settings of pods: the platform's settings, overridden by the settings of each deployment. Pure. */
+/** Settings of pods: the platform's settings, overridden by the settings of each deployment. */
 import { SERVER_IMAGES } from "../../platforms/kubernetes/default-images";
 import type { Toleration } from "../../platforms/kubernetes/pods/running-pods";
 import { toDirectives } from "../../valkey/settings/settings";
@@ -23,10 +23,9 @@ import { zoneNames } from "../config/schema/eks";
 import type { KubernetesConfig } from "../config/schema/kubernetes";
 import type { MemoryDemand } from "../../valkey/planning/memory-plan";
 
-/** A platform on which servers are pods. */
 export type PodPlatform = KubernetesConfig | EksPlatformConfig;
 
-/** Label of machines with their type. Every cloud provider sets it. */
+/** Every cloud provider sets it. */
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 
 interface Amounts {
@@ -34,7 +33,6 @@ interface Amounts {
   readonly memory: string;
 }
 
-/** Settings of a deployment's pods: the platform's settings, overridden by the deployment's own settings. */
 export interface PodSettings {
   readonly image: string;
   readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
@@ -50,23 +48,19 @@ export interface PodSettings {
   readonly instanceType: string | undefined;
 }
 
-/** Whether servers on this platform are pods. */
 export function isPodPlatform(platform: PlatformConfig): platform is PodPlatform {
   return platform.type !== "host";
 }
 
-/** Names of the platform's zones, as in the labels of machines. */
 export function platformZones(platform: PlatformConfig): readonly string[] {
   return platform.type === "eks" ? zoneNames(platform) : platform.zones;
 }
 
-/** Names of a deployment's zones. */
 export function deploymentZones(platform: PlatformConfig, { pods }: Pick<DeploymentConfig, "pods">): readonly string[] {
   if (pods?.zones === undefined) return platformZones(platform);
   return platform.type === "eks" ? zoneNames({ region: platform.region, zones: pods.zones }) : pods.zones;
 }
 
-/** Settings of a deployment's pods. */
 export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentConfig, "engine" | "pods">): PodSettings {
   const { engine, pods } = deployment;
   const pool = platform.type === "eks" ? (pods?.pool ?? "servers") : undefined;
@@ -91,9 +85,8 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
 }
 
 /**
- * Rules for the spread of a deployment's pods over machines. On EKS, `preferred` becomes `required`. With `preferred`,
- * Karpenter would start a machine for each pod, but the scheduler would place two pods on the first machine that is
- * ready.
+ * On EKS, `preferred` becomes `required`: Karpenter would start a machine for each pod, but the scheduler would place
+ * two pods on the first one that is ready.
  */
 function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "ownMachines"> {
   if (type !== "eks") return { hostAntiAffinity };
@@ -123,15 +116,11 @@ export function runnerCount({ clients }: PodPlatform, deployments: readonly { re
   );
 }
 
-/** Names of the zones of the load generators. */
 export function runnerZones({ region, zones, clients: { zone } }: EksPlatformConfig): string[] {
   return zoneNames({ region, zones: zone === undefined ? zones : [zone] });
 }
 
-/**
- * Plan of load generators as pods. Undefined properties are left out, because objects of Kubernetes must not have them.
- * @param otherEngines whether any deployment uses an engine other than Valkey
- */
+/** Without undefined properties, which Kubernetes must not get. @param otherEngines whether any is not Valkey */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
   const { clients, image, imagePullPolicy, imagePullSecrets } = platform;
   return {
@@ -194,9 +183,7 @@ export function podTarget(
   );
 }
 
-/**
- * Expected kernel settings of a deployment's machines; undefined if the platform does not start the machines itself.
- */
+/** Undefined if the platform does not start the machines itself. */
 export function expectedServerTuning(platform: PodPlatform, deployment: DeploymentConfig): ExpectedTuning | undefined {
   if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);
@@ -204,20 +191,13 @@ export function expectedServerTuning(platform: PodPlatform, deployment: Deployme
   return expectedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
 }
 
-/**
- * Number of exclusive CPUs that a kubelet with the CPU manager policy `static` gives a server; undefined if the server
- * shares CPUs.
- */
+/** Exclusive CPUs by the CPU manager policy `static`; undefined if the server shares CPUs. */
 export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
   const cpus = parseQuantity(resources.limits.cpu);
   return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;
 }
 
-/**
- * Memory limit and settings from which the need for memory of a deployment's pods is planned. The result is undefined for
- * servers on this machine, because all of them share the machine's memory. It is also undefined for Dragonfly: it does
- * not fork, so the plan does not apply to it.
- */
+/** Undefined on this machine, whose memory all servers share, and for Dragonfly, which does not fork. */
 export function memoryDemand(platform: PlatformConfig, deployment: DeploymentConfig): MemoryDemand | undefined {
   const { engine, mode, settings } = deployment;
   if (!isPodPlatform(platform) || engine === "dragonfly") return undefined;

@@ -1,4 +1,4 @@
-/** Turns the section `failures` into scenarios, and plans them on each deployment before anything runs. Pure. */
+/** Turns the section `failures` into scenarios, and plans them on each deployment before anything runs. */
 import type { Fault, HealTime } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
 import { describeFault } from "../../faults/plan/fault";
@@ -18,7 +18,6 @@ import { deploymentZones, isPodPlatform } from "./pod-settings";
 import type { StackConfig } from "../config/schema/stack";
 import type { ScenarioConfig } from "../config/schema/failures";
 
-/** Time limit of the command WAIT, milliseconds. */
 const WAIT_MS = 1000;
 
 /** A deployment into which faults are injected, with the facts that are known before the deployment exists. */
@@ -45,10 +44,7 @@ export function podSubjectPlans(
     }));
 }
 
-/**
- * Every scenario of the stack on its deployments. If the platform or this user's rights do not allow a scenario, the
- * result contains the reason why it is skipped.
- */
+/** With the reason if the platform or this user's rights do not allow a scenario. */
 export function planScenarios(
   config: Pick<StackConfig, "platform" | "deployments" | "failures">,
 ): PlannedScenarioRun[] {
@@ -70,7 +66,6 @@ interface PlannedScenario {
   readonly deployments: readonly string[] | undefined;
 }
 
-/** The scenario of one entry in the section `failures`. */
 export function plannedScenario(name: string, config: ScenarioConfig): PlannedScenario {
   const {
     rate,
@@ -134,16 +129,14 @@ function when(seconds: number | undefined): HealTime {
   return seconds === undefined ? "served" : { seconds };
 }
 
-/** A scenario on a deployment, or the reason why it is skipped. */
 export interface PlannedScenarioRun {
   readonly planned: PlannedScenario;
   readonly deployment: string;
-  /** Reason why the scenario is skipped; undefined if it is not skipped. */
   readonly skipReason: string | undefined;
   readonly lines: readonly string[];
 }
 
-/** Plans every scenario on each of its deployments. The plan assumes the topology that formation will create. */
+/** The plan assumes the topology that formation will create. */
 export function planScenarioRuns(
   scenarios: readonly PlannedScenario[],
   plans: readonly SubjectPlan[],

@@ -1,4 +1,3 @@
-/** Types of a stack's plan. */
 import type { Engine } from "../../valkey/settings/engines";
 import type { FaultKind } from "../../faults/plan/fault";
 import type { ClusterForecast } from "../../valkey/planning/forecast";

@@ -1,7 +1,4 @@
-/**
- * The plan of a stack as plain data: its resources, duration and cost. Previews and the command `plan` show it. The
- * planner reads only one fact from this machine: whether this user may partition networks.
- */
+/** The only fact that is read from this machine is whether this user may partition networks. */
 import { describeRestoreFrom } from "../../valkey/restoring/restore-from";
 import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";

@@ -9,7 +9,7 @@ import type { StackConfig } from "../config/schema/stack";
 import { SECTIONS } from "../config/schema/stack";
 import { CONFIG_NAMESPACE } from "../config/sections/stack-file";
 
-/** Runs the program. Bad input, and failures outside this program, are printed without a stack trace. */
+/** Bad input, and failures outside this program, are printed without a stack trace. */
 async function main(): Promise<Record<string, unknown>> {
   // Pulumi starts a program in the folder of its main file, but results and relative paths refer to the project's
   // folder.
@@ -48,7 +48,7 @@ function readPulumiConfig(stack: string): StackConfig {
   return parseConfig(`stack ${stack}`, raw, { cores: availableCores(), memoryBytes: totalmem() });
 }
 
-/** Value of a section. Sections are JSON. Text that is not JSON is returned as it is, and the schema refuses it. */
+/** Text that is not JSON is returned as it is, and the schema refuses it. */
 function read(config: pulumi.Config, name: string): unknown {
   const text = config.get(name);
   if (text === undefined) return undefined;

@@ -1,8 +1,4 @@
-/**
- * Stack outputs: the addresses of the deployments, and the content of results.json with the comparison. The outputs
- * contain no secrets. Latency distributions are only in results.json, because Pulumi prints every output at every
- * update.
- */
+/** Outputs have no secrets, and no latency distributions, because Pulumi prints every output at every update. */
 import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
 import { restoreResultSchema } from "../../valkey/restoring/filling/fill-result";
 import { z } from "zod";
@@ -12,7 +8,7 @@ import { resultsSchema } from "../../benchmarks/results/schema";
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { topologySchema } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
-/** Version of the outputs' format. The version increases with every change that older programs would misread. */
+/** The version increases with every change that older programs would misread. */
 const OUTPUTS_VERSION = 1;
 
 const endpointSchema = z.strictObject({
@@ -20,10 +16,8 @@ const endpointSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
   addresses: z.array(z.string()),
 });
-/** Addresses of a deployment. */
 export type EndpointOutput = z.infer<typeof endpointSchema>;
 
-/** The stack output `valkey`. */
 export const outputsSchema = z.strictObject({
   version: z.literal(OUTPUTS_VERSION),
   stack: z.string(),
@@ -53,10 +47,9 @@ export const outputsSchema = z.strictObject({
   results: resultsSchema.nullable(),
   comparison: z.array(comparisonSchema),
 });
-/** The stack output `valkey`, parsed. */
 export type StackOutputs = z.infer<typeof outputsSchema>;
 
-/** The stack outputs. @throws ZodError when a value does not match the schema, which is an internal error */
+/** @throws ZodError when a value does not match the schema, which is an internal error */
 export function stackOutputs(
   { stack, eks, deployments }: Pick<StackPlan, "stack" | "eks" | "deployments">,
   endpoints: readonly EndpointOutput[],

@@ -1,4 +1,3 @@
-/** The resources of a stack, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { connectionUrl } from "../../valkey/connection-url";
 import { formatEndpoint } from "../../valkey/node";
@@ -18,7 +17,6 @@ import type { StackConfig } from "../config/schema/stack";
 import type { Deployed } from "./platforms/deployed";
 import { verdictLine } from "../../valkey/verification/format";
 
-/** Declares the resources of a stack. @returns the stack outputs */
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
   const plan = planStack(stack, config);
   const words = describePlan(plan).join("\n");
@@ -50,7 +48,6 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   };
 }
 
-/** Results of the restores from archives, by deployment. */
 function restoredIn(deployed: Deployed["deployments"]): pulumi.Output<Record<string, RestoreResult>> {
   const found = deployed.flatMap(({ name, component: { restored } }) =>
     restored === undefined ? [] : [restored.apply((result) => [name, result] as const)],
@@ -62,7 +59,7 @@ function restoredIn(deployed: Deployed["deployments"]): pulumi.Output<Record<str
     );
 }
 
-/** URLs for clients outside the Kubernetes cluster, by deployment. Without such URLs this output does not exist. */
+/** Without such URLs this output does not exist. */
 function externalUrls(deployed: Deployed["deployments"], { deployments }: StackConfig): Record<string, unknown> {
   const urls = deployed
     .filter(({ name }) => deployments[name]?.external !== undefined)
@@ -70,13 +67,12 @@ function externalUrls(deployed: Deployed["deployments"], { deployments }: StackC
   return urls.length === 0 ? {} : { externalUrls: pulumi.secret(Object.fromEntries(urls)) };
 }
 
-/** Passwords of users other than `default`, by deployment. Without such users this output does not exist. */
+/** Without such users this output does not exist. */
 function userPasswords(deployed: Deployed["deployments"]): Record<string, unknown> {
   const all = deployed.flatMap(({ name, userPasswords: each }) => (each === undefined ? [] : [[name, each] as const]));
   return all.length === 0 ? {} : { userPasswords: pulumi.secret(Object.fromEntries(all)) };
 }
 
-/** Arguments of the component that measures the stack's deployments. */
 function benchmarkArgs(
   config: StackConfig,
   { measurement, deployments }: StackPlan,
@@ -119,14 +115,10 @@ function benchmarkArgs(
   };
 }
 
-/**
- * Time at which the program started. Verdicts with an earlier time are from earlier updates, kept in Pulumi's state.
- */
+/** Verdicts with an earlier time are from earlier updates, kept in Pulumi's state. */
 const STARTED_AT = new Date().toISOString();
 
-/**
- * Verdicts and results as text, with a line about verdicts of earlier updates. This text is printed before the outputs.
- */
+/** Printed before the outputs, with a line about verdicts of earlier updates. */
 function summaryOf([topologies, times, results]: readonly [
   readonly TopologyRecord[],
   readonly string[],
@@ -145,7 +137,7 @@ function endpointOf(target: DeploymentReference): EndpointOutput {
   return { deployment: target.name, mode: target.mode, addresses: addressesOf(target) };
 }
 
-/** Addresses of a deployment, `HOST:PORT`. Clients that accept only one address use the first address. */
+/** Clients that accept only one address use the first address. */
 function addressesOf(target: DeploymentReference): string[] {
   return target.platform === "endpoints"
     ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint))
@@ -163,7 +155,7 @@ function urlOf({ reference, password }: Deployed["deployments"][number]["compone
   });
 }
 
-/** Deploys on the stack's platform. Only the modules of this platform are loaded, because some take seconds to load. */
+/** Only the modules of this platform are loaded, because some take seconds to load. */
 async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
   const { platform } = config;
   switch (platform.type) {
@@ -184,7 +176,6 @@ async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
 
 interface DatedVerdict {
   readonly topology: TopologyRecord;
-  /** Time of the verification, ISO 8601. */
   readonly verifiedAt: string;
 }
 
@@ -195,11 +186,7 @@ export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
   );
 }
 
-/**
- * Line about verdicts from earlier updates. A verdict stays in the state until an input of its verification changes.
- * @param startedAt time at which this update started, ISO 8601
- * @returns no line if every verdict is from this update
- */
+/** A verdict stays in the state until an input of its verification changes. @param startedAt ISO 8601 */
 export function oldVerdictLines(verdicts: readonly DatedVerdict[], startedAt: string): string[] {
   const old = verdicts.filter(({ verifiedAt }) => verifiedAt < startedAt).map(({ topology }) => topology.deployment);
   if (old.length === 0) return [];

@@ -1,6 +1,4 @@
-/**
- * Changes the users of a running deployment. No server restarts, and only the connections of deleted users are closed.
- */
+/** Users change while servers run: no server restarts, and only the connections of deleted users are closed. */
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -11,13 +9,7 @@ import { refusalOf, userProblems, splitRules } from "./read-users";
 import type { Credentials } from "./users";
 import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf, SENTINEL_ADMIN } from "./users";
 
-/**
- * Makes every node accept the passwords in `credentials` in addition to the passwords that it already accepts, and
- * gives every user the rules in `credentials`. Replication and Sentinels then use the new password of `default`. If a
- * call is interrupted, call this function again. The result is the same.
- * @param removed names of users to delete. The connections of these users are closed
- * @throws Failure when a command to a node fails. Passwords that were accepted before are then still accepted
- */
+/** Repeat an interrupted call. @throws Failure, after which passwords accepted before are still accepted */
 export async function addAccess(
   deployment: Deployment,
   credentials: Credentials,
@@ -51,10 +43,7 @@ export async function addAccess(
   });
 }
 
-/**
- * Makes nodes and Sentinels accept only the given passwords. Connections stay open.
- * @throws Failure when a command to a node fails
- */
+/** Connections stay open. @throws Failure when a command to a node fails */
 export async function retireOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<void> {
   // A node that restarted after `addAccess` may lack some of the passwords.
   await addAccess(deployment, credentials, []);
@@ -73,7 +62,6 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
-/** Whether any node or Sentinel accepts a password that differs from the user's password in `credentials`. */
 export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
   const accepted = await acceptedPasswords(deployment);
   const nodesDo = everyUser(credentials).some(({ name, password }) =>
@@ -96,11 +84,7 @@ export async function acceptedPasswords(deployment: Deployment): Promise<Readonl
   return found;
 }
 
-/**
- * Checks that the server accepts the rules in `credentials`. For this check, a temporary user on one node, who cannot
- * log in, gets the rules.
- * @throws Failure that names every user whose rules the server refuses. In this case no user has changed
- */
+/** Tries the rules on a temporary user who cannot log in, so no user has changed when this throws. */
 export async function requireAcceptableRules(deployment: Deployment, { users }: Credentials): Promise<void> {
   const [first] = deployment.nodes;
   if (first === undefined || Object.keys(users).length === 0) return;
@@ -120,10 +104,6 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
   }
 }
 
-/**
- * Sentences about users whose password or rules on a node or Sentinel differ from `credentials`. Empty if nothing
- * differs.
- */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return [
     ...(await differencesOfNodes(deployment, credentials)),
@@ -152,16 +132,12 @@ async function differencesOfSentinels(deployment: Deployment, credentials: Crede
   return answers.flat();
 }
 
-/** Users of Sentinels, with their passwords. */
 function usersOfSentinels({ password, sentinelPassword }: Credentials): { name: string; password: string }[] {
   const reader = { name: DEFAULT_USER, password };
   return sentinelPassword === undefined ? [reader] : [reader, { name: SENTINEL_ADMIN, password: sentinelPassword }];
 }
 
-/**
- * Phrase about a user whose passwords on a server differ from `password`. Undefined if the user has only this password,
- * or does not exist.
- */
+/** Undefined if the user has only this password, or does not exist. */
 async function passwordProblem(
   connection: Connection,
   { name, password }: { readonly name: string; readonly password: string },
@@ -174,10 +150,7 @@ async function passwordProblem(
   return hashes.length > 1 ? `the user ${name} has ${hashes.length} passwords` : undefined;
 }
 
-/**
- * Makes a Sentinel write its configuration file. By itself, a Sentinel writes only some changes to this file. Without
- * this call, a restarted Sentinel would use the old passwords again.
- */
+/** By itself, a Sentinel writes only some changes to its file; restarted, it would use the old passwords again. */
 async function keep(sentinel: Connection): Promise<void> {
   await sentinel.call("SENTINEL", "FLUSHCONFIG");
 }

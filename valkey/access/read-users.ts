@@ -4,16 +4,10 @@ import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 
-/** ACL rules that the users of a node should have, by user name. The user `default` is not included. */
+/** The user `default` is not included. */
 export type DesiredRules = Readonly<Record<string, string>>;
 
-/**
- * Compares the users and rules of a node with `wanted`.
- *
- * A server prints rules in its own words. To compare rules, this function gives the wanted rules to a temporary user
- * who cannot log in. Then it compares the rules that the server prints for the two users.
- * @returns a phrase for each difference; empty if nothing differs
- */
+/** A server prints rules in its own words, so they are compared with those of a temporary user who cannot log in. */
 export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);
   const unknown = names.filter((name) => name !== DEFAULT_USER && !(name in wanted) && !isOwnUser(name));
@@ -30,10 +24,7 @@ async function rulesDiffer(node: Connection, name: string, rules: string): Promi
   return await withTrialUser(node, rules, async (trial) => (await readRules(node, trial)) !== found);
 }
 
-/**
- * Reads a user's rules as the server prints them, without flags and passwords. If the user can log in without a
- * password, or cannot log in at all, the result contains a mark and so differs from all correct rules.
- */
+/** A user who can log in without a password, or not at all, gets a mark that differs from all correct rules. */
 async function readRules(node: Connection, name: string): Promise<string> {
   const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));
   const flags = user.get("flags") as readonly string[];
@@ -48,7 +39,6 @@ function groupPairs(reply: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(pairs);
 }
 
-/** Error message of a server that refuses the rules. Undefined if the server accepts the rules. */
 export async function refusalOf(node: Connection, rules: string): Promise<string | undefined> {
   try {
     await withTrialUser(node, rules, () => Promise.resolve());

@@ -1,4 +1,4 @@
-/** Users of the servers in addition to `default`, with the requirements for their passwords and rules. Pure. */
+/** Users of the servers in addition to `default`, with the requirements for their passwords and rules. */
 import { createHash } from "node:crypto";
 
 interface User {
@@ -7,23 +7,18 @@ interface User {
   readonly password: string;
 }
 
-/** Users other than `default`, by name. */
 export type Users = Readonly<Record<string, User>>;
 
-/** All users who are allowed to log in, with their passwords. */
 export interface Credentials {
-  /** Password of the user `default`. This user has all rights. */
+  /** This user has all rights. */
   readonly password: string;
   readonly users: Users;
-  /**
-   * Password of the user `admin` of Sentinels.
-   * @default Sentinels have only the user `default`, with all rights
-   */
+  /** @default Sentinels have only the user `default`, with all rights */
   readonly sentinelPassword?: string | undefined;
 }
 
 export const DEFAULT_USER = "default";
-/** User of Sentinels with all rights. `default` can then only read there (components/kubernetes/scripts/sentinel.sh). */
+/** `default` can then only read there (components/kubernetes/scripts/sentinel.sh). */
 export const SENTINEL_ADMIN = "admin";
 
 /** Prefix of the names of users that this project creates for a short time. */
@@ -31,7 +26,7 @@ export const OWN_USERS = "valkey-measured-";
 
 export const isOwnUser = (name: string): boolean => name.startsWith(OWN_USERS);
 
-/** Returns the ACL rules of all users other than `default`, by user name. They are not secret. */
+/** They are not secret. */
 export function rulesOf({
   users,
 }: {
@@ -40,24 +35,19 @@ export function rulesOf({
   return Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules]));
 }
 
-/** Rules that remove all rights of a user, so that only later rules give rights. */
 export const NO_RIGHTS = ["on", "clearselectors", "resetkeys", "resetchannels", "-@all"] as const;
 
-/** All users with their names. The user `default` comes first. */
 export function everyUser({ password, users }: Credentials): (User & { readonly name: string })[] {
   const others = Object.entries(users).map(([name, user]) => ({ name, ...user }));
   return [{ name: DEFAULT_USER, rules: "~* &* +@all", password }, ...others];
 }
 
-/** Hash of a password. Servers store and print passwords in this form. */
+/** Servers store and print passwords in this form. */
 export function passwordHash(password: string): string {
   return createHash("sha256").update(password).digest("hex");
 }
 
-/**
- * The file from which a server reads its users at its start. The file contains only hashes of the passwords.
- * @param accepted hashes of further passwords, by user
- */
+/** Contains only hashes of passwords. @param accepted hashes of further passwords, by user */
 export function aclFile(
   credentials: Credentials,
   accepted: ReadonlyMap<string, ReadonlySet<string>> = new Map(),
@@ -70,10 +60,7 @@ export function aclFile(
     .join("");
 }
 
-/**
- * Whether the password of any user differs between the two credentials. Only users that are in both credentials are
- * compared.
- */
+/** Only users that are in both credentials are compared. */
 export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
   const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
   return (
@@ -82,16 +69,10 @@ export function passwordsDiffer(before: Credentials, after: Credentials): boolea
   );
 }
 
-/**
- * Shortest allowed length of a password. Servers check some hundred thousand passwords per second, so a short password
- * can be guessed.
- */
+/** Servers check some hundred thousand passwords per second, so a short password can be guessed. */
 const MIN_PASSWORD = 16;
 
-/**
- * Problem of a password. Undefined if the password is allowed.
- * @param isPlain whether Sentinels write the password to their files. In these files the password is not quoted
- */
+/** @param isPlain whether Sentinels write the password to their files, where it is not quoted */
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
   if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
   if (isPlain && !/^[\w.-]+$/.test(password))
@@ -109,10 +90,7 @@ export function userNameProblem(name: string): string | undefined {
     : "expected letters, digits, `.`, `_` and `-`, at most 63 characters, a letter or digit first";
 }
 
-/**
- * Problem of a user's rules. The function finds only problems that can be found without a server. Undefined if it finds
- * no problem.
- */
+/** Finds only problems that can be found without a server. */
 export function rulesProblem(rules: string): string | undefined {
   if (rules.trim() === "" || /[\n\r"']/.test(rules))
     return "expected one line of rules, such as `+@read ~app:*`, without quotes";

@@ -1,7 +1,4 @@
-/**
- * Archives a running deployment: copies the replication stream of one node of each shard until a signal. When slots
- * move between shards, it begins again with new RDB files.
- */
+/** Archives a running deployment: copies the replication stream of one node of each shard until a signal. */
 import { SteadyClock } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
 import { pause, poll } from "../../lib/polling";
@@ -15,19 +12,13 @@ import { removeUnfinishedBases } from "./sets";
 import type { Layout } from "./shard-layout";
 import { readDatabases, readLayout, readSlots } from "./shard-layout";
 
-/** Interval between two checks whether slots have moved between shards, milliseconds. */
 const WATCH_MS = 1_000;
 /** Time after which every node is assumed to know that slots have moved, milliseconds. */
 const GOSSIP_MS = 2_000;
 /** Longest wait until no slots move any more, so that archiving can begin, milliseconds. */
 const SETTLING_MS = 3_600_000;
 
-/**
- * Archives a deployment until the signal is aborted. The caller must hold the lease of the store. When the function
- * returns, all commands that have arrived are in the store.
- * @throws Failure when the stream of a shard is lost for a minute, or when the buffer on disk is full; the store's
- * error
- */
+/** The caller must hold the lease. @throws Failure when a stream is lost for a minute, or the buffer on disk is full */
 export async function archiveDeployment(options: ArchiveOptions): Promise<void> {
   const clock = new SteadyClock((stepMs) => {
     options.onEvent({ kind: "clock", stepMs });
@@ -53,10 +44,6 @@ async function removeUnfinished({ store, signal }: ArchiveOptions): Promise<void
     for (const { name } of period.shards) await removeUnfinishedBases(shardStore(store, period, name), signal);
 }
 
-/**
- * Continues the archive's last period if each shard still has the slots of that period. If not, begins a new period. A
- * period is a span of time in which no slots move between shards.
- */
 async function openPeriod({ store, deployment, signal, onEvent }: ArchiveOptions, now: () => number): Promise<Period> {
   const layout = await settledLayout(deployment, signal, onEvent);
   const slots = layout.shards.map((shard) => shard.slots);
@@ -96,10 +83,6 @@ async function settledLayout(
   return settled;
 }
 
-/**
- * Archives all shards until slots move between shards. @throws the errors of `archiveDeployment`, and the signal's
- * reason
- */
 async function archivePeriod(options: ArchiveOptions, period: Period, now: () => number): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
@@ -127,15 +110,11 @@ async function archivePeriod(options: ArchiveOptions, period: Period, now: () =>
   options.signal.throwIfAborted();
 }
 
-/** Throws the first error in `results` that differs from `reason`, the reason why archiving was stopped. */
 function throwFailed(results: readonly PromiseSettledResult<unknown>[], reason: unknown): void {
   for (const each of results) if (each.status === "rejected" && each.reason !== reason) throw each.reason;
 }
 
-/**
- * Waits until slots move between shards.
- * @returns the last time at which the shards still had the slots of the period, milliseconds since the epoch
- */
+/** @returns the last time at which the shards still had the slots of the period, milliseconds since the epoch */
 async function awaitMove(
   deployment: Deployment,
   { shards }: Period,

@@ -1,7 +1,4 @@
-/**
- * Archives one shard: writes its replication stream into a set (an RDB file and the commands after it). At intervals, a
- * new set begins, and only then the old set ends.
- */
+/** At intervals, a new set of a shard begins, and only then the old set ends. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure, messageOf } from "../../lib/errors";
@@ -22,67 +19,44 @@ import { chooseSource, readLayout, sourceAt } from "./shard-layout";
 import type { ArchiveStore } from "./store";
 
 export type ArchiveEvent =
-  /**
-   * Archiving begins in a period, a span of time in which no slots move between shards. `isNew` is false if the
-   * archive's last period continues.
-   */
+  /** `isNew` is false if the archive's last period continues. */
   | { readonly kind: "period"; readonly period: Period; readonly isNew: boolean }
-  /** The program connects to a node. */
   | { readonly kind: "connect"; readonly shard: string; readonly node: string }
   /** The server continues the stream after the last archived command, so no new RDB file is needed. */
   | { readonly kind: "continued"; readonly shard: string }
   | { readonly kind: "written"; readonly shard: string; readonly file: WrittenFile }
-  /**
-   * Every command that the server executed until the time `at` is in the archive. `at` is in milliseconds since the
-   * epoch.
-   */
+  /** Every command that the server executed until the time `at` is in the archive. */
   | { readonly kind: "safe"; readonly shard: string; readonly at: number }
-  /**
-   * A buffer on disk begins for data that the store has not taken yet. `waiting` returns the number of bytes in the
-   * buffer.
-   */
+  /** `waiting` returns the number of bytes in the buffer. */
   | { readonly kind: "spool"; readonly shard: string; readonly directory: string; readonly waiting: () => number }
-  /** The deployment cannot be archived at this moment. */
   | { readonly kind: "waiting"; readonly why: string }
-  /**
-   * The clock of this machine has been set, or the machine was suspended. `stepMs`: milliseconds by which the times of
-   * later events go on. Negative if the clock was set back.
-   */
+  /** `stepMs`: milliseconds by which the times of later events go on; negative if the clock was set back. */
   | { readonly kind: "clock"; readonly stepMs: number }
-  /**
-   * A scheduled new set has failed, for example because the server could not write its RDB file. The old set continues,
-   * and a later attempt replaces it.
-   */
+  /** The old set continues, and a later attempt replaces it. */
   | { readonly kind: "postponed"; readonly shard: string; readonly why: string }
-  /** Slots have moved between shards, so the period has ended. */
   | { readonly kind: "moved" };
 
 export interface ArchiveOptions {
   readonly store: ArchiveStore;
   readonly deployment: Deployment;
-  /** Directory that buffers data until the store has taken them. It is created if it does not exist. */
+  /** It is created if it does not exist. */
   readonly spoolDirectory: string;
   /** Highest number of bytes per shard that may wait in the buffer directory. @default 1 GiB */
   readonly spoolLimit?: number | undefined;
-  /** Time after which a shard gets a new set, which begins with a new RDB file, milliseconds. @default a day */
+  /** @default a day */
   readonly baseEveryMs?: number | undefined;
-  /**
-   * Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. The archiver adds and removes names.
-   */
+  /** Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. */
   readonly liveSets?: Set<string> | undefined;
   readonly signal: AbortSignal;
   readonly onEvent: (event: ArchiveEvent) => void;
 }
 
 const SPOOL_BYTES = 1024 ** 3;
-/** Default time after which a shard gets a new set (an RDB file and the commands after it), milliseconds: a day. */
 export const DEFAULT_BASE_EVERY_MS = 86_400_000;
 /** Longest wait after a failed attempt to begin a new set, milliseconds. */
 const POSTPONE_MS = 600_000;
-/** Interval at which the age of the set is checked, milliseconds. */
 const CHECK_MS = 1_000;
 
-/** Options of one shard's archive. */
 interface ShardOptions extends ArchiveOptions {
   /** Returns the time for the archive, milliseconds since the epoch. */
   readonly now: () => number;
@@ -93,7 +67,6 @@ interface ShardName {
   readonly index: number;
 }
 
-/** Archives one shard until the signal is aborted. @throws the errors of `archiveDeployment` */
 export async function archiveShard(
   options: ShardOptions,
   period: Period,
@@ -138,7 +111,6 @@ async function failureOf(work: Promise<void>): Promise<never> {
   return new Promise<never>(() => undefined);
 }
 
-/** Waits until a set is so old that a new one is due. @throws the signal's reason */
 async function awaitDue(
   current: SetFollower,
   { baseEveryMs = DEFAULT_BASE_EVERY_MS, signal }: ArchiveOptions,
@@ -147,11 +119,7 @@ async function awaitDue(
     await pause(Math.min(CHECK_MS, baseEveryMs), signal);
 }
 
-/**
- * Begins a new set of a shard, and waits until data can be restored from it. Until then, the current set also
- * continues, so the archive has no gap.
- * @returns undefined if the new set failed
- */
+/** The current set continues until data can be restored from the new one. @returns undefined if the new set failed */
 async function succeed(
   current: SetFollower,
   begin: () => SetFollower,
@@ -176,27 +144,20 @@ async function succeed(
   }
 }
 
-/**
- * Writes the replication stream of one shard into a set. If the stream breaks and the server cannot continue it, a new
- * set begins.
- */
+/** If the stream breaks and the server cannot continue it, a new set begins. */
 class SetFollower {
-  /**
-   * Time from which the age of the set is counted, by `performance.now`: the time of its RDB file, or a later time
-   * after a new set has failed. Infinity before the RDB file begins.
-   */
+  /** Time, by `performance.now`, from which the set's age is counted; infinity before the RDB file begins. */
   notBefore: number;
   isEnded = false;
-  /** Promise that settles when the stream has ended. */
   readonly done: Promise<void>;
   readonly hasInstant: Promise<void>;
   readonly #stop = new AbortController();
   #live: string | undefined;
-  /** Memory that the followed server uses, bytes. The RDB file of the server is hardly ever larger. */
+  /** Memory that the followed server uses, bytes: its RDB file is hardly ever larger. */
   #expectedBytes: number | undefined;
   #reportInstant: () => void = () => undefined;
 
-  /** @param resume set that this follower continues. If undefined, a new set begins with a new RDB file */
+  /** @param resume set that this follower continues; undefined for a new set */
   constructor(
     private readonly options: ShardOptions,
     private readonly period: Period,
@@ -295,7 +256,7 @@ class SetFollower {
   }
 }
 
-/** Memory that a server uses, bytes. Undefined if the server does not answer or does not report it. */
+/** Memory that a server uses, bytes. */
 async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise<number | undefined> {
   try {
     const connection = await deployment.connect(node);
@@ -309,19 +270,12 @@ async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise
   }
 }
 
-/**
- * Latest time as of which a set can be restored, milliseconds since the epoch. Before the first such time is recorded,
- * the time of the set's RDB file.
- */
+/** Milliseconds since the epoch; the time of the RDB file before the first instant. */
 function lastTime({ base, increments }: ArchiveSet): number {
   return increments.at(-1)?.instants.at(-1)?.[0] ?? base.startedAt;
 }
 
-/**
- * Reads the set of a shard that the archive then continues: the newest set that has an instant. The set before it went
- * on until then, so a newer set without an instant reaches no further. Undefined if no set exists, or if the newest set
- * is damaged or lacks files.
- */
+/** Undefined also if the newest set is damaged. A newer set without an instant reaches no further than this one. */
 async function lastSet(store: ArchiveStore): Promise<ArchiveSet | undefined> {
   let newest: ArchiveSet | undefined;
   for (const name of (await listSets(store)).toReversed()) {

@@ -1,7 +1,4 @@
-/**
- * Writes the data that a replica receives to an archive: an RDB file, and then files with commands (increments). An RDB
- * file with its increments is called a set.
- */
+/** Writes the data that a replica receives to an archive: an RDB file, and then files with commands (increments). */
 import { createHash } from "node:crypto";
 import { epochMs } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
@@ -17,20 +14,14 @@ import { nextName } from "./periods";
 import type { ArchiveStore } from "./store";
 
 interface ArchiveWriterOptions {
-  /**
-   * Time after which an increment (a file with commands) is closed, milliseconds. Its commands can be restored only
-   * when it is closed.
-   */
+  /** Its commands can be restored only when it is closed. */
   readonly incrementMs?: number;
   /** Returns the largest size that the RDB file is expected to have, bytes; undefined if the size is not known. */
   readonly expectedBytes?: (() => number | undefined) | undefined;
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
   /** Called when the store has data from which a newer state of the current set can be restored. */
   readonly onInstant?: (() => void) | undefined;
-  /**
-   * Called when every command that the server executed until the time `at` is in the store.
-   * @param at milliseconds since the epoch
-   */
+  /** Called when every command until `at` (milliseconds since the epoch) is in the store. */
   readonly onSafe?: ((at: number) => void) | undefined;
   /** Returns the time, milliseconds since the epoch, by the clock of the stream's items. @default this process's clock */
   readonly now?: (() => number) | undefined;
@@ -38,11 +29,10 @@ interface ArchiveWriterOptions {
 
 export interface WrittenFile {
   readonly bytes: number;
-  /** Number of keys in an RDB file. Undefined if the file has commands instead. */
+  /** Undefined if the file has commands instead. */
   readonly keys: number | undefined;
   /** Time from the arrival of an increment's first command until the increment was in the store, milliseconds. */
   readonly ageMs: number;
-  /** Name of the set to which the file belongs. */
   readonly set: string;
   /** Number of instants in a file with commands: times as of which the data can be restored. 0 for an RDB file. */
   readonly instants: number;
@@ -52,7 +42,7 @@ const INCREMENT_MS = 500;
 const INCREMENT_BYTES = 64 * 1024 ** 2;
 /** Smaller, because stores with named increments keep open increments in memory. */
 const NAMED_INCREMENT_BYTES = 16 * 1024 ** 2;
-/** Smallest time between two instants, milliseconds. An instant is a time as of which the data can be restored. */
+/** Smallest time between two instants, milliseconds. */
 const INSTANT_MS = 100;
 
 /** Interval at which a manifest is written while no commands arrive, milliseconds. */
@@ -63,7 +53,6 @@ const EMPTY = { size: 0, sha256: createHash("sha256").digest("hex") };
 
 type Instant = [time: number, offset: number];
 
-/** Point at which a replication stream continues: its position, and the database that is selected there. */
 interface ResumePoint {
   readonly position: StreamPosition;
   readonly database: number;
@@ -94,17 +83,11 @@ interface PresentSet {
   point: ResumePoint;
 }
 
-/**
- * Writes the replication stream of one shard to a store. The caller passes the items of the stream in order, one at a
- * time.
- */
+/** The caller passes the items of the stream in order, one at a time. */
 export class ArchiveWriter {
   #base: OpenBase | undefined;
   #increment: OpenIncrement | undefined;
-  /**
-   * The set that gets the commands, and the point in the stream after its last command. Undefined before the first RDB
-   * file is complete.
-   */
+  /** Undefined before the first RDB file is complete. */
   #present: PresentSet | undefined;
   /** First and last time since the last increment for which it is known that no command had arrived. */
   #quiet: Instant[] = [];
@@ -113,10 +96,7 @@ export class ArchiveWriter {
   #mark: IncrementManifest | undefined;
   readonly #now: () => number;
 
-  /**
-   * @param resume set that an earlier process wrote and this writer continues. The stream must begin at its
-   * `resumePoint`
-   */
+  /** @param resume set that an earlier process wrote and this writer continues, at its `resumePoint` */
   constructor(
     private readonly store: ArchiveStore,
     private readonly options: ArchiveWriterOptions = {},
@@ -129,16 +109,12 @@ export class ArchiveWriter {
     if (last?.size === 0) this.#quiet = ends(last.instants);
   }
 
-  /** Name of the set that is being written. Undefined before the first base and after an error. */
+  /** Undefined before the first base and after an error. */
   get set(): string | undefined {
     return this.#base?.set ?? this.#present?.set;
   }
 
-  /**
-   * Writes an item of the stream to the store.
-   * @throws RdbCorrupt for a damaged RDB file, and the store's error. After an error, the set ends with its last
-   * complete increment
-   */
+  /** After an error, the set ends with its last complete increment. @throws RdbCorrupt for a damaged RDB file */
   async write({ event, bytes }: StreamItem): Promise<void> {
     switch (event.kind) {
       case "base":
@@ -167,7 +143,7 @@ export class ArchiveWriter {
     }
   }
 
-  /** Closes the open increment. Discards an RDB file or an increment that is not complete. */
+  /** Discards an RDB file or an increment that is not complete. */
   async close(): Promise<void> {
     const base = this.#base;
     this.#base = undefined;
@@ -236,10 +212,7 @@ export class ArchiveWriter {
     else await this.#closeIfDue();
   }
 
-  /**
-   * Records that no command arrived until the time `at`. If no increment is open, a manifest without commands (a mark)
-   * records this in the store. The next increment contains the same times, and replaces the mark.
-   */
+  /** Without an open increment, a mark (a manifest without commands) has the time; the next increment replaces it. */
   async #noteQuiet(at: number): Promise<void> {
     const present = this.#present;
     if (present === undefined) return;
@@ -310,9 +283,6 @@ export class ArchiveWriter {
   }
 }
 
-/**
- * Makes the manifest of an increment, which has the commands from the point `from` until the last command of the set.
- */
 function describe(
   { point }: PresentSet,
   from: ResumePoint,
@@ -331,13 +301,12 @@ function describe(
   };
 }
 
-/** Returns the first and the last of the instants. */
 function ends(instants: readonly Instant[]): Instant[] {
   const [first, last] = [instants[0], instants.at(-1)];
   return first === undefined || last === undefined ? [] : first === last ? [first] : [first, last];
 }
 
-/** Point in the replication stream after the last command of a set. A new process can continue the stream there. */
+/** A new process can continue the stream there. */
 export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
   const last = increments.at(-1);
   return last === undefined
@@ -345,7 +314,6 @@ export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
     : { position: { replid: last.replid, offset: last.to }, database: last.database };
 }
 
-/** Returns a parser for an RDB file, and a function that returns the database that the file names as selected. */
 function baseWalker(): Pick<OpenBase, "walker" | "database"> {
   let text = "missing";
   const aux = (name: Buffer, value: Buffer): void => {
@@ -363,10 +331,7 @@ function baseWalker(): Pick<OpenBase, "walker" | "database"> {
   };
 }
 
-/**
- * Adds an instant (a time as of which the data can be restored) to an increment. Commands that arrive within 100 ms
- * share one instant.
- */
+/** Commands that arrive within 100 ms share one instant. */
 function addInstant(increment: OpenIncrement, time: number, offset: number): void {
   const last = increment.instants.at(-1);
   if (last !== undefined && time - increment.lastBegan < INSTANT_MS) {

@@ -11,29 +11,24 @@ import type { ArchiveStore } from "./store";
 /** Time by which data of one shard may be newer than the last time of all shards without a word, milliseconds. */
 const COMMON_MS = 60_000;
 
-/**
- * Span of time as of which data can be restored: its first and its last time, milliseconds since the epoch with
- * fractions.
- */
+/** First and last time as of which data can be restored, milliseconds since the epoch with fractions. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** A span of time of a set, with the offsets in the replication stream at its first and at its last time. */
 interface SetSpan extends Span {
   readonly first: number;
   readonly last: number;
 }
 
-/** A set without its increments. A set of a busy shard has tens of thousands of them. */
+/** A set of a busy shard has tens of thousands of them. */
 export interface CatalogSet {
   readonly set: Omit<ArchiveSet, "increments">;
   /** Spans of time as of which this set can be restored, in the order of the stream. */
   readonly spans: readonly SetSpan[];
   /** Replication ID of the stream at the end of the set. */
   readonly replid: string;
-  /** Total size of the set's RDB file and its files with commands, bytes. */
   readonly bytes: number;
 }
 
@@ -52,7 +47,6 @@ export interface CatalogPeriod {
 }
 
 interface Damage {
-  /** Text for the user: the damaged set or period, and the reason why it cannot be restored. */
   readonly text: string;
   readonly period: string;
   /** Undefined if the whole period is damaged. */
@@ -66,7 +60,7 @@ export interface Catalog {
   readonly damaged: readonly Damage[];
 }
 
-/** Names of all sets, as PERIOD/SHARD/SET. Pure. */
+/** Names of all sets, as PERIOD/SHARD/SET. */
 export function setsOf({ periods }: Pick<Catalog, "periods">): Set<string> {
   const names = periods.flatMap(({ period, shards }) =>
     shards.flatMap(({ name, sets }) => sets.map(({ set }) => `${period.name}/${name}/${set.name}`)),
@@ -87,7 +81,6 @@ export interface Choice {
     })[];
 }
 
-/** The sets from which a deployment is restored, in the order of the shards. */
 export interface Restore {
   readonly owner: ArchiveOwner;
   readonly period: Period;
@@ -100,11 +93,7 @@ export interface Restore {
   }[];
 }
 
-/**
- * Reads the manifests of an archive. Those of the increments are read one set at a time, and are not kept.
- * @param folder name of the archive, for messages
- * @throws BadInput if there is no archive, and for damaged manifests of the archive and its periods
- */
+/** Increments are read one set at a time and not kept. @throws BadInput without an archive or intact manifests */
 export async function readCatalog(store: ArchiveStore, folder: string): Promise<Catalog> {
   const owner = await readOwner(store);
   if (owner === undefined)
@@ -153,9 +142,8 @@ function catalogSet({ increments, ...set }: ArchiveSet, endedAt = Infinity): Cat
 }
 
 /**
- * Spans of time as of which data can be restored. A span ends if the next instant has a different offset and is more
- * than 5 s later, because the archive did not follow the server in between. The ends are not rounded, because the data
- * of the last instant would be lost without its last fraction of a millisecond. Pure.
+ * Divides where the archive did not follow the server: the next instant has a different offset more than 5 s later. The
+ * ends are not rounded, because the data of the last instant would be lost.
  */
 export function spansOf(instants: IncrementManifest["instants"]): SetSpan[] {
   return followedInstants(instants).flatMap((each) => {
@@ -164,16 +152,12 @@ export function spansOf(instants: IncrementManifest["instants"]): SetSpan[] {
   });
 }
 
-/**
- * The first and the last whole millisecond of a span, so that users can name these times. For a span without a whole
- * millisecond, the last one before it. Pure.
- */
+/** Users can name these times. For a span without a whole millisecond, the last one before it. */
 export function wholeMilliseconds({ from, to }: Span): Span {
   const last = Math.floor(to);
   return { from: Math.min(Math.ceil(from), last), to: last };
 }
 
-/** Spans of time that are covered in every one of the lists, in the order of the lists. Pure. */
 export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
   const [first = [], ...others] = lists.map((list) => list.map(({ from, to }) => ({ from, to })));
   return others.reduce<Span[]>(
@@ -188,13 +172,11 @@ export function commonSpans(lists: readonly (readonly Span[])[]): Span[] {
   );
 }
 
-/** A span of a shard, with its set and its period. */
 interface PlacedSpan extends SetSpan {
   readonly period: CatalogPeriod;
   readonly found: CatalogSet;
 }
 
-/** Spans of a shard in the order of the stream. Not after a limit of times, milliseconds since the epoch. */
 const placedSpans = (period: CatalogPeriod, { sets }: CatalogShard, notAfter = Infinity): PlacedSpan[] =>
   sets.flatMap((found) =>
     found.spans.flatMap((span) =>
@@ -202,10 +184,7 @@ const placedSpans = (period: CatalogPeriod, { sets }: CatalogShard, notAfter = I
     ),
   );
 
-/**
- * The span with the newest data, by position in the stream. A set is newer than the sets before it, unless its stream is
- * theirs and has not come as far yet.
- */
+/** A set is newer than the sets before it, unless its stream is theirs and has not come as far yet. */
 function newestSpan(spans: readonly PlacedSpan[]): PlacedSpan | undefined {
   return spans.reduce<PlacedSpan | undefined>(
     (newest, span) => (newest?.found.replid === span.found.set.base.replid && span.last < newest.last ? newest : span),
@@ -216,7 +195,7 @@ function newestSpan(spans: readonly PlacedSpan[]): PlacedSpan | undefined {
 /** Sets that may be written at the same time, because the later one begins before the earlier one ends, overlap by less. */
 const OVERLAP_MS = 5_000;
 
-/** Whether a clock was set back between two spans that have a common time. `later` follows in the order of the stream. */
+/** Whether a clock was set back between two spans that have a common time. */
 function isRepeated(earlier: PlacedSpan, later: PlacedSpan): boolean {
   if (earlier.found === later.found && earlier.period === later.period) return earlier.last < later.last;
   const areAtOnce =
@@ -226,10 +205,7 @@ function isRepeated(earlier: PlacedSpan, later: PlacedSpan): boolean {
   return !areAtOnce && Math.min(earlier.to, later.to) - Math.max(earlier.from, later.from) > OVERLAP_MS;
 }
 
-/**
- * The newest data by position, whatever their times are: the last period that has an instant of every shard, and the
- * last time that the newest spans of all its shards have.
- */
+/** By position, whatever the times are: the last time that the newest spans of all shards of a period have. */
 function latestTime(periods: readonly CatalogPeriod[], notAfter: number): number | undefined {
   for (const period of periods.toReversed()) {
     const newest = period.shards.map((shard) => newestSpan(placedSpans(period, shard, notAfter)));
@@ -241,14 +217,7 @@ function latestTime(periods: readonly CatalogPeriod[], notAfter: number): number
   return undefined;
 }
 
-/**
- * Chooses the sets from which all shards can be restored as of a time.
- * @param at time to restore, milliseconds since the epoch. Undefined for the newest data that can be restored, by their
- *   position in the stream
- * @param notAfter limit of the latest time, milliseconds since the epoch. @default no limit
- * @returns a text with the nearest times if the archive cannot restore this time, or if it has this time twice, because a
- *   clock was set back. Pure
- */
+/** Undefined `at`: the newest data by position. @returns a text if the time cannot be restored or exists twice */
 export function chooseRestore(
   { owner, periods }: Catalog,
   at: number | undefined,
@@ -277,7 +246,7 @@ export function chooseRestore(
 
 const covers = ({ from, to }: Span, time: number): boolean => from <= time && time <= to;
 
-/** The reason why a time names no state: a shard had different data at two times with this name. Undefined otherwise. */
+/** The reason why a time names no state: a shard had different data at two times with this name. */
 function repeatedTime(periods: readonly CatalogPeriod[], at: number): string | undefined {
   const shards = new Map<string, PlacedSpan[]>();
   for (const period of periods)
@@ -300,10 +269,7 @@ function repeatedTime(periods: readonly CatalogPeriod[], at: number): string | u
   return undefined;
 }
 
-/**
- * Reads the increments of chosen sets, and finds the instant of each shard.
- * @throws BadInput if a set has been deleted or damaged since the catalog was read
- */
+/** @throws BadInput if a set has been deleted or damaged since the catalog was read */
 export async function readRestore({ at, shards, ...choice }: Choice): Promise<Restore> {
   const read: Restore["shards"][number][] = [];
   for (const { set: chosen, last, ...shard } of shards) {
@@ -314,19 +280,12 @@ export async function readRestore({ at, shards, ...choice }: Choice): Promise<Re
   return { ...choice, shards: read };
 }
 
-/**
- * The increments that a restore loads, without their instants. A set has many increments for each minute, and the sets of
- * all shards are in memory during a restore.
- */
+/** A set has many increments for each minute, and the sets of all shards are in memory during a restore. */
 function neededIncrements({ increments }: ArchiveSet, { offset }: RestorePoint): StoredIncrement[] {
   return increments.flatMap((each) => (each.from < offset ? [{ ...each, instants: [] }] : []));
 }
 
-/**
- * Shards with archived data that are newer, in the order of the stream, than the newest data of all shards, and differ
- * from them by more than a minute, as text. Such data cannot be restored together with the other shards. Pure.
- * @param notAfter limit of the last time, milliseconds since the epoch. @default no limit
- */
+/** Shards with data over a minute newer, by position, than those of all shards: they cannot be restored together. */
 export function newerShards(
   { periods }: Pick<Catalog, "periods">,
   { at }: Pick<Choice, "at">,
@@ -343,10 +302,7 @@ export function newerShards(
   );
 }
 
-/**
- * Damaged parts of an archive that may contain data newer than the state that a restore chooses. Names of periods and
- * sets sort in the order of the stream. Pure.
- */
+/** Names of periods and sets sort in the order of the stream. */
 export function newerDamage(
   { damaged }: Pick<Catalog, "damaged">,
   { period: { name }, shards }: Pick<Restore, "period" | "shards">,
@@ -368,7 +324,6 @@ function outside(spans: readonly Span[], at: number): string {
   return `${formatTime(at)} cannot be restored; the nearest times that can be restored are ${nearest.join(" and ")}`;
 }
 
-/** A time as text: ISO 8601 with milliseconds, UTC. */
 export function formatTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }

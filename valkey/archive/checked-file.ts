@@ -10,7 +10,6 @@ export class CheckedFile {
 
   private constructor(private readonly file: PendingFile) {}
 
-  /** Begins a file. @param expectedBytes largest size that the file is expected to have. Undefined for a small file */
   static async create(store: ArchiveStore, name: string, expectedBytes?: number): Promise<CheckedFile> {
     return new CheckedFile(await store.create(name, expectedBytes));
   }
@@ -19,7 +18,7 @@ export class CheckedFile {
     return this.#size;
   }
 
-  /** Whether all writes so far have succeeded. If not, the file ends at an unknown place, and can only be discarded. */
+  /** If not, the file ends at an unknown place, and can only be discarded. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
@@ -32,10 +31,7 @@ export class CheckedFile {
     this.#isWhole = true;
   }
 
-  /**
-   * Makes the file visible. @returns the file's size and checksum, for its manifest. @throws Failure if a write has
-   * failed
-   */
+  /** @throws Failure if a write has failed */
   async commit(): Promise<{ readonly size: number; readonly sha256: string }> {
     if (!this.#isWhole) throw new Failure("a file that was not written as a whole cannot be kept");
     this.#isWhole = false;
@@ -48,7 +44,7 @@ export class CheckedFile {
   }
 }
 
-/** Writes a manifest. Readers see either the complete manifest or no manifest. */
+/** Readers see either the complete manifest or no manifest. */
 export async function writeManifest(store: ArchiveStore, name: string, manifest: object): Promise<void> {
   await store.put(name, [Buffer.from(`${JSON.stringify(manifest)}\n`)]);
 }

@@ -1,8 +1,4 @@
-/**
- * Stores increments, which are files with the commands after an RDB file. In a folder, an increment has two files: the
- * commands, and a manifest that is written after them. In a bucket, an increment is one object, because each object
- * costs a request. The object's name contains the manifest, so a list of names shows what can be restored.
- */
+/** In a bucket, an increment is one object whose name contains its manifest, because each object costs a request. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { Failure } from "../../lib/errors";
@@ -16,18 +12,15 @@ const AT_ONCE = 1_000;
 
 type Facts = Pick<IncrementManifest, "size" | "sha256">;
 
-/** An increment (a file with commands) that is being written. Readers do not see it before `commit`. */
+/** Readers do not see it before `commit`. */
 export interface PendingIncrement {
   readonly size: number;
   write(bytes: Buffer): Promise<void>;
-  /**
-   * Makes the increment visible as a whole.
-   * @returns the manifest that `describe` makes from the size and the checksum. Undefined if an earlier write failed
-   */
+  /** Undefined if an earlier write failed. */
   commit(describe: (facts: Facts) => IncrementManifest): Promise<IncrementManifest | undefined>;
 }
 
-/** Begins an increment, a file with commands. @param from offset in the replication stream before its first command */
+/** @param from offset in the replication stream before its first command */
 export async function beginIncrement(store: ArchiveStore, set: string, from: number): Promise<PendingIncrement> {
   if (store.hasNamedIncrements) return new NamedIncrement(store, set);
   return new IncrementPair(store, set, await CheckedFile.create(store, `${set}/${incrementFile(from)}`));
@@ -39,10 +32,7 @@ export async function writeMark(store: ArchiveStore, set: string, mark: Incremen
   else await writeManifest(store, `${set}/${incrementManifestFile(mark.from)}`, mark);
 }
 
-/**
- * Removes a mark (a manifest without commands) from a bucket after a newer file has recorded its times. In a folder,
- * the newer manifest has the same name, so it has replaced the mark already.
- */
+/** In a folder, the newer manifest has the same name, so it has replaced the mark already. */
 export async function removeMark(store: ArchiveStore, set: string, mark: IncrementManifest): Promise<void> {
   if (store.hasNamedIncrements) await store.remove(`${set}/${incrementName(mark)}`);
 }
@@ -105,10 +95,7 @@ class NamedIncrement implements PendingIncrement {
   }
 }
 
-/**
- * Highest number of instants of an increment whose name contains its manifest. With this limit, a name has at most 230
- * bytes, because some servers store each part of a key as the name of a file.
- */
+/** With this limit a name has at most 230 bytes: some servers store each part of a key as the name of a file. */
 export const MOST_INSTANTS = 9;
 
 /** Number of steps in a millisecond: the precision of times in a name. */
@@ -116,11 +103,7 @@ const PARTS = 1_000;
 const BASE = 36;
 const HEAD = /^i(\d{16,})\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([\w-]{27})([\w-]{43})((?:\.[0-9a-z]+)*)\.aof$/;
 
-/**
- * Name of an increment's object, which contains the manifest: offset, size, databases, replication ID and checksum,
- * then the instants. Each instant is written as the difference from the instant before it. Names sort in the order of
- * their offsets, and after `base.json`.
- */
+/** Each instant is the difference from the one before it. Names sort in the order of offsets, after `base.json`. */
 export function incrementName(manifest: IncrementManifest): string {
   const { from, size, databaseBefore, database, replid, sha256, instants } = manifest;
   const numbers = [size, databaseBefore, database].map((each) => each.toString(BASE));
@@ -135,9 +118,6 @@ export function incrementName(manifest: IncrementManifest): string {
   return `i${[String(from).padStart(16, "0"), ...numbers, hashes, ...differences].join(".")}.aof`;
 }
 
-/**
- * Reads the manifest of an increment from the name of its object. Undefined if the name is not that of an increment.
- */
 export function parseIncrementName(name: string): IncrementManifest | undefined {
   const [, first, size = "", before = "", after = "", replid = "", sha256 = "", tail = ""] = HEAD.exec(name) ?? [];
   if (first === undefined) return undefined;
@@ -166,13 +146,7 @@ export function parseIncrementName(name: string): IncrementManifest | undefined 
 
 const parseNumber = (text: string): number => Number.parseInt(text, BASE);
 
-/**
- * Finds the longest chain of increments without a gap. Several increments can contain the same commands, if a request
- * of a killed process arrived late; the chain contains only one of them. Instants of a manifest without commands are
- * added to the increment after it.
- * @param offset offset at which the chain begins: the end of the RDB file
- * @returns the chain, and whether there are commands after its end
- */
+/** Increments repeat commands if a request of a killed process arrived late; the chain has one of them. */
 export async function chainOf(
   found: readonly StoredIncrement[],
   offset: number,
@@ -219,18 +193,16 @@ function* linksFrom(offset: number, reach: Reach): Generator<StoredIncrement | u
 
 type Instants = IncrementManifest["instants"];
 
-/** Returns all instants of the given manifests, which have no commands, in ascending order. */
 function spanOfMarks(marks: readonly IncrementManifest[]): Instants {
   return marks.flatMap(({ instants }) => instants).sort(([a], [b]) => a - b);
 }
 
-/** Joins the instants before an increment's first command with the instants of the increment. */
 function merge(quiet: Instants, instants: Instants): Instants {
   const first = instants[0]?.[0] ?? Infinity;
   return [...quiet.filter(([time]) => time < first), ...instants];
 }
 
-/** Yields the items of a long list. Other work of the program has its turn after every 1,000 items. */
+/** Other work of the program has its turn after every 1,000 items. */
 export async function* inTurns<T>(items: Iterable<T>): AsyncGenerator<T, void, undefined> {
   let count = 0;
   for (const item of items) {

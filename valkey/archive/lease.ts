@@ -1,11 +1,7 @@
 /**
- * The lease of an archive: a file or an object that names the process that may write to the archive. This process
- * renews it. A process on a different machine, or in a different container, takes over when the lease has not changed
- * for 30 s.
- *
- * A place with conditional writes lets only one of several processes create or replace the lease. In other places, the
- * last write wins: each process reads the lease again after a pause, and gives up if it finds the name of a different
- * process. So two processes could write at the same time if a write takes longer than the pause.
+ * The lease of an archive names the process that may write to it. A process elsewhere takes over when it has not
+ * changed for 30 s. Without conditional writes, the last write wins: each process reads the lease again after a pause,
+ * so two processes could write at the same time if a write takes longer than the pause.
  */
 import { randomUUID } from "node:crypto";
 import { readlinkSync } from "node:fs";
@@ -15,31 +11,23 @@ import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import { identifyProcess, isProcessAlive } from "../../lib/system/process-identity";
 
-/** Name of the lease. Files and objects whose names begin with a dot are not part of the archived data. */
+/** Files and objects whose names begin with a dot are not part of the archived data. */
 export const LEASE = ".lease.json";
 
-/** The right to write to an archive. Only one process at a time has it. */
 export interface Lease {
   /** Aborted with a Failure as its reason when a different process has taken over. */
   readonly lost: AbortSignal;
   release(): Promise<void>;
 }
 
-/** The condition of a write: no lease exists, or the lease is the one with this tag. */
 export type LeaseCondition = "missing" | { readonly tag: string };
 
-/** A file or an object that holds the text of a lease. */
 export interface LeaseFile {
-  /** Name of the archive, for messages. */
   readonly label: string;
-  /** Reads the lease. The tag changes with each write; undefined if the place has no tags. */
+  /** The tag changes with each write; undefined if the place has no tags. */
   read(): Promise<{ readonly text: string; readonly tag: string | undefined } | undefined>;
-  /**
-   * Writes the lease. Without conditional writes, the place ignores the condition.
-   * @returns the new tag. False if the lease does not meet the condition, so nothing is written
-   */
+  /** Places without conditional writes ignore it. @returns the new tag; false if the condition is not met */
   write(text: string, condition?: LeaseCondition): Promise<{ readonly tag: string | undefined } | false>;
-  /** Ends the lease of this process, so that a different process can take it at once. */
   end(): Promise<void>;
 }
 
@@ -47,14 +35,11 @@ export interface LeaseTimes {
   /** Time without a renewal after which a lease has ended, milliseconds. */
   readonly ttlMs: number;
   readonly renewMs: number;
-  /**
-   * Pause after which a process reads the lease that it has written, to see whether a different process has replaced
-   * it, milliseconds.
-   */
+  /** Pause after which a process reads its lease again, to see whether a different process has replaced it. */
   readonly settleMs: number;
 }
 const TIMES: LeaseTimes = { ttlMs: 30_000, renewMs: 10_000, settleMs: 1_500 };
-/** A tag that no lease has. A place that accepts a write on condition of this tag ignores conditions. */
+/** A place that accepts a write on condition of this tag ignores conditions. */
 const NO_TAG = '"00000000000000000000000000000000"';
 
 const holderSchema = z.object({
@@ -72,11 +57,7 @@ interface Found {
   readonly tag: string | undefined;
 }
 
-/**
- * Takes the lease of an archive.
- * @returns undefined if a different process that still runs has the lease
- * @throws the signal's reason, and the errors of the file
- */
+/** @returns undefined if a different process that still runs has the lease */
 export async function takeLease(
   file: LeaseFile,
   signal: AbortSignal,
@@ -132,7 +113,6 @@ class RenewedLease implements Lease {
     }
   }
 
-  /** Whether the process that has the lease has ended, so that this process may take over. */
   async #hasEnded({ holder, tag }: Found, signal: AbortSignal): Promise<boolean> {
     if (holder === undefined) return true;
     const own = this.#holder;
@@ -191,10 +171,7 @@ class RenewedLease implements Lease {
   }
 }
 
-/**
- * Returns the boot ID, which is a part of the start time of a process. On systems without boot IDs, returns the whole
- * start time. Then a process counts as ended only when it no longer renews the lease.
- */
+/** On systems without boot IDs, the whole start time: a process then ends only when it stops renewing. */
 const bootOf = (started: string | undefined): string | undefined => started?.split("/")[0];
 
 function ownProcess(): Pick<Holder, "process" | "space"> {

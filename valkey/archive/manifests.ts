@@ -1,12 +1,9 @@
-/**
- * Manifests of archives. A set is a folder with an RDB file (the base) and files of commands (increments) that continue
- * it. Each file has a manifest, which is written after the file. A file without a manifest does not count.
- */
+/** A set is an RDB file (the base) and files of commands (increments). A file without a manifest does not count. */
 import { z } from "zod";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveStore } from "./store";
 
-/** Version of the manifests. A program refuses manifests of a newer version. */
+/** A program refuses manifests of a newer version. */
 export const MANIFEST_VERSION = 1;
 
 const offset = z.int().min(0);
@@ -46,31 +43,26 @@ export const incrementManifest = z.object({
 export type BaseManifest = z.infer<typeof baseManifest>;
 export type IncrementManifest = z.infer<typeof incrementManifest>;
 
-/** Manifest of an increment, together with the name of the increment's file in the store. */
 export interface StoredIncrement extends IncrementManifest {
   /** Name of the file with the commands. @default the name that `incrementFile` makes */
   readonly file?: string | undefined;
 }
 
-/** A set of one shard: an RDB file (the base), and files with all commands after it (increments), without a gap. */
 export interface ArchiveSet {
   readonly name: string;
   readonly base: BaseManifest;
   readonly increments: readonly StoredIncrement[];
-  /** Sentence that names the missing file, if the set has files after a gap. Undefined if no file is missing. */
+  /** Sentence that names the missing file, if the set has files after a gap. */
   readonly damage?: string | undefined;
 }
 
 export const BASE_FILE = "base.rdb";
 export const BASE_MANIFEST = "base.json";
-/** Name of the file with the commands that begin at an offset. Names sort in the order of their offsets. */
+/** Names sort in the order of their offsets. */
 export const incrementFile = (from: number): string => `${String(from).padStart(16, "0")}.aof`;
 export const incrementManifestFile = (from: number): string => `${String(from).padStart(16, "0")}.json`;
 
-/**
- * Reads a manifest.
- * @throws BadInput for a damaged manifest and for a manifest of a newer version of this program
- */
+/** @throws BadInput for a damaged manifest and for a manifest of a newer version of this program */
 export async function readManifest<T>(store: ArchiveStore, path: string, schema: z.ZodType<T>): Promise<T> {
   const pieces: Buffer[] = [];
   for await (const piece of store.read(path)) pieces.push(piece);

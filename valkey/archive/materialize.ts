@@ -1,7 +1,4 @@
-/**
- * Makes a server's data directory from an archived set, with the data as of a chosen time. A server with `appendonly
- * yes` loads this directory.
- */
+/** Makes a data directory, which a server with `appendonly yes` loads, from an archived set as of a chosen time. */
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,14 +25,12 @@ const OTHERS = "EXEC MULTI PFCOUNT PING PUBLISH SELECT SPUBLISH";
 
 /** Names of the commands that a primary sends with any arguments. */
 export const REPLICATED: ReadonlySet<string> = new Set(`${WRITES} ${OTHERS}`.split(" "));
-/** The subcommands that a primary sends, by command. */
 export const REPLICATED_SUBCOMMANDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["CLUSTER", new Set(["FLUSHSLOT", "SYNCSLOTS"])],
   ["FUNCTION", new Set(["DELETE", "FLUSH", "LOAD", "RESTORE"])],
   ["REPLCONF", new Set(["GETACK"])],
   ["XGROUP", new Set(["CREATE", "CREATECONSUMER", "DELCONSUMER", "DESTROY", "SETID"])],
 ]);
-/** Number of characters of a name that a message has. */
 const NAME_CHARACTERS = 40;
 
 const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, NAME_CHARACTERS);
@@ -45,11 +40,8 @@ export const APPEND_DIRECTORY = "appendonlydir";
 const APPEND_FILE = "appendonly.aof";
 const [BASE, INCREMENT] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
 
-/** State that a restore makes: its time, and the last archived command that is executed. */
 export interface RestorePoint {
-  /**
-   * Time of the state, milliseconds since the epoch: the last recorded instant that is not after the requested time.
-   */
+  /** Milliseconds since the epoch: the last recorded instant that is not after the requested time. */
   readonly at: number;
   /** Offset in the replication stream up to which archived commands are executed. */
   readonly offset: number;
@@ -60,12 +52,7 @@ type Instants = IncrementManifest["instants"];
 /** Longest time between two instants of an archive that follows a server whose data change, milliseconds. */
 const MAX_GAP_MS = 5_000;
 
-/**
- * Divides instants where the archive did not follow the server (between two that have different offsets and are far
- * apart), and where the clock was set back. Pure.
- * @param instants in the order of the stream
- * @returns instants of ascending times
- */
+/** Divides instants that are far apart with different offsets, and where the clock was set back. Ascending times. */
 export function followedInstants(instants: Instants): Instants[] {
   const spans: Instants[] = [];
   let last: Instants[number] | undefined;
@@ -80,13 +67,7 @@ export function followedInstants(instants: Instants): Instants[] {
   return spans;
 }
 
-/**
- * Finds the last instant of a set that is not after `at`. At an instant, no transaction is half executed. If a clock was
- * set back, a set can have a time twice, and the later one counts.
- * @param at milliseconds since the epoch
- * @param last offset of the last instant that counts. @default all instants count
- * @throws BadInput if the archive did not follow the server at this time. The message has the nearest instants
- */
+/** At an instant, no transaction is half executed. Of a time that exists twice, the later counts. @throws BadInput */
 export function restorePoint(
   { name, increments }: Pick<ArchiveSet, "name" | "increments">,
   at: number,
@@ -115,13 +96,7 @@ export function restorePoint(
 const endOf = (instants: Instants): number => instants.at(-1)?.[0] ?? -Infinity;
 const highest = (instants: Instants): number => instants.reduce((most, [time]) => Math.max(most, time), -Infinity);
 
-/**
- * Writes a data directory from a set, with the data as of `point`.
- * @param directory data directory of a server that does not run. It must not contain an append-only file
- * @throws Failure if the directory has an append-only file, if a file of the set is damaged, or if the set has anything
- * but an RDB file and commands that servers send to their replicas. The server's manifest is written last, so a server
- * does not load an incomplete directory
- */
+/** The server's manifest is written last: servers load no incomplete one. @throws Failure for damaged files */
 export async function materialize(
   store: ArchiveStore,
   set: ArchiveSet,
@@ -150,19 +125,12 @@ export async function materialize(
   await writeServerManifest(target, [`file ${BASE} seq 1 type b`, `file ${INCREMENT} seq 1 type i`]);
 }
 
-/** A server's data directory whose RDB file is being written. */
 export interface PendingDataDirectory {
-  /** RDB file to which the caller writes. */
   readonly base: PendingFile;
-  /** Completes the directory. A server with `appendonly yes` then loads the RDB file. */
   commit(): Promise<void>;
 }
 
-/**
- * Begins a data directory that contains only an RDB file and no commands.
- * @param directory data directory of a server that does not run
- * @throws Failure if the directory has an append-only file
- */
+/** @throws Failure if the directory has an append-only file */
 export async function beginDataDirectory(directory: string): Promise<PendingDataDirectory> {
   const target = new DirectoryStore(await makeAppendDirectory(directory));
   const base = await target.create(BASE);
@@ -188,25 +156,18 @@ async function writeServerManifest(target: ArchiveStore, lines: readonly string[
   await manifest.commit();
 }
 
-/**
- * Encodes the command SELECT for the database of the first archived command. Empty for database 0, because a server
- * begins each file of commands with database 0. Pure.
- */
+/** Empty for database 0, because a server begins each file of commands with database 0. */
 function selectCommand(database: number): Buffer {
   const digits = String(database);
   return Buffer.from(database === 0 ? "" : `*2\r\n$6\r\nSELECT\r\n$${digits.length}\r\n${digits}\r\n`);
 }
 
-/** Reads the bytes of a file, and throws if the file has anything that it must not have. */
 interface FileCheck {
   push(bytes: Buffer): unknown;
   finish(): unknown;
 }
 
-/**
- * Copies the first `limit` bytes of a file of the set.
- * @throws Failure if the checksum of the whole file is wrong, or if the check refuses the bytes
- */
+/** @throws Failure if the checksum of the whole file is wrong, or if the check refuses the bytes */
 async function copyChecked(
   store: ArchiveStore,
   name: string,
@@ -240,17 +201,11 @@ async function copyChecked(
   throw new Failure(refusal);
 }
 
-/**
- * Checks that archived commands are commands that a primary sends to its replicas. Servers that load an append-only file
- * execute any command in it, without asking for rights, and everyone who can write to a bucket can write such a file.
- */
+/** Servers execute any command of such a file without rights, and whoever writes to a bucket can write one. */
 class ReplicatedCommands {
   readonly #parser = new CommandParser();
 
-  /**
-   * Checks the next bytes of archived commands.
-   * @throws Failure that names the command, if no primary sends it; StreamCorrupt for anything but commands
-   */
+  /** @throws Failure that names the command, if no primary sends it; StreamCorrupt for anything but commands */
   push(bytes: Buffer): void {
     for (const { name, words } of this.#parser.push(bytes)) {
       if (REPLICATED.has(name)) continue;

@@ -41,13 +41,10 @@ const periodSchema = z.object({
 
 const endSchema = z.object({ version, at: z.number() });
 
-/** The deployment that an archive belongs to. */
 export type ArchiveOwner = Omit<z.infer<typeof ownerSchema>, "version">;
 type PeriodManifest = z.infer<typeof periodSchema>;
 
-/** A period of an archive, with the name of its folder and the time of its end. */
 export interface Period extends PeriodManifest {
-  /** Name of the period's folder in the archive. */
   readonly name: string;
   /** Time until which the shards had their slots, milliseconds since the epoch. Undefined if no slots have moved. */
   readonly endedAt: number | undefined;
@@ -57,19 +54,13 @@ const OWNER = "archive.json";
 const PERIOD = "period.json";
 const END = "ended.json";
 
-/**
- * Reads which deployment an archive belongs to. Undefined if the store has no archive. @throws BadInput for a damaged
- * manifest
- */
+/** @throws BadInput for a damaged manifest */
 export async function readOwner(store: ArchiveStore): Promise<ArchiveOwner | undefined> {
   if (!(await store.list("")).includes(OWNER)) return undefined;
   return readManifest(store, OWNER, ownerSchema);
 }
 
-/**
- * The reason why a deployment must not use an archive. Undefined if the archive belongs to this deployment. A
- * deployment is the same if its name, its mode and at least one of its nodes are the same. Pure.
- */
+/** A deployment is the same if its name, its mode and at least one of its nodes are the same. */
 export function ownerProblem(owner: ArchiveOwner, { deployment, mode, nodes }: ArchiveOwner): string | undefined {
   if (owner.mode === mode && owner.deployment === deployment && owner.nodes.some((each) => nodes.includes(each)))
     return undefined;
@@ -79,11 +70,7 @@ export function ownerProblem(owner: ArchiveOwner, { deployment, mode, nodes }: A
   );
 }
 
-/**
- * Makes a store the archive of a deployment, or updates the list of the deployment's nodes in its archive.
- * @param folder name of the store, for messages
- * @throws BadInput if the archive belongs to a different deployment
- */
+/** @throws BadInput if the archive belongs to a different deployment */
 export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, folder: string): Promise<void> {
   const owner = await readOwner(store);
   const problem = owner === undefined ? undefined : ownerProblem(owner, wanted);
@@ -116,24 +103,19 @@ export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
   return names;
 }
 
-/** Time at which a period or a set began, as its name says, milliseconds since the epoch. NaN for other names. Pure. */
+/** Milliseconds since the epoch; NaN for other names. */
 function nameTime(name: string): number {
   const [, year, month, day, hour, minute, second, ms] =
     /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z/.exec(name) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
 }
 
-/**
- * Name of a new period or set, which says when it began. It sorts after all earlier names, also if the clock was set
- * back since. Pure.
- * @param startedAt milliseconds since the epoch
- */
+/** Sorts after all earlier names, also after a set-back clock. @param startedAt milliseconds since the epoch */
 export function nextName(earlier: readonly string[], startedAt: number): string {
   const last = Math.max(...earlier.map(nameTime).filter((time) => !Number.isNaN(time)));
   return new Date(Math.max(startedAt, last + 1)).toISOString().replaceAll(/[-:.]/g, "");
 }
 
-/** Begins a period: writes its manifest, which has the shards with their slots, to the archive. */
 export async function beginPeriod(
   store: ArchiveStore,
   { startedAt, shards, databases }: Omit<PeriodManifest, "version">,
@@ -144,20 +126,15 @@ export async function beginPeriod(
   return { ...manifest, name, endedAt: undefined };
 }
 
-/**
- * Ends a period because slots have moved between shards: writes the time of its end to the archive.
- * @param at last time at which the shards had the slots of the period, milliseconds since the epoch
- */
+/** @param at last time at which the shards had the slots of the period, milliseconds since the epoch */
 export async function endPeriod(store: ArchiveStore, { name }: Pick<Period, "name">, at: number): Promise<void> {
   await writeManifest(store, `${name}/${END}`, { version: MANIFEST_VERSION, at });
 }
 
-/** Store that contains only the sets of one shard in one period. */
 export function shardStore(store: ArchiveStore, { name }: Pick<Period, "name">, shard: string): ArchiveStore {
   return folderOf(store, `${name}/${shard}`);
 }
 
-/** The mode of the deployment to which a period belongs. Pure. */
 export function modeOf({ shards }: Pick<Period, "shards">): Mode {
   return shards.some(({ slots }) => slots !== undefined) ? "cluster" : "replication";
 }

@@ -1,7 +1,4 @@
-/**
- * Lists, reads and deletes the sets of a shard. A set is an RDB file (the base) and files with the commands after it
- * (increments).
- */
+/** Lists, reads and deletes the sets of a shard. */
 import { BadInput } from "../../lib/errors";
 import { writeManifest } from "./checked-file";
 import { chainOf, parseIncrementName, inTurns } from "./increments";
@@ -20,18 +17,12 @@ import type { ArchiveStore } from "./store";
 
 /** Name of the file that marks a set whose deletion has begun. */
 const DELETED = "deleted.json";
-/**
- * Number of names to list in a set's folder to find its RDB file. In a bucket, the names of increments sort after it.
- */
+/** In a bucket, the names of increments sort after it. */
 const FIRST_FILES = 10;
 
 const INCREMENT_MANIFEST = /^(\d{16,})\.json$/;
 
-/**
- * Names of all sets of a shard, oldest first. A folder that has neither a complete RDB file nor commands does not count
- * as a set.
- * @throws the store's error
- */
+/** A folder that has neither a complete RDB file nor commands does not count as a set. */
 export async function listSets(store: ArchiveStore): Promise<string[]> {
   const listed = await Promise.all(
     (await store.list("")).map(async (name) => {
@@ -43,7 +34,6 @@ export async function listSets(store: ArchiveStore): Promise<string[]> {
   return listed.flat();
 }
 
-/** Whether a file with this name shows that its set has an increment (a file with commands). */
 const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || parseIncrementName(file) !== undefined;
 
 /** Whether a set is gone, or its deletion has begun. */
@@ -52,12 +42,7 @@ export async function isDeleted(store: ArchiveStore, name: string): Promise<bool
   return files.length === 0 || files.includes(DELETED);
 }
 
-/**
- * Deletes a set. Readers stop seeing the set before its first file is removed.
- * @param name name of the set
- * @param isHeld called after readers have stopped to see the set. If it returns true, the set stays
- * @returns whether the set was deleted
- */
+/** Readers stop seeing the set before its first file is removed. @param isHeld called after that; true keeps the set */
 export async function deleteSet(
   store: ArchiveStore,
   name: string,
@@ -80,10 +65,7 @@ export async function finishDeletions(store: ArchiveStore, signal: AbortSignal):
     if ((await store.list(name, FIRST_FILES)).includes(DELETED)) await deleteSet(store, name, signal);
 }
 
-/**
- * Removes bases whose manifest never came, because a process was killed between the two. Folders with anything else
- * stay. Only the process with the lease may call it, before it writes.
- */
+/** A process may have been killed before a base's manifest came. Only the process with the lease may call this. */
 export async function removeUnfinishedBases(store: ArchiveStore, signal: AbortSignal): Promise<void> {
   for (const name of await store.list("")) {
     const files = await store.list(name, FIRST_FILES);
@@ -92,10 +74,7 @@ export async function removeUnfinishedBases(store: ArchiveStore, signal: AbortSi
   }
 }
 
-/**
- * Reads the manifests of a set. If a file is missing, `damage` names it, and increments after the gap are not read.
- * @throws BadInput for a set without its RDB file, and for damaged manifests
- */
+/** If a file is missing, `damage` names it. @throws BadInput without an RDB file or intact manifests */
 export async function readSet(store: ArchiveStore, name: string): Promise<ArchiveSet> {
   const set = await readSetOnce(store, name);
   // An archive that is being written may have got files after they were listed.
@@ -137,7 +116,7 @@ async function readSetOnce(store: ArchiveStore, name: string): Promise<ArchiveSe
   return { name, base, increments, damage: missing && `the file ${missing} is missing` };
 }
 
-/** The increments of names. A set can have so many that other work has its turn in between. */
+/** A set can have so many that other work has its turn in between. */
 async function parseNames(files: Iterable<string>): Promise<StoredIncrement[]> {
   const named: StoredIncrement[] = [];
   for await (const file of inTurns(files)) {

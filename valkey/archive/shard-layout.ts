@@ -14,11 +14,9 @@ import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topolo
 import type { SlotRange } from "../topology/slots";
 import { SLOT_COUNT, countSlots, formatRanges } from "../topology/slots";
 
-/** A node of a shard that answers this program. */
 interface ShardMember {
   readonly node: DeploymentNode;
   readonly isPrimary: boolean;
-  /** Whether a replica's link to its primary is up. */
   readonly isLinked: boolean;
 }
 
@@ -31,14 +29,11 @@ interface LiveShard {
 /** Shards of a running deployment, in the order of their slots. */
 export interface Layout {
   readonly shards: readonly LiveShard[];
-  /**
-   * Reason why the deployment cannot be archived at this moment, such as slots that move. Undefined if it can be
-   * archived.
-   */
+  /** Reason why it cannot be archived now, such as slots that move. */
   readonly unsettled: string | undefined;
 }
 
-/** Reads the shards of a deployment from all nodes that answer. @throws Failure if no node answers */
+/** @throws Failure if no node answers */
 export async function readLayout(deployment: Deployment): Promise<Layout> {
   return withEveryNode(deployment, async (attempts) => {
     refuseSilence(deployment, attempts);
@@ -92,20 +87,14 @@ async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<La
   };
 }
 
-/**
- * Returns the primary of the shard to which the node with this view belongs. The primary can be the node itself.
- * Undefined if the node belongs to no shard. Pure.
- */
+/** Undefined if the node belongs to no shard. */
 function ownerOf({ selfId, topology: { nodes } }: ClusterView): KnownNode | undefined {
   const self = nodes.get(selfId);
   const primary = self?.primaryId === undefined ? self : nodes.get(self.primaryId);
   return primary === undefined || primary.slots.length === 0 ? undefined : primary;
 }
 
-/**
- * Addresses of the primaries with slots for which no view is given: neither the primary nor a replica of it has
- * answered. Views of nodes that belong to no shard do not count, because they may be old. Pure.
- */
+/** Views of nodes that belong to no shard do not count, because they may be old. */
 export function lackingNodes(views: readonly ClusterView[]): string[] {
   const current = views.filter((view) => ownerOf(view) !== undefined);
   const answered = new Set(current.flatMap((view) => [view.selfId, ownerOf(view)?.id]));
@@ -116,11 +105,7 @@ export function lackingNodes(views: readonly ClusterView[]): string[] {
   return [...lacking.values()];
 }
 
-/**
- * Reads the slots of all shards from the first node that answers and belongs to a shard, and whether this node is
- * migrating slots. A node that belongs to no shard may have left the cluster, so its view does not count.
- * @throws Failure if no node answers
- */
+/** The view of a node in no shard does not count: it may have left. @throws Failure if none answers */
 export async function readSlots(
   deployment: Deployment,
 ): Promise<{ readonly slots: string[]; readonly moves: boolean }> {
@@ -157,16 +142,12 @@ export async function readDatabases(deployment: Deployment): Promise<number | un
   });
 }
 
-/**
- * Chooses the node of a shard whose stream the archive follows: a replica whose link is up, or else the primary. A
- * replica is better, because a primary would list this program as one of its replicas. Pure.
- */
+/** A replica is better, because a primary would list this program as one of its replicas. */
 export function chooseSource({ members }: LiveShard): DeploymentNode | undefined {
   const replica = members.find(({ isPrimary, isLinked }) => !isPrimary && isLinked);
   return (replica ?? members.find(({ isPrimary }) => isPrimary))?.node;
 }
 
-/** Describes a node as the source of a replication stream. */
 export function sourceAt(deployment: Deployment, node: DeploymentNode): StreamSource {
   return { name: node.name, endpoint: node.endpoint, access: deployment.access };
 }

@@ -1,6 +1,4 @@
-/**
- * Stores for the files of archives. This file has the store in a local folder; `bucket/` has the store in an S3 bucket.
- */
+/** This file has the store in a local folder; `bucket/` has the store in an S3 bucket. */
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
@@ -15,57 +13,37 @@ export interface PendingFile {
   write(bytes: Buffer): Promise<void>;
   /** Makes the file visible as a whole. It is then on the disk. */
   commit(): Promise<void>;
-  /** Deletes the data that were written to the file. */
   discard(): Promise<void>;
 }
 
 export interface ArchiveStore {
-  /**
-   * Whether the name of an increment's file contains its manifest. If not, the manifest is a separate file. An
-   * increment is a file with commands.
-   */
+  /** Whether the name of an increment (a file with commands) contains its manifest, instead of a separate file. */
   readonly hasNamedIncrements: boolean;
-  /**
-   * Begins a file.
-   * @param name relative path with `/`. An existing file is replaced by `commit`
-   * @param expectedBytes highest size that is expected. Undefined for a small file
-   */
+  /** `commit` replaces an existing file. @param expectedBytes highest expected size; undefined for a small file */
   create(name: string, expectedBytes?: number): Promise<PendingFile>;
   /** Writes a file that appears as a whole, and replaces an existing file. */
   put(name: string, pieces: readonly Buffer[]): Promise<void>;
-  /**
-   * Names of the visible files and folders in a folder, sorted. Empty if there is no such folder.
-   * @param most number of names that the caller needs: the first ones
-   */
+  /** Sorted; empty if there is no such folder. @param most number of first names that the caller needs */
   list(folder: string, most?: number): Promise<string[]>;
   /** Removes incomplete files that earlier processes left in a folder and in its subfolders. */
   removePending(folder: string): Promise<void>;
-  /** Bytes of a visible file. @throws the store's error, when the first piece is read */
+  /** @throws the store's error, when the first piece is read */
   read(name: string): AsyncIterable<Buffer>;
-  /** Removes a file. Does nothing if there is none. */
+  /** Does nothing if there is none. */
   remove(name: string): Promise<void>;
-  /**
-   * Removes a folder with everything in it. Does nothing if there is none.
-   * @param last name of a file in the folder that is removed after all others
-   * @throws the signal's reason. Then the last file is still there
-   */
+  /** @param last file to remove. @throws the signal's reason; then the last file is still there */
   removeFolder(name: string, last: string, signal: AbortSignal): Promise<void>;
 }
 
-/** The store of a whole archive. */
 export interface Place extends ArchiveStore {
   /** Path or URL, for messages. */
   readonly label: string;
   /** Whether files must be copied to this machine before servers can load them. */
   readonly isRemote: boolean;
-  /**
-   * Takes the lease, which is the right to write to the archive. @returns undefined if a different process has the
-   * lease
-   */
+  /** @returns undefined if a different process has the lease */
   lease(signal: AbortSignal): Promise<Lease | undefined>;
 }
 
-/** Returns a store that contains only one folder of `store`. */
 export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
   const inside = (name: string): string => (name === "" ? folder : `${folder}/${name}`);
   return {
@@ -80,14 +58,13 @@ export function folderOf(store: ArchiveStore, folder: string): ArchiveStore {
   };
 }
 
-/** End of the names of files that are being written. */
 const PENDING = ".part";
 
 export class DirectoryStore implements Place {
   readonly hasNamedIncrements = false;
   readonly isRemote = false;
 
-  /** @param path directory of the archive. It is created when the first file is written */
+  /** It is created when the first file is written */
   constructor(readonly path: string) {}
 
   get label(): string {
@@ -147,7 +124,6 @@ export class DirectoryStore implements Place {
     await rm(join(this.path, name), { recursive: true, force: true });
   }
 
-  /** Creates the directory of the archive, and takes its lease. @throws the file system's error */
   async lease(signal: AbortSignal, times?: LeaseTimes): Promise<Lease | undefined> {
     // Processes that take the lease at the same time must not write to the same draft.
     const draft = `${LEASE}.${randomUUID()}`;
@@ -202,12 +178,10 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Whether a path exists. */
 export async function pathExists(path: string): Promise<boolean> {
   return (await stat(path).catch(unlessMissing)) !== undefined;
 }
 
-/** Returns undefined for the error of a missing file, and throws other errors. */
 function unlessMissing(error: unknown): undefined {
   if (codeOf(error) !== "ENOENT") throw error;
 }

@@ -1,7 +1,4 @@
-/**
- * Forms a cluster by its plan, in parallel on all nodes. Then waits until all nodes report the same cluster and all
- * replication links are up.
- */
+/** Forms a cluster by its plan, in parallel on all nodes. */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -30,28 +27,15 @@ import {
 } from "../membership/members";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
-/**
- * Valkey's default node timeout, milliseconds. With this timeout, a node that is merely busy with the formation does
- * not count as failed.
- */
+/** With this timeout, a node that is merely busy with the formation does not count as failed. */
 const PATIENT_TIMEOUT_MS = 15_000;
 
-/**
- * The node timeout during formation, milliseconds. It is for servers that lack `cluster-ping-interval` (Redis 7). Such
- * servers always ping at half the node timeout.
- */
+/** For servers without `cluster-ping-interval` (Redis 7), which always ping at half the node timeout. */
 function formationNodeTimeoutMs(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT_MS, Math.max(1000, 20 * nodes));
 }
 
-/**
- * Forms the cluster of a plan.
- *
- * A cluster that already serves all slots is resized while it serves. A cluster that has the wanted shape is not
- * changed. For speed, formation changes some settings of the nodes for a short time. It restores these settings at the
- * end, also after a failure.
- * @throws Failure with the reasons that block the formation, or with the missing conditions when the time is up
- */
+/** Restores the settings that it changes for speed, also after a failure. @throws Failure with what is missing */
 export async function formCluster(
   deployment: Deployment,
   plan: ClusterPlan,
@@ -112,10 +96,7 @@ function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
   return new Map([["cluster-ping-interval", String(milliseconds)]]);
 }
 
-/**
- * Makes nodes ping other nodes more often if some nodes missed the announcement of a role or of slots. The reply to a
- * ping repeats the announcement.
- */
+/** The reply to a ping repeats announcements of roles and slots, which some nodes may have missed. */
 class PingAccelerator {
   readonly #accelerated = new Set<Member>();
   readonly #intervalMs: number;
@@ -131,10 +112,7 @@ class PingAccelerator {
     this.#announcementMs = Math.max(1000, this.#intervalMs);
   }
 
-  /**
-   * Polls until `missing` returns undefined. If this takes longer than `#announcementMs`, makes all given nodes ping
-   * more often.
-   */
+  /** If this takes longer than `#announcementMs`, makes all given nodes ping more often. */
   async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
     const began = performance.now();
     await this.deadline.poll(async () => {
@@ -186,7 +164,7 @@ async function execute(
   for (const primary of toBump) await member(primary).connection.cluster("BUMPEPOCH");
 }
 
-/** Sets the epoch of a node. @returns false if the node has met another node since its view was read */
+/** @returns false if the node has met another node since its view was read */
 async function setEpoch({ connection }: Member, epoch: number): Promise<boolean> {
   try {
     await connection.cluster("SET-CONFIG-EPOCH", epoch);
@@ -197,10 +175,6 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
   }
 }
 
-/**
- * Description of the nodes or served slots that the node does not know yet. Undefined if the node knows all nodes and
- * sees that all slots are served.
- */
 async function missingSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);
   const unmet = missingNodes(member, info, nodes);

@@ -1,7 +1,4 @@
-/**
- * Forms a deployment from running nodes, in cluster mode or replication mode, and resizes a deployment that is already
- * formed.
- */
+/** Forms a deployment from running nodes, and resizes a deployment that is already formed. */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import { formSentinels } from "../sentinel/form-sentinels";
@@ -22,21 +19,10 @@ import { infoFields, parseInfo } from "../topology/replies";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Gives a deployment the wanted shape:
- *
- * - Replication is formed around the present primary. In a new deployment, where all nodes are primaries, the first
- *   node becomes the primary.
- * - An unformed cluster is formed by its plan.
- * - A cluster that serves all slots is resized while it serves, without losing a key.
- * - If failovers have moved most primaries of a cluster into one zone, some replicas in other zones take over.
- * - Any other deployment that has the wanted shape is not changed.
- *
- * If a call is stopped or killed at any point, the next call continues from there.
- * @param deployment has all nodes of the wanted shape, including new nodes. Nodes that leave a cluster are in
- * `options.leaving`. These nodes must run until this function returns. In replication mode, a replica that leaves can
- * simply be stopped.
- * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate
- *   replicas from their primaries
+ * Gives a deployment the wanted shape. A call that was stopped or killed at any point can be repeated.
+ * @param deployment has all nodes of the wanted shape; nodes that leave are in `options.leaving`, and must run until
+ * this returns
+ * @throws BadInput when nodes, zones and shape do not fit
  * @throws Failure when forming would lose keys or damage a different cluster, or when the time is up
  */
 export async function form(
@@ -65,10 +51,7 @@ async function formAroundPrimary(deployment: Deployment, options: FormationOptio
   return { ...result, changed: reconfigured || result.changed };
 }
 
-/**
- * The nodes of a deployment with their zones.
- * @throws BadInput for nodes without a zone, and for nodes that both stay and leave
- */
+/** @throws BadInput for nodes without a zone, and for nodes that both stay and leave */
 function placedNodes({ name: deployment, nodes }: Deployment, { leaving = [] }: FormationOptions): PlacedNode[] {
   const placed = nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
   const unplaced = placed.filter(({ zone }) => zone === "").map(({ name }) => `${name}: its zone is unknown`);
@@ -92,10 +75,7 @@ function planOrReject(deployment: string, placed: readonly PlacedNode[], shape: 
   }
 }
 
-/**
- * Makes every node except `primary` a replica of `primary`. Nodes that already follow `primary` are not changed.
- * @throws Failure when a node that would become a replica has keys of its own, or when links are not up in time
- */
+/** @throws Failure when a node that would become a replica has keys of its own, or when links are not up in time */
 async function formReplication(
   deployment: Deployment,
   primary: DeploymentNode,
@@ -128,10 +108,7 @@ async function formReplication(
   });
 }
 
-/**
- * Refuses to make nodes replicas of a primary without keys. A person may have separated a replica from this primary to
- * keep the replica's data.
- */
+/** A person may have separated a replica from this primary to keep the replica's data. */
 async function refuseEmptyPrimary(primary: DeploymentNode, connections: Connections): Promise<void> {
   const connection = connections.get(primary);
   if (connection !== undefined && (await readKeyCount(connection)) > 0) return;
@@ -158,10 +135,7 @@ async function missingLink({ name }: DeploymentNode, connection: Connection): Pr
   return link === "up" ? undefined : `${name}'s link to its primary is ${link ?? "missing"}`;
 }
 
-/**
- * Message if the primary counts too few replicas as online. Undefined if the primary counts enough. The primary counts
- * a replica a moment after the replica's link is up.
- */
+/** The primary counts a replica a moment after the replica's link is up. */
 async function missingReplicas(
   { name }: DeploymentNode,
   connection: Connection,

@@ -1,4 +1,4 @@
-/** The difference between the present nodes and the planned cluster, as steps. Pure. */
+/** The difference between the present nodes and the planned cluster, as steps. */
 import type { ClusterPlan, ShardPlan } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
@@ -7,36 +7,22 @@ import { countSlots, formatRanges, SLOT_COUNT, subtractRanges } from "../topolog
 import type { MemberState } from "../membership/member-state";
 import { conflictingSlots, selfEntry, unknownNodes } from "../membership/member-state";
 
-/** Commands that formation sends to nodes. Each command has the name of its node. */
 export interface FormationSteps {
   readonly addSlots: readonly { readonly node: string; readonly ranges: readonly SlotRange[] }[];
   readonly setEpoch: readonly { readonly node: string; readonly epoch: number }[];
-  /** Whether some nodes do not know all other nodes yet. */
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
-  /**
-   * Names of primaries that must increase their epoch. Each of these primaries has a new replica. Some nodes can know
-   * this replica with a higher epoch than the epoch of the primary.
-   */
+  /** Primaries that must increase their epoch: some nodes can know their new replica with a higher one. */
   readonly bumpEpoch: readonly string[];
 }
 
-/**
- * State of a cluster's formation: complete, or incomplete with the steps that are left, or blocked with the reasons.
- */
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
   /** Formation must stop, because further steps could lose keys or damage a different cluster. */
   | { readonly kind: "blocked"; readonly reasons: readonly string[] };
 
-/**
- * Compares nodes with their plan.
- *
- * A cluster of the wanted shape counts as formed. It does not matter which nodes are the primaries, because failovers
- * may have happened. A partly formed cluster is completed as planned. If a partly formed cluster has the wanted number
- * of primaries, but not the planned primaries, the present primaries stay.
- */
+/** Failovers may have moved roles: any cluster of the wanted shape counts as formed, and present primaries stay. */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];
   if (reasons.length > 0) return { kind: "blocked", reasons };
@@ -66,17 +52,13 @@ function isFormed(states: readonly MemberState[], shape: Shape): boolean {
   );
 }
 
-/** A shard that formation creates or completes. */
 interface TargetShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   readonly slots: readonly SlotRange[];
 }
 
-/**
- * The shards that formation creates. If the nodes' slots agree with the plan, these are the planned shards. If not,
- * they are the existing shards, with the missing replicas and slots added.
- */
+/** The planned shards if the nodes' slots agree with the plan, otherwise the existing ones, completed. */
 function chooseTarget(
   plan: ClusterPlan,
   shape: Shape,
@@ -96,7 +78,6 @@ function chooseTarget(
   return { reasons: [...misplaced, ...replicas] };
 }
 
-/** Reasons that block the formation: a node has slots that the plan gives to a different node. */
 function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
   const outside = subtractRanges(selfEntry(state).slots, shard === undefined ? [] : [shard.slots]);
   const [first] = outside;
@@ -107,10 +88,7 @@ function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: 
   ];
 }
 
-/**
- * Completes the shards of the present primaries. Replicas keep their primary, and nodes without a role fill the shards
- * that lack replicas. The primary with the fewest slots gets the unassigned slots.
- */
+/** Replicas keep their primary. The primary with the fewest slots gets the unassigned slots. */
 function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): TargetShard[] {
   const slotsOf = (owner: MemberState): readonly SlotRange[] => selfEntry(owner).slots;
   const unassigned = subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], owners.flatMap(slotsOf));
@@ -178,14 +156,9 @@ function stepsTowards(shards: readonly TargetShard[], states: readonly MemberSta
 }
 
 /**
- * An epoch for every node. No two nodes get the same epoch. The epochs of all replicas are lower than the epochs of all
- * primaries.
- *
- * If nodes with equal epochs met, these nodes would raise their epochs again and again until the collision ends. If a
- * node knows a future replica with a higher epoch than the epoch of the primary, the node ignores later announcements
- * of the replica. This disagreement never ends.
- *
- * A server accepts its first epoch only while the server knows no other node.
+ * An epoch for every node, all different: nodes with equal epochs would raise them until the collision ends. Replicas
+ * get lower epochs than primaries: a node that knows a replica with a higher epoch than its primary ignores later
+ * announcements of the replica for ever. A server accepts its first epoch only while it knows no other node.
  */
 function firstEpochs(shards: readonly TargetShard[]): { node: string; epoch: number }[] {
   const order = [...shards.flatMap(({ replicas }) => replicas), ...shards.map(({ primary }) => primary)];

@@ -1,7 +1,4 @@
-/**
- * Hands the role of the primary over to a replica without losing a write. This file is for replication mode without
- * Sentinels.
- */
+/** Hands the primary's role over to a replica without losing a write, in replication mode without Sentinels. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
@@ -17,43 +14,27 @@ import { announcedEndpoint } from "../membership/replication-primary";
 
 interface HandOverPlan {
   readonly to: string;
-  /**
-   * Called when the node `to` has become the primary. Clients cannot connect to the old primary then.
-   * @returns a promise that resolves when new connections of clients reach the new primary
-   */
+  /** Called when `to` has become the primary. Resolves when new connections of clients reach it. */
   readonly lead: () => Promise<void>;
 }
 
-/**
- * Milliseconds for which the old primary refuses clients while a node takes over. If the node has not taken over after
- * this time, the old primary accepts writes again for a moment.
- */
+/** Time for which the old primary refuses clients. Then it accepts writes again for a moment. */
 const REFUSED_MS = 3_000;
 const ACKNOWLEDGE_MS = 500;
-/** Highest number of attempts. Each attempt disconnects the clients. */
+/** Each attempt disconnects the clients. */
 const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
-/**
- * Highest number of bytes of the replication stream that the new primary may lack when the old primary starts to refuse
- * clients. The new primary receives so few bytes long before clients are accepted again.
- */
+/** Bytes of the stream that the new primary may lack when the old primary starts to refuse clients. */
 const CLOSE_BYTES = 1_000_000;
-/**
- * Value of `bind` with which a server listens to its own pod only. If this program stops in the middle of a hand-over,
- * the pod's script `ready-replication.sh` makes the server listen to clients again.
- */
+/** Listens to the own pod only. If this program stops, `ready-replication.sh` makes the server listen to clients. */
 const CLOSED = "127.0.0.1 -::1";
 const OPEN = "* -::*";
 
 /**
- * Makes a node the primary without losing a write.
- *
- * The old primary disconnects its clients and refuses new connections until `lead` has led clients to the new primary.
- * So no client writes to a replica. If the hand-over stops in the middle, either the old primary or the node is the
- * primary. In both cases, the present primary has every write.
- * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over. In
- * these cases, the old primary accepts writes again
+ * The old primary refuses clients until `lead` has led them to the new one, so no client writes to a replica. If the
+ * hand-over stops, the present primary has every write.
+ * @throws Failure, after which the old primary accepts writes again
  */
 export function handOver(
   deployment: Deployment,
@@ -107,11 +88,7 @@ async function openAddresses(server: Connection): Promise<string> {
   return bind === CLOSED ? OPEN : bind;
 }
 
-/**
- * Makes the node take over. If the node does not take over, the old primary is still the primary, and still refuses
- * clients.
- * @returns whether the node is the primary
- */
+/** @returns whether the node took over; otherwise the old primary still refuses clients */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>
     readInfo(own).then(
@@ -155,10 +132,7 @@ async function primariesAmong(connections: Connections): Promise<Connection[]> {
   return compact(names.map((name) => connections.get(name)));
 }
 
-/**
- * Reason why a node cannot take over yet. Undefined if it can. @param announced endpoint by which the primary knows the
- * node
- */
+/** @param announced endpoint by which the primary knows the node */
 function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
   const primaries = [...roles].filter(([, info]) => hasPrimaryRole(info));
   const [only] = primaries;

@@ -1,31 +1,21 @@
-/**
- * The state of each node during formation or resize of a cluster, as the node itself reports it. Also finds reasons not
- * to change the cluster. Pure.
- */
+/** State of each node of a cluster, as it reports itself, and reasons not to change the cluster. */
 import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { countSlots, formatRanges, subtractRanges } from "../topology/slots";
 
-/** One node's name, zone, view of the cluster, and number of keys. */
 export interface MemberState {
   readonly name: string;
   readonly zone: string;
   readonly view: ClusterView;
-  /** Number of keys in all databases. */
   readonly keys: number;
 }
 
-/** A node's entry for itself in its own view of the cluster. */
 export function selfEntry({ view }: MemberState): KnownNode {
   const known = view.topology.nodes.get(view.selfId);
   if (known === undefined) throw new Error(`CLUSTER NODES of node ${view.selfId} does not list this node`);
   return known;
 }
 
-/**
- * Reasons not to change the cluster: nodes that do not belong to the deployment, but that some node of the deployment
- * knows. Nodes in handshake do not count, because such nodes are not part of any cluster yet.
- * @param isExcused whether `known` does not count either, because it is the old ID of a node of the deployment
- */
+/** Nodes in handshake do not count: they are not part of any cluster yet. @param isExcused for old IDs of own nodes */
 export function unknownNodes(
   states: readonly MemberState[],
   isExcused: (knower: MemberState, known: KnownNode) => boolean = () => false,
@@ -45,10 +35,7 @@ export function unknownNodes(
   return [...reasons];
 }
 
-/**
- * Reasons not to change the cluster: slots that two nodes claim. If the two nodes met, one of the two nodes would
- * delete its keys in these slots.
- */
+/** If the two nodes met, one of the two nodes would delete its keys in these slots. */
 export function conflictingSlots(states: readonly MemberState[]): string[] {
   const claims = states.map((state) => ({ name: state.name, slots: selfEntry(state).slots }));
   const owners = claims.filter(({ slots }) => slots.length > 0);

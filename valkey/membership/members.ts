@@ -1,7 +1,3 @@
-/**
- * The nodes of a cluster during formation or resize, with functions that send commands to the nodes or read their
- * reports.
- */
 import { Failure, messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
 import type { Connection } from "../connection";
@@ -13,17 +9,13 @@ import { infoNumber, parseInfo } from "../topology/replies";
 import { SLOT_COUNT } from "../topology/slots";
 import type { MemberState } from "./member-state";
 
-/** A node of a cluster, with a connection to the node and its node ID. */
 export interface Member {
   readonly node: DeploymentNode;
   readonly connection: Connection;
   readonly id: string;
 }
 
-/**
- * Returns a function that finds a node by its name. This function throws for an unknown name, because an unknown name
- * is an error of this program.
- */
+/** This function throws for an unknown name, because an unknown name is an error of this program. */
 export function memberNamed(members: readonly Member[]): (name: string) => Member {
   const byName = new Map(members.map((member) => [member.node.name, member]));
   return (name) => {
@@ -33,10 +25,7 @@ export function memberNamed(members: readonly Member[]): (name: string) => Membe
   };
 }
 
-/**
- * Reads the view of the cluster and the number of keys from every node. The results are in the order of the given
- * nodes.
- */
+/** The results are in the order of the given nodes. */
 export async function readMemberStates(
   connections: ReadonlyMap<DeploymentNode, Connection>,
 ): Promise<{ members: Member[]; states: MemberState[] }> {
@@ -55,7 +44,7 @@ export async function readMemberStates(
   return { members, states };
 }
 
-/** Sends CLUSTER MEET. The two nodes know each other only some time after the reply. */
+/** The two nodes know each other only some time after the reply. */
 export async function meetNode(
   { connection }: Member,
   { endpoint: { host, port }, busPort }: DeploymentNode,
@@ -63,12 +52,7 @@ export async function meetNode(
   await connection.call("CLUSTER", "MEET", host, port, busPort ?? port + 10_000);
 }
 
-/**
- * Sends CLUSTER REPLICATE. A replica that does not know its primary yet refuses the command.
- * @returns a description of the problem if the replica does not know its primary yet. Undefined if the command
- * succeeded
- * @throws Failure when the server refuses for a different reason
- */
+/** @returns a problem if the replica does not know its primary yet. @throws Failure when refused for another reason */
 export async function replicate(replica: Member, primary: Member): Promise<string | undefined> {
   const names = { replica: replica.node.name, primary: primary.node.name };
   try {
@@ -82,25 +66,16 @@ export async function replicate(replica: Member, primary: Member): Promise<strin
   }
 }
 
-/** CLUSTER INFO as a map from keys to values. */
 export async function readClusterInfo({ connection }: Member): Promise<ReadonlyMap<string, string>> {
   return parseInfo(await connection.cluster("INFO"));
 }
 
-/**
- * Message if the node does not know all nodes. Undefined if the node knows all nodes. Nodes in handshake count as
- * known.
- * @param info reply of the node to CLUSTER INFO
- */
+/** Unlike `missingAfterHandshake`, nodes in handshake count as known. @param info reply of the node to CLUSTER INFO */
 export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
   const known = infoNumber(info, "cluster_known_nodes");
   return known === nodes ? undefined : `${node.name} knows ${known ?? "?"} of ${nodes} nodes`;
 }
 
-/**
- * Message if the node sees that some slots are not served, or if the node's link to its primary is down. Undefined if
- * neither is the case.
- */
 export async function missingService({ node, connection }: Member): Promise<string | undefined> {
   const [clusterText, replicationText] = await Promise.all([
     connection.cluster("INFO"),
@@ -125,10 +100,7 @@ export async function readViews(members: readonly Member[]): Promise<ClusterView
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
 }
 
-/**
- * The nodes whose view of the cluster differs from the most common view.
- * @param views views in the order of the members
- */
+/** @param views views in the order of the members */
 export function membersWithDifferentView(members: readonly Member[], views: readonly ClusterView[]): Member[] {
   const counts = new Map<string, number>();
   for (const { topology } of views) counts.set(topology.fingerprint, (counts.get(topology.fingerprint) ?? 0) + 1);
@@ -136,16 +108,11 @@ export function membersWithDifferentView(members: readonly Member[], views: read
   return members.filter((_member, index) => views[index]?.topology.fingerprint !== common);
 }
 
-/** Reads each node's view of the cluster, and describes how the views differ. Undefined if all views agree. */
 export async function readDisagreement(members: readonly Member[]): Promise<string | undefined> {
   return describeDisagreement(members, await readViews(members));
 }
 
-/**
- * Message if nodes report different clusters, or if a node is not healthy or not linked.
- * @param views views in the order of the members
- * @returns undefined when all members agree
- */
+/** @param views views in the order of the members @returns undefined when all members agree */
 export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
   const withView = (isMeant: (view: ClusterView) => boolean): Member[] =>
     members.filter((_member, index) => {

@@ -1,12 +1,9 @@
-/** Finds the nodes that take part in a cluster, from each node's view of the cluster. Pure. */
+/** Finds the nodes that take part in a cluster, from each node's view of the cluster. */
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 import type { MemberState } from "./member-state";
 import { selfEntry } from "./member-state";
 
-/**
- * Whether the nodes already form a cluster. This is true if at least one node sees that all slots are served, and all
- * primaries with slots know each other.
- */
+/** At least one node sees that all slots are served, and all primaries with slots know each other. */
 export function servesAllSlots(states: readonly MemberState[]): boolean {
   const owners = states.filter(hasSlots);
   if (!owners.every((a) => owners.every((b) => knows(a, b)))) return false;
@@ -16,31 +13,25 @@ export function servesAllSlots(states: readonly MemberState[]): boolean {
   });
 }
 
-/**
- * The nodes that take part in the cluster. Such a node knows all primaries with slots, and all these primaries know the
- * node.
- */
+/** Such a node knows all primaries with slots, and all these primaries know the node. */
 export function participants(states: readonly MemberState[]): MemberState[] {
   const owners = states.filter(hasSlots);
   return states.filter((state) => owners.every((owner) => knows(state, owner) && knows(owner, state)));
 }
 
-/** Whether a node knows no other node and is unknown to all other nodes. */
 export function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
   return state.view.topology.nodes.size === 1 && states.every((other) => other === state || !knows(other, state));
 }
 
-/** Whether the given nodes together serve every slot. If this is true, no other node has the only copy of a key. */
+/** If this is true, no other node has the only copy of a key. */
 export function ownAllSlots(states: readonly MemberState[]): boolean {
   return countSlots(normaliseRanges(states.flatMap((state) => selfEntry(state).slots))) === SLOT_COUNT;
 }
 
-/** Whether a node serves slots. */
 export function hasSlots(state: MemberState): boolean {
   return selfEntry(state).slots.length > 0;
 }
 
-/** Whether the view of a node contains the other node. */
 export function knows({ view }: MemberState, other: MemberState): boolean {
   return view.topology.nodes.has(other.view.selfId);
 }

@@ -1,4 +1,3 @@
-/** Finds the primary of a deployment in replication mode by the roles that the nodes report. */
 import { Failure } from "../../lib/errors";
 import { withConnections } from "../connections";
 import { keysInAllDatabases } from "../databases";
@@ -7,43 +6,31 @@ import type { DeploymentNode, Endpoint } from "../node";
 import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/replies";
 import type { Deadline } from "./deadline";
 
-/** Facts about a node from which the program chooses the primary. */
 interface ReplicationRole {
   readonly node: DeploymentNode;
   readonly isPrimary: boolean;
-  /** Number of replicas that are connected to the node. */
   readonly replicas: number;
-  /** Number of keys in all databases. */
   readonly keys: number;
 }
 
-/**
- * The node that reports the role of a primary. No other node reports this role.
- * @throws Failure when no node or more than one node reports this role
- */
+/** @throws Failure when no node or more than one node reports this role */
 export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
   const found = solePrimary(deployment.name, await readRoles(deployment));
   if (typeof found === "string") throw new Failure(found);
   return found;
 }
 
-/** Waits until exactly one node reports the role of a primary. @throws Failure when the time is up */
+/** @throws Failure when the time is up */
 export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
   return deadline.find(async () => solePrimary(deployment.name, await readRoles(deployment)));
 }
 
-/**
- * The primary around which a deployment is formed. Waits while all nodes are replicas, which happens during a failover.
- * @throws Failure when the time is up
- */
+/** Waits while all nodes are replicas, which happens during a failover. @throws Failure when the time is up */
 export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
   return deadline.find(async () => choosePrimary(await readRoles(deployment)) ?? `${deployment.name} has no primary`);
 }
 
-/**
- * The primary that all other nodes must follow. If several nodes are primaries, the function prefers a primary with
- * replicas, then a primary with keys, then the first primary. Undefined if no node is a primary.
- */
+/** If there are several, prefers one with replicas, then one with keys, then the first. */
 function choosePrimary(roles: readonly ReplicationRole[]): DeploymentNode | undefined {
   const primaries = roles.filter(({ isPrimary }) => isPrimary);
   const leading = primaries.find(({ replicas }) => replicas > 0) ?? primaries.find(({ keys }) => keys > 0);
@@ -74,10 +61,7 @@ function readRoles(deployment: Deployment): Promise<ReplicationRole[]> {
   );
 }
 
-/**
- * Endpoint that a node announces to other nodes. A pod announces its host name, which stays the same when the address
- * of the pod changes.
- */
+/** A pod announces its host name, which stays the same when the address of the pod changes. */
 export async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
   const directive = "replica-announce-ip";
   const found = await withConnections({ ...deployment, nodes: [node] }, (connections) =>

@@ -1,7 +1,4 @@
-/**
- * Finds nodes that lost their data and came back empty. Such a node has a new ID, and other nodes may still know its
- * former ID. Pure.
- */
+/** Finds nodes that lost their data and came back empty with a new ID, while others may know the former one. */
 import type { ClusterView } from "../topology/cluster-view";
 import type { MemberState } from "./member-state";
 import { selfEntry } from "./member-state";
@@ -10,11 +7,8 @@ import { hasSlots, isAlone, participants } from "./participation";
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Former IDs of nodes that lost their data and came back empty with new IDs.
- *
- * None of the nodes in `states` has such an ID. The ID has no slots and no replicas, and all nodes that know the ID
- * mark it as failed. If there are more such IDs than empty nodes, one of the IDs may be that of a node that still comes
- * back with its data. The result then contains only the IDs of `absent` nodes, which never come back.
+ * An ID without slots and replicas that all who know it mark as failed. If there are more such IDs than empty nodes,
+ * one may be that of a node that still comes back with its data: the result then has only IDs of `absent` nodes.
  * @param absent names of nodes that are to leave and do not run
  */
 export function lostIdentities(
@@ -36,9 +30,7 @@ export function lostIdentities(
   return others.length <= empty.length ? lost : forGood;
 }
 
-/**
- * Names of the pods that nodes know under a given ID: the first labels of the host names that nodes know for this ID.
- */
+/** Names of pods: the first labels of the host names that nodes know for this ID. */
 function hostNames(states: readonly MemberState[], id: string): string[] {
   return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
 }
@@ -55,10 +47,7 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
   return known.slots.length === 0 && unhealthy.some((each) => each.id === id && each.flag !== "handshake");
 }
 
-/**
- * Names of empty nodes that came back without their data and do not serve yet. Either the cluster still knows the
- * former ID of such a node, whose host name begins with the node's name, or the node has already met some other nodes.
- */
+/** Its former ID is still known, or it has already met some nodes. */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));
   const known = states.flatMap(({ view }) => [...view.topology.nodes.values()]);

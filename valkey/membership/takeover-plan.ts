@@ -1,47 +1,39 @@
 /**
- * Chooses the replicas that take over from primaries that are lost for good. Such takeovers are for shards that cannot
- * elect a replica: the majority of the primaries is lost, or the only replica has restarted and is never elected. Pure.
+ * Chooses replicas that take over from lost primaries of shards that cannot elect one: the majority of primaries is
+ * lost, or the only replica has restarted and is never elected.
  */
 import { formatRanges, subtractRanges } from "../topology/slots";
 import type { SlotRange } from "../topology/slots";
 import type { MemberState } from "./member-state";
 import { selfEntry } from "./member-state";
 
-/** State of a node that replies, with the facts that decide whether the node may take over. */
 export interface CandidateState extends MemberState {
   /** Replication offset: bytes of the primary's stream that the node has processed. */
   readonly offset: number;
-  /** Replication ID. Offsets can be compared only within one replication ID. */
+  /** Offsets can be compared only within one replication ID. */
   readonly replicationId: string;
   /** Whether the node is loading its data or copying its primary's data. Its data set is not complete. */
   readonly isIncomplete: boolean;
 }
 
-/** A replica that takes over the slots of a lost primary. */
 export interface Takeover {
   readonly replica: string;
   readonly offset: number;
-  /** Name and node ID of the lost primary. */
   readonly primary: string;
   readonly primaryId: string;
   readonly slots: readonly SlotRange[];
 }
 
 export interface TakeoverPlan {
-  /** Names of the primaries with slots that do not reply. A primary without a known host name has its node ID here. */
+  /** A primary without a known host name has its node ID here. */
   readonly lost: readonly string[];
   readonly takeovers: readonly Takeover[];
   /** Reasons why a shard whose primary does not reply gets no new primary, one sentence each. */
   readonly refusals: readonly string[];
-  /**
-   * Number of takeovers after which the primaries that reply are a majority. These first takeovers are done without
-   * votes (CLUSTER FAILOVER TAKEOVER), and all later takeovers with votes. 0 if the primaries that reply are a majority
-   * already.
-   */
+  /** First takeovers without votes (CLUSTER FAILOVER TAKEOVER), until the primaries that reply are a majority. */
   readonly withoutVotes: number;
 }
 
-/** A primary with slots that does not reply. */
 interface LostPrimary {
   readonly id: string;
   /** Name of the node; undefined if no node knows the host name of the primary. */
@@ -49,11 +41,7 @@ interface LostPrimary {
   readonly slots: readonly SlotRange[];
 }
 
-/**
- * Plans takeovers.
- * @param states the nodes that reply
- * @param stopped names of nodes whose servers certainly do not run
- */
+/** @param stopped names of nodes whose servers certainly do not run */
 export function planTakeovers(states: readonly CandidateState[], stopped: ReadonlySet<string>): TakeoverPlan {
   const lost = lostPrimaries(states);
   const owners = states.filter((state) => selfEntry(state).slots.length > 0).length;
@@ -75,10 +63,7 @@ export function planTakeovers(states: readonly CandidateState[], stopped: Readon
 
 const nameOf = ({ name, id }: LostPrimary): string => name ?? id;
 
-/**
- * Primaries with slots that do not reply. Slots that a replying node serves do not count, because a replica has taken
- * these slots over. A node that has not learned of this yet still shows the slots at the old primary.
- */
+/** Slots that a replying node serves do not count: others may not have learned yet that a replica took them over. */
 function lostPrimaries(states: readonly CandidateState[]): LostPrimary[] {
   const present = new Set(states.map(({ view }) => view.selfId));
   const served = states.flatMap((state) => selfEntry(state).slots);
@@ -93,10 +78,7 @@ function lostPrimaries(states: readonly CandidateState[]): LostPrimary[] {
   return [...found.values()];
 }
 
-/**
- * Chooses the replica that takes over from a lost primary.
- * @returns the takeover, or the reason why no replica takes over
- */
+/** @returns the takeover, or the reason why no replica takes over */
 function decideShard(
   { id, name, slots }: LostPrimary,
   states: readonly CandidateState[],

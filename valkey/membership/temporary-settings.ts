@@ -6,10 +6,7 @@ import type { Deployment } from "../deployment";
 import { DYNAMIC_DEFAULTS } from "../settings/dynamic-settings";
 import { parseFlatReply } from "../topology/replies";
 
-/**
- * All directives that formation and resize change, with Valkey's defaults. If a node has a value that is neither the
- * default nor configured, a killed formation or resize left this value.
- */
+/** With Valkey's defaults. A value that is neither the default nor configured was left by a killed change. */
 const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
   ["cluster-message-gossip-perc", "10"],
@@ -19,16 +16,12 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/**
- * Settings that make a first synchronization fast. By default, a primary waits 5 s for more replicas. A replica that
- * loads the data from its disk notices the end of the transfer only in a job that runs once per second.
- */
+/** By default, primaries wait 5 s for replicas, and a replica with a disk notices the end only once per second. */
 export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["repl-diskless-sync-delay", "0"],
   ["repl-diskless-load", "on-empty-db"],
 ]);
 
-/** Sets directives on nodes, and remembers their old values. */
 export class TemporarySettings {
   /** Values of each connection's server before the first change, by directive. */
   readonly #before: ReadonlyMap<Connection, Map<string, string>>;
@@ -40,11 +33,7 @@ export class TemporarySettings {
     this.#before = new Map(connections.map((connection) => [connection, new Map<string, string>()]));
   }
 
-  /**
-   * Sets the given directives on each server, except directives that the server does not know.
-   * @param only connections on which the directives are set. @default all
-   * @returns whether every server knows all given directives
-   */
+  /** Skips directives that a server does not know. @returns whether every server knows all */
   async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {
     const chosen = [...this.#before].filter(([connection]) => only?.includes(connection) !== false);
     const complete = await Promise.all(
@@ -61,10 +50,7 @@ export class TemporarySettings {
     return complete.every((each) => each);
   }
 
-  /**
-   * Gives every changed directive its configured value. If no value is configured, the directive gets its default. The
-   * function never throws, because the next formation restores nodes that cannot be reached now.
-   */
+  /** The configured value, else the default. Never throws: the next formation restores silent nodes. */
   async restore(): Promise<void> {
     const { directives } = this.deployment;
     await Promise.allSettled(
@@ -93,10 +79,6 @@ export async function restoreLeftoverSettings(
   );
 }
 
-/**
- * Directives that a killed formation or resize left changed, one sentence for each node and directive. The list is
- * empty if all directives have their usual values.
- */
 export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
@@ -110,11 +92,7 @@ export async function describeLeftoverSettings(deployment: Deployment): Promise<
   });
 }
 
-/**
- * Reads the values that the nodes have now for all directives that formation and resize change. Call this function
- * while no formation or resize runs. It is for servers whose configuration is unknown.
- * @throws Failure that names the directives whose values are not the same on all nodes
- */
+/** For servers whose configuration is unknown, while no formation or resize runs. @throws Failure if values differ */
 export async function readUsualSettings(deployment: Deployment): Promise<ReadonlyMap<string, string>> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
@@ -141,15 +119,12 @@ async function leftoverSettings(
   return new Map(pairs.filter(([, { value, wanted }]) => value !== wanted));
 }
 
-/**
- * Value of a directive while no formation or resize runs. Undefined if the directive is not configured, and formation
- * and resize do not change it.
- */
+/** Undefined if the directive is not configured, and formation and resize do not change it. */
 function usualValue(name: string, directives: ReadonlyMap<string, string>): string | undefined {
   return directives.get(name) ?? DEFAULTS.get(name);
 }
 
-/** Values of the given directives. Directives that the server does not know are absent. */
+/** Directives that the server does not know are absent. */
 async function readDirectives(connection: Connection, names: readonly string[]): Promise<Map<string, string>> {
   const found = parseFlatReply(await connection.call("CONFIG", "GET", ...names));
   return new Map([...found].filter(([name]) => names.includes(name)));

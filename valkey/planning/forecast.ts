@@ -1,10 +1,9 @@
-/** Predicts how a cluster of many nodes behaves, from measurements of clusters. Pure. */
+/** Predicts how a cluster of many nodes behaves, from measurements of clusters. */
 import type { Prediction } from "../../lib/statistics/prediction";
 import { mapPrediction, predictLine, predictPowerLaw, predictRelativeLine } from "../../lib/statistics/prediction";
 import { busTraffic } from "../topology/bus-traffic";
 import type { MeasuredCluster } from "./measured-clusters";
 
-/** The confidence level of the prediction intervals. */
 const CONFIDENCE = 0.95;
 
 /** Predictions for a cluster of a certain size. */

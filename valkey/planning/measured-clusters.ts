@@ -1,7 +1,4 @@
-/**
- * Measurements of clusters of many nodes. `npm run bench -- large-model` makes these measurements and writes
- * measured.json.
- */
+/** `npm run bench -- large-model` writes measured.json. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -24,7 +21,6 @@ const pointSchema = z.strictObject({
   /** Mean number of bytes that a node writes per second without load, with the given node timeout. */
   bus: z.strictObject({ nodeTimeoutMs: z.number().positive(), bytesPerNode: z.number().positive() }),
 });
-/** One measured cluster. */
 export type MeasuredCluster = z.infer<typeof pointSchema>;
 
 const measuredClustersSchema = z.strictObject({
@@ -34,15 +30,13 @@ const measuredClustersSchema = z.strictObject({
   cores: z.int().positive(),
   points: z.array(pointSchema),
 });
-/** The content of measured.json. */
 export type MeasuredClusters = z.infer<typeof measuredClustersSchema>;
 
-/** The path of measured.json. */
 export const MEASURED_CLUSTERS_FILE = join(__dirname, "measured.json");
 
 let read: MeasuredClusters | undefined;
 
-/** The content of measured.json. The file is read once. Undefined if the file does not exist. */
+/** Undefined if the file does not exist. */
 export function measuredClusters(): MeasuredClusters | undefined {
   if (read === undefined && existsSync(MEASURED_CLUSTERS_FILE)) {
     read = measuredClustersSchema.parse(JSON.parse(readFileSync(MEASURED_CLUSTERS_FILE, "utf8")));

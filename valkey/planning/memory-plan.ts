@@ -1,4 +1,4 @@
-/** Divides a memory limit into `maxmemory` for data and parts for all other uses. Pure. */
+/** Divides a memory limit into `maxmemory` for data and parts for all other uses. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
@@ -7,9 +7,7 @@ import type { Shape } from "../topology/placement";
 
 const MIB = 1024 ** 2;
 
-/** A server that must stay within a memory limit. */
 export interface MemoryDemand {
-  /** Memory limit of the container, bytes. */
   readonly limitBytes: number;
   readonly mode: "replication" | "cluster";
   readonly shape: Shape;
@@ -29,29 +27,22 @@ export interface MemoryPlan {
   readonly parts: readonly MemoryPart[];
 }
 
-/** Memory for the program, the stacks of its threads, and its memory allocator. */
 const PROGRAM_BYTES = 16 * MIB;
-/**
- * Memory for client buffers. The server does not count these buffers as used memory. A burst of replies can fill the
- * buffers faster than the server evicts keys or refuses commands.
- */
+/** Buffers are not counted as used memory, and can fill faster than the server evicts keys or refuses commands. */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Memory for the stream to replicas or to the target of a slot migration: data that a slow receiver has not read yet.
- * The server does not count this memory as used. All replicas share one stream, and the server always keeps its
- * replication backlog. By default, the server disconnects a replica only when the stream is as large as `most`.
+ * For replicas and targets of slot migrations; not counted as used memory. All replicas share one stream with the
+ * backlog, and by default a replica is disconnected only when it is as large as `most`.
  */
 const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
 /** Memory that the allocator needs in addition to the data, as a fraction of the data. */
 const FRAGMENTATION = 0.1;
 /**
- * Memory for copied pages, as a fraction of the data (docs/kubernetes.md, Memory). While a forked child reads the data,
- * each page that a client changes is copied. A server that evicts keys needs more of this memory than a server that
- * refuses writes, because an evicting server continues to accept writes.
+ * Fraction of the data (docs/kubernetes.md, Memory): pages that change while a forked child reads are copied. A server
+ * that evicts keys needs more than one that refuses writes, because it continues to accept writes.
  */
 const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 
-/** Divides a memory limit into parts and `maxmemory`. */
 export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   const { limitBytes, mode, shape } = demand;
   const fixed: MemoryPart[] = compact([
@@ -78,11 +69,8 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
 const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
- * Adds settings that keep a server within its memory limit. Configured settings are not changed. The added settings are
- * `maxmemory` and the buffer size at which the server disconnects a slow replica or ends a slot migration.
- *
- * A change of the buffer size restarts servers, and a change of the shape must not restart servers. For this reason the
- * buffer size depends only on the memory limit.
+ * Also the buffer size at which a slow replica is disconnected. It restarts servers, so it depends only on the limit: a
+ * change of the shape must not restart servers.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
   const { limitBytes, settings } = demand;
@@ -96,20 +84,13 @@ export function withinMemory(demand: MemoryDemand): ServerSettings {
   };
 }
 
-/**
- * The division of a memory limit as text, such as `601 MiB of the memory limit of 1.0 GiB; the rest is for program 16
- * MiB, client buffers 32 MiB, …`
- */
+/** Such as `601 MiB of the memory limit of 1.0 GiB; the rest is for program 16 MiB, client buffers 32 MiB, …` */
 export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): string {
   const rest = parts.map(({ what, bytes }) => `${what} ${formatBytes(bytes)}`).join(", ");
   return `${formatBytes(maxmemory)} of the memory limit of ${formatBytes(limitBytes)}; the rest is for ${rest}`;
 }
 
-/**
- * Checks that `maxmemory` fits into the limit.
- * @returns the reason why the configured `maxmemory` does not fit, or why no `maxmemory` fits. Undefined if
- * `maxmemory` fits
- */
+/** @returns the reason why the configured `maxmemory` does not fit, or why no `maxmemory` fits. */
 export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
   const wanted = demand.settings.maxmemory ?? plan.maxmemory;
@@ -118,10 +99,7 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
   return `${what}; expected at most ${describeMemory(plan)}`;
 }
 
-/**
- * Whether the server ever forks a child that reads all data. Such children write snapshots, synchronize replicas, and
- * migrate slots.
- */
+/** Forked children read all data: they write snapshots, synchronize replicas, and migrate slots. */
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
   return writesToDisk(settings) || shape.replicasPerPrimary > 0 || mode === "cluster";
 }

@@ -1,11 +1,10 @@
-/** Predicts for several events which data a deployment loses, and how long clients must wait. Pure. */
+/** Predicts for several events which data a deployment loses, and how long clients must wait. */
 import type { Mode } from "../node";
 import { majority } from "../sentinel-config";
 import type { ServerSettings } from "../settings/settings";
 import { MIN_NODE_TIMEOUT_MS } from "./derived-settings";
 import type { Shape } from "../topology/placement";
 
-/** A planned deployment in pods. */
 export interface SurvivalSubject {
   /** Whether each container asks the other nodes for newer data before it starts its server. */
   readonly asksBeforeStart: boolean;
@@ -14,9 +13,7 @@ export interface SurvivalSubject {
   readonly settings: ServerSettings;
   /** Milliseconds without a reply after which Sentinels consider the primary down. Undefined without Sentinels. */
   readonly downAfterMs?: number | undefined;
-  /** Number of zones over which the pods are spread. */
   readonly zones: number;
-  /** Whether all pods run on one machine. */
   readonly oneMachine: boolean;
   /** Whether the data is deleted together with the pod, because it is on the disk of the machine. */
   readonly ephemeral: boolean;
@@ -59,10 +56,7 @@ const LOST: Readonly<Record<Loss, string>> = {
 
 const loses = (loss: Loss, out: string, lost = LOST[loss]): Consequence => ({ loss, lost, out });
 
-/**
- * Predicts the consequences of each event. If an event affects only one node, this is the node that can lose the most
- * data.
- */
+/** If an event affects only one node, this is the node that can lose the most data. */
 export function survivals(subject: SurvivalSubject): Survival[] {
   const of = consequencesOf(subject);
   const events: readonly Event[] = ["process", "machine", "zone", "all-pods", "volume"];
@@ -79,11 +73,7 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
   return asksBeforeStart && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
 }
 
-/**
- * Consequences for a cluster whose shards have replicas. Before a container starts its server, the container asks the
- * replicas for newer data. If a replica has newer data, this replica takes over. If a primary does not come back, a
- * majority of the primaries elects one of its replicas.
- */
+/** A container asks the replicas for newer data before it starts its server; a replica with newer data takes over. */
 function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, shape, zones, oneMachine } = subject;
   const timeout = (settings["cluster-node-timeout"] ?? MIN_NODE_TIMEOUT_MS) / 1000;
@@ -105,7 +95,7 @@ function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** Consequences for a cluster without replicas. In such a cluster, only one node has the data of each shard. */
+/** In such a cluster, only one node has the data of each shard. */
 function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   const gone = loses("shard", "until the pod runs again");
   const elsewhere = subject.ephemeral ? gone : restarted(subject, "power");
@@ -119,10 +109,7 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/**
- * Consequences for replication without Sentinels, with a primary that asks its replicas for newer data before each
- * start. When the primary fails, no replica takes over.
- */
+/** Without Sentinels, with a primary that asks its replicas for newer data before each start; no replica takes over. */
 function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, ephemeral, oneMachine, zones } = subject;
   const copied = loses("unreplicated", "until the primary is back and has copied the data");
@@ -138,10 +125,7 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/**
- * Consequences for a single server, or for a primary that does not ask its replicas for newer data. When pod 0 starts,
- * the replicas copy the data of pod 0, even if the replicas' own data is newer.
- */
+/** A primary that does not ask: when pod 0 starts, replicas copy its data, even if theirs is newer. */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
   return {
@@ -157,10 +141,7 @@ function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/**
- * Consequences for replication with Sentinels. Sentinels promote a replica when the primary is down for too long. A
- * primary that restarts earlier asks the Sentinels to promote a replica with newer data.
- */
+/** Sentinels promote a replica when the primary is down too long, or asks them to because a replica has newer data. */
 function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, Consequence> {
   const seconds = downAfterMs / 1000;
   const failover = loses("unreplicated", `about ${seconds + ELECTION_SECONDS} s`);
@@ -173,26 +154,20 @@ function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, C
   };
 }
 
-/**
- * Consequences of a restart of a server with the same disk.
- * @param cause `power` if the content of the machine's memory is lost as well
- */
+/** @param cause `power` if the content of the machine's memory is lost as well */
 function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"): Consequence {
   const out = "until the server has started and loaded its data";
   const loss = lossOnDisk(settings, cause);
   return mode === "cluster" && loss === "everything" ? loses("shard", out) : loses(loss, out);
 }
 
-/** Consequences if all servers are killed at once. No server has time to save its data. */
+/** No server has time to save its data. */
 function allAtOnce(subject: SurvivalSubject): Consequence {
   const out = "until servers have started and loaded their data";
   return loses(subject.ephemeral ? "everything" : lossOnDisk(subject.settings, "crash"), out);
 }
 
-/**
- * The data that a server loses when it crashes or its machine loses power, although the disk is intact. A server writes
- * to the append-only file before it replies. `appendfsync` decides when the file is synced to the disk.
- */
+/** A server writes to the append-only file before it replies; `appendfsync` decides when it is on the disk. */
 function lossOnDisk({ appendonly, appendfsync = "everysec", save }: ServerSettings, cause: "crash" | "power"): Loss {
   if (appendonly === true) return cause === "crash" || appendfsync === "always" ? "none" : "unsynced";
   return save === "" ? "everything" : "since-snapshot";
@@ -206,15 +181,11 @@ const EVENTS: Readonly<Record<Event, string>> = {
   volume: "the volume of a primary is deleted",
 };
 
-/**
- * The event and its consequences as text, such as `if a machine fails: clients lose writes that no replica had
- * received; clients cannot write for about 7 s`
- */
+/** Such as `if a machine fails: clients lose writes that no replica had received; no writes for about 7 s` */
 export function describeSurvival({ event, lost, out }: Survival): string {
   return `if ${EVENTS[event]}: clients lose ${lost}; clients cannot write ${out.startsWith("until") ? out : `for ${out}`}`;
 }
 
-/** A sentence that names the events after which all data is lost. Undefined if there is no such event. */
 export function survivalWarning(survivals: readonly Survival[]): string | undefined {
   const worst = survivals.filter(({ loss }) => loss === "everything").map(({ event }) => EVENTS[event]);
   return worst.length === 0 ? undefined : `everything is lost if ${worst.join(", or if ")}`;

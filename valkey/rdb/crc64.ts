@@ -1,6 +1,6 @@
 /**
- * The checksum of RDB files: CRC-64 with the polynomial 0xad93d23594c935a9, reflected, without inversion. JavaScript
- * has no fast 64-bit integers, so the checksum is computed as two halves of 32 bits, eight bytes at a time.
+ * CRC-64 with the polynomial 0xad93d23594c935a9, reflected, without inversion. JavaScript has no fast 64-bit integers,
+ * so the checksum is computed as two halves of 32 bits, eight bytes at a time.
  */
 
 const POLYNOMIAL_LOW = 0xac4bc9b5;
@@ -31,7 +31,6 @@ for (let index = 256; index < 8 * 256; index++) {
   HIGH[index] = (high >>> 8) ^ (HIGH[low & 255] ?? 0);
 }
 
-/** Computes the checksum of bytes that arrive in pieces. */
 export class Crc64 {
   #low = 0;
   #high = 0;
@@ -72,12 +71,10 @@ export class Crc64 {
   }
 }
 
-/** The four bytes from `at` as an integer, little-endian. */
 function word(bytes: Uint8Array, at: number): number {
   return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
 }
 
-/** XOR of four entries of a table. */
 function combined(table: Int32Array, a: number, b: number, c: number, d: number): number {
   return (table[a] ?? 0) ^ (table[b] ?? 0) ^ (table[c] ?? 0) ^ (table[d] ?? 0);
 }

@@ -1,11 +1,7 @@
-/** Reads the parts of a value of an RDB file, in order. The whole value is in memory. */
 import { LengthReader, MISSING, ENCODING } from "./lengths";
 import { RdbCorrupt } from "./rdb-corrupt";
 
-/**
- * A control byte below this value says how many bytes to copy from the input. All other control bytes refer to earlier
- * output.
- */
+/** A control byte below this value says how many bytes to copy; all others refer to earlier output. */
 const LITERALS = 32;
 /** Highest length that a control byte can contain. With this length, the next byte contains the rest of the length. */
 const LONG_LENGTH = 7;
@@ -17,21 +13,19 @@ const truncated = (): RdbCorrupt => new RdbCorrupt("a value ends too early");
 export class RdbCursor {
   readonly #lengths = new LengthReader();
 
-  /** @param at position of the first part that is read */
   constructor(
     readonly buffer: Buffer,
     public at = 0,
     readonly end = buffer.length,
   ) {}
 
-  /** Reads a number of items. @throws RdbCorrupt for a number that the rest of the value cannot contain */
+  /** @throws RdbCorrupt for a number that the rest of the value cannot contain */
   count(): number {
     this.#advance(this.#lengths.readPlain(this.buffer, this.at, this.end));
     if (this.#lengths.length > this.end - this.at) throw truncated();
     return this.#lengths.length;
   }
 
-  /** Reads a number of up to 64 bits. */
   number(): bigint {
     const start = this.at;
     this.#advance(this.#lengths.readPlain(this.buffer, start, this.end));
@@ -69,7 +63,6 @@ export class RdbCursor {
     }
   }
 
-  /** Reads a time, milliseconds since the epoch. */
   time(): number {
     return Number(this.bytes(8).readBigInt64LE());
   }
@@ -93,7 +86,6 @@ export class RdbCursor {
   }
 }
 
-/** Parses the text of a score. @throws RdbCorrupt if the text is not a score */
 export function parseScore(text: Buffer): number {
   const word = text.toString("latin1");
   if (/^[+-]?inf(inity)?$/i.test(word)) return word.startsWith("-") ? -Infinity : Infinity;
@@ -102,11 +94,7 @@ export function parseScore(text: Buffer): number {
   return score;
 }
 
-/**
- * Decompresses a string from LZF, the compression of strings in RDB files.
- * @param length number of bytes after decompression
- * @throws RdbCorrupt if the input does not give this number of bytes
- */
+/** @param length number of bytes after decompression */
 export function decompressLzf(input: Buffer, length: number): Buffer {
   // The longest reference, three bytes, gives 264 bytes. A larger length is damage, and must not allocate memory.
   if (length > input.length * 264) throw new RdbCorrupt("a compressed string is longer than its content can be");

@@ -1,4 +1,3 @@
-/** Decodes streams of RDB files: entries, consumer groups, pending entries. Pure. */
 import type { RdbCursor } from "./cursor";
 import { readListpack } from "./packed";
 import { RdbCorrupt } from "./rdb-corrupt";
@@ -6,17 +5,12 @@ import type { PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, 
 
 type Stream = Extract<Value, { readonly kind: "stream" }>;
 
-/** Flags of a stream's entry in a listpack. */
 const FLAG = { deleted: 1, sameFields: 2 } as const;
 /** Value that means that the number of entries that a group has read is unknown. */
 const UNKNOWN_ENTRIES = 2n ** 64n - 1n;
 const ZERO: StreamId = { ms: 0n, sequence: 0n };
 
-/**
- * Decodes a stream.
- * @param version version of the encoding. Versions 1 and 2 lack some facts. This function derives these facts, as a
- *   server does that loads the stream
- */
+/** @param version versions 1 and 2 lack some facts, which are derived as a server does that loads the stream */
 export function decodeStream(cursor: RdbCursor, version: 1 | 2 | 3): Stream {
   const entries: StreamEntry[] = [];
   for (let rest = cursor.count(); rest > 0; rest--) {
@@ -36,10 +30,7 @@ export function decodeStream(cursor: RdbCursor, version: 1 | 2 | 3): Stream {
   return { ...stream, groups };
 }
 
-/**
- * Decodes the entries of a stream in one listpack. Their IDs are relative to `first`, and they may share the fields of
- * the first entry.
- */
+/** Their IDs are relative to `first`, and they may share the fields of the first entry. */
 function readEntries(first: StreamId, elements: readonly Buffer[]): StreamEntry[] {
   let index = 0;
   const next = (): Buffer => {
@@ -107,10 +98,7 @@ function readGroup(cursor: RdbCursor, version: 1 | 2 | 3, stream: Omit<Stream, "
   return { name, lastId, entriesRead, pending, consumers };
 }
 
-/**
- * The number of entries that a group has read, for a stream of version 1. A server derives it in the same way when it
- * loads the stream. The number is known only if the group is at the beginning or at the end of the stream.
- */
+/** Derived as a server does for version 1: known only at the beginning or at the end of the stream. */
 function entriesReadBefore({ entries, lastId, entriesAdded }: Omit<Stream, "groups">, id: StreamId): bigint {
   if (entriesAdded === 0n) return 0n;
   const first = entries[0]?.id ?? ZERO;

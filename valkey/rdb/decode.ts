@@ -1,4 +1,3 @@
-/** Decodes values of RDB files. Pure. */
 import { RdbCursor, parseScore } from "./cursor";
 import { decodeStream } from "./decode-stream";
 import { readIntset, readListpack, readZiplist, readZipmap } from "./packed";
@@ -11,12 +10,7 @@ const NODE = { plain: 1, packed: 2 } as const;
 /** Time that files of Valkey have for a hash field without a TTL. */
 const NO_TTL = -1;
 
-/**
- * Decodes a value of an RDB file.
- * @param type a number of `TYPE`
- * @param bytes the whole value, without TTL, type and key
- * @throws RdbCorrupt for a damaged value and for types that cannot be decoded
- */
+/** @param bytes the whole value, without TTL, type and key @throws RdbCorrupt for damaged and unknown values */
 export function decodeValue(type: number, bytes: Buffer): Value {
   const cursor = new RdbCursor(bytes);
   const value = decode(type, cursor);
@@ -137,7 +131,6 @@ function pairs(elements: readonly Buffer[]): [Buffer, Buffer][] {
   return result;
 }
 
-/** Reads a length at the cursor, and then calls `read` that many times. @returns the results of the calls */
 function times<T>(cursor: RdbCursor, read: () => T): T[] {
   const result: T[] = [];
   for (let rest = cursor.count(); rest > 0; rest--) result.push(read());

@@ -1,7 +1,4 @@
-/**
- * Encodes and decodes payloads of the commands DUMP and RESTORE: type, value, version of the RDB format, checksum.
- * Pure.
- */
+/** Encodes and decodes payloads of the commands DUMP and RESTORE: type, value, version of the RDB format, checksum. */
 import { Crc64 } from "./crc64";
 import { decodeValue } from "./decode";
 import { RdbCorrupt } from "./rdb-corrupt";
@@ -10,19 +7,11 @@ import type { Value } from "./value";
 
 const VERSION_BYTES = 2;
 const FOOTER_BYTES = VERSION_BYTES + 8;
-/**
- * Oldest RDB version with all types of values except hashes whose fields have TTLs. A server refuses a payload whose
- * version is newer than its own.
- */
+/** Oldest version with all types but hashes whose fields have TTLs. A server refuses payloads newer than its own. */
 const USUAL_VERSION = 11;
 const FIELD_TTLS_VERSION = 80;
 
-/**
- * Begins a payload for RESTORE. The value can be changed in place before `sealDump` adds the checksum.
- * @param type a number of `TYPE` that Valkey writes
- * @param pieces the value as in an RDB file, in pieces
- * @returns the payload, and the part of the payload that has the value
- */
+/** The value can be changed in place before `sealDump`. @param type a number of `TYPE` that Valkey writes */
 export function startDump(
   type: number,
   pieces: readonly Buffer[],
@@ -36,7 +25,6 @@ export function startDump(
   return { payload, value: payload.subarray(1, end) };
 }
 
-/** Adds the checksum to a payload that `startDump` has begun. @returns the payload */
 export function sealDump(payload: Buffer): Buffer {
   const end = payload.length - FOOTER_BYTES + VERSION_BYTES;
   const crc = new Crc64();
@@ -45,7 +33,7 @@ export function sealDump(payload: Buffer): Buffer {
   return payload;
 }
 
-/** Decodes the value in a reply to DUMP. @throws RdbCorrupt if the value cannot be decoded */
+/** @throws RdbCorrupt if the value cannot be decoded */
 export function decodeDump(payload: Buffer): Value {
   const end = payload.length - FOOTER_BYTES;
   if (end < 1) throw new RdbCorrupt("a reply to DUMP is too short");

@@ -1,30 +1,18 @@
-/**
- * Reads and writes lengths in RDB files. A length has one to nine bytes. Strings that are compressed or encoded as
- * numbers begin with a special length.
- */
+/** A length has one to nine bytes. Strings that are compressed or encoded as numbers begin with a special length. */
 import { RdbCorrupt } from "./rdb-corrupt";
 
-/** Special lengths, which say how a string is encoded. */
 export const ENCODING = { int8: 0, int16: 1, int32: 2, lzf: 3 } as const;
 
-/** Result of a `LengthReader` when bytes are missing. */
 export const MISSING = -1;
 
-/**
- * Reads lengths and headers of strings in place. The results are fields instead of return values, because the walk over
- * a file reads millions of lengths in a second.
- */
+/** The results are fields instead of return values, because a walk reads millions of lengths in a second. */
 export class LengthReader {
-  /** The length that was read last. A length above 2^53 loses its last digits. */
+  /** A length above 2^53 loses its last digits. */
   length = 0;
   /** Whether `length` is a special length, a value of `ENCODING`. */
   isEncoded = false;
 
-  /**
-   * Reads a length.
-   * @returns the position after the length. `MISSING` if the length does not end before `end`
-   * @throws RdbCorrupt for a first byte that no length has
-   */
+  /** @returns the position after it; `MISSING` if it is cut off. @throws RdbCorrupt for a wrong first byte */
   read(bytes: Buffer, at: number, end: number): number {
     if (at >= end) return MISSING;
     const first = bytes[at] ?? 0;
@@ -46,10 +34,7 @@ export class LengthReader {
     }
   }
 
-  /**
-   * Reads the header of a string. Then `length` is the number of bytes that follow.
-   * @returns the position of the first byte after the header. `MISSING` if the header does not end before `end`
-   */
+  /** Then `length` is the number of bytes that follow. @returns the position after the header, or `MISSING` */
   readString(bytes: Buffer, at: number, end: number): number {
     const next = this.read(bytes, at, end);
     if (next === MISSING || !this.isEncoded) return next;
@@ -75,7 +60,7 @@ export class LengthReader {
     }
   }
 
-  /** Reads a length that is not special. @throws RdbCorrupt for a special length */
+  /** @throws RdbCorrupt for a special length */
   readPlain(bytes: Buffer, at: number, end: number): number {
     const next = this.read(bytes, at, end);
     if (next !== MISSING && this.isEncoded) throw new RdbCorrupt("a length is missing where a number of items belongs");
@@ -92,7 +77,6 @@ export class LengthReader {
   }
 }
 
-/** Encodes a length as an RDB file contains it. */
 export function encodeLength(length: number): Buffer {
   if (length < 1 << 6) return Buffer.from([length]);
   if (length < 1 << 14) return Buffer.from([0x40 | (length >> 8), length & 255]);

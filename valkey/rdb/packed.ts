@@ -1,12 +1,9 @@
-/**
- * Reads the compact encodings of small values: listpack, ziplist, intset and zipmap. Elements that are encoded as
- * numbers become text, as clients see them. Pure.
- */
+/** Reads listpack, ziplist, intset and zipmap. Elements encoded as numbers become text, as clients see them. */
 import { RdbCorrupt } from "./rdb-corrupt";
 
 const END = 255;
 
-/** Reads the elements of a listpack. @throws RdbCorrupt for a damaged listpack */
+/** @throws RdbCorrupt for a damaged listpack */
 export function readListpack(bytes: Buffer): Buffer[] {
   const damaged = (): RdbCorrupt => new RdbCorrupt("a listpack is damaged");
   if (bytes.length < 7 || bytes.readUInt32LE(0) !== bytes.length || bytes[bytes.length - 1] !== END) throw damaged();
@@ -69,7 +66,7 @@ function backlengthBytes(size: number): number {
   return size < 268435455 ? 4 : 5;
 }
 
-/** Reads the elements of a ziplist. @throws RdbCorrupt for a damaged ziplist */
+/** @throws RdbCorrupt for a damaged ziplist */
 export function readZiplist(bytes: Buffer): Buffer[] {
   const damaged = (): RdbCorrupt => new RdbCorrupt("a ziplist is damaged");
   if (bytes.length < 11 || bytes.readUInt32LE(0) !== bytes.length || bytes[bytes.length - 1] !== END) throw damaged();
@@ -104,7 +101,6 @@ export function readZiplist(bytes: Buffer): Buffer[] {
   return elements;
 }
 
-/** Number of bytes of an integer in a ziplist, by the first byte of the element. */
 const ZIPLIST_INTEGER_BYTES: ReadonlyMap<number, number> = new Map([
   [0xc0, 2],
   [0xd0, 4],
@@ -113,7 +109,7 @@ const ZIPLIST_INTEGER_BYTES: ReadonlyMap<number, number> = new Map([
   [0xfe, 1],
 ]);
 
-/** Reads the members of an intset. @throws RdbCorrupt for a damaged intset */
+/** @throws RdbCorrupt for a damaged intset */
 export function readIntset(bytes: Buffer): Buffer[] {
   const width = bytes.length < 8 ? 0 : bytes.readUInt32LE(0);
   const count = bytes.length < 8 ? 0 : bytes.readUInt32LE(4);

@@ -1,11 +1,7 @@
 import { Failure } from "../../lib/errors";
 
-/** Error for an RDB file or a value that is truncated, damaged, or of an unknown version. */
 export class RdbCorrupt extends Failure {
-  /**
-   * @param problem the problem as a clause, such as `the checksum is wrong`
-   * @param offset position of the problem in bytes from the beginning of the file, if it is known
-   */
+  /** @param problem a clause, such as `the checksum is wrong` @param offset bytes from the beginning of the file */
   constructor(
     readonly problem: string,
     readonly offset?: number,

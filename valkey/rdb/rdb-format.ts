@@ -1,7 +1,4 @@
-/**
- * Constants of the RDB format, and the layout of each type of value. From rdb.h and rdb.c of Valkey and Redis. Plain
- * data.
- */
+/** From rdb.h and rdb.c of Valkey and Redis. */
 import { RdbCorrupt } from "./rdb-corrupt";
 
 /** Opcodes: bytes that announce something other than a key. */
@@ -21,10 +18,7 @@ export const OPCODE = {
   end: 255,
 } as const;
 
-/**
- * Types of values. The numbers from 22 on mean different types in files of Valkey and in files of Redis 7.4 and newer,
- * so this object adds 256 to such numbers of Redis.
- */
+/** From 22 on, numbers mean different types in files of Redis 7.4 and newer; 256 is added to those. */
 export const TYPE = {
   string: 0,
   list: 1,
@@ -56,25 +50,22 @@ export const TYPE = {
   redisHashListpack: 25 + 256,
 } as const;
 
-/** Number that is added to types from 22 on in files of Redis, so that each number of `TYPE` has one meaning. */
 const FOREIGN = 256;
 
-/** Returns the number in `TYPE` for a type in a file. @param byte the byte in the file */
 export function typeOf(byte: number, isRedis: boolean): number {
   return isRedis && byte >= TYPE.hashFieldTtls ? byte + FOREIGN : byte;
 }
 
-/** Returns the byte that a file has for a number of `TYPE`. */
 export const byteOf = (type: number): number => type & 255;
 
-/** A part of a value. `repeat` is a list of parts after a length, which says how often the list is repeated. */
+/** `repeat` is a list of parts after a length, which says how often the list is repeated. */
 type Part =
   /** A length, a string, a score as text, or the opcodes of a module up to their end. */
   | { readonly kind: "length" | "string" | "score" | "module" }
   | { readonly kind: "bytes"; readonly count: number }
   | { readonly kind: "repeat"; readonly parts: Layout };
 
-/** Parts of a value, in order. With a layout, a value can be skipped without decoding. */
+/** With a layout, a value can be skipped without decoding. */
 export type Layout = readonly Part[];
 
 const length: Part = { kind: "length" };
@@ -127,10 +118,7 @@ const LAYOUTS: ReadonlyMap<number, Layout> = new Map<number, Layout>([
   [TYPE.stream3, streamLayout(3)],
 ]);
 
-/**
- * Returns the layout of a type of value.
- * @throws RdbCorrupt for an unknown type, because the end of its value cannot be found
- */
+/** @throws RdbCorrupt for an unknown type, because the end of its value cannot be found */
 export function layoutOf(type: number, offset?: number): Layout {
   const layout = LAYOUTS.get(type);
   if (layout !== undefined) return layout;
@@ -138,24 +126,20 @@ export function layoutOf(type: number, offset?: number): Layout {
   throw new RdbCorrupt(`unknown type or opcode ${byteOf(type)}${origin}`, offset);
 }
 
-/** Header of an RDB file: whether the format is that of Redis or of Valkey, and the version of the format. */
 export interface RdbHeader {
   readonly magic: "REDIS" | "VALKEY";
   readonly version: number;
 }
 
-/** Number of bytes of an RDB file's header. */
 export const HEADER_BYTES = 9;
 /** First RDB version whose files end with a checksum. */
 export const CHECKSUM_SINCE = 5;
 /** Newest RDB versions that can be read. */
 const NEWEST = { REDIS: 13, VALKEY: 80 } as const;
-/**
- * Oldest RDB versions that can be read. Valkey counts from 80, so that its versions differ from all versions of Redis.
- */
+/** Valkey counts from 80, so that its versions differ from all versions of Redis. */
 const OLDEST = { REDIS: 1, VALKEY: 80 } as const;
 
-/** Parses the header of an RDB file. @throws RdbCorrupt for other files and for versions that cannot be read */
+/** @throws RdbCorrupt for other files and for versions that cannot be read */
 export function parseHeader(bytes: Uint8Array): RdbHeader {
   const text = Buffer.from(bytes).toString("latin1");
   const match = /^(?:(REDIS)(\d{4})|(VALKEY)(\d{3}))$/.exec(text);
@@ -170,7 +154,6 @@ export function parseHeader(bytes: Uint8Array): RdbHeader {
   return { magic, version };
 }
 
-/** Encodes the header of an RDB file. */
 export function formatHeader({ magic, version }: RdbHeader): Buffer {
   return Buffer.from(magic + String(version).padStart(HEADER_BYTES - magic.length, "0"), "latin1");
 }

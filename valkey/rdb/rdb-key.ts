@@ -1,6 +1,5 @@
 import calculateSlot from "cluster-key-slot";
 
-/** A key of an RDB file, with everything that the file has before the value. */
 export class RdbKey {
   constructor(
     readonly key: Buffer,
@@ -13,13 +12,12 @@ export class RdbKey {
     readonly idleSeconds: number | undefined,
     /** Frequency of accesses to the key, 0 to 255. Only files of servers with an LFU `maxmemory-policy` have it. */
     readonly frequency: number | undefined,
-    /** Position in the file of the first byte that belongs to the key. TTL, type and key come before the value. */
+    /** TTL, type and key come before the value. */
     readonly offset: number,
-    /** Position in the file of the key's value. */
     readonly valueOffset: number,
   ) {}
 
-  /** The hash slot of the key. Keys have a slot in replication mode too: the slot that they would have in a cluster. */
+  /** Keys have a slot in replication mode too: the slot that they would have in a cluster. */
   get slot(): number {
     return calculateSlot(this.key);
   }

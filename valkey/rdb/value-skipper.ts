@@ -1,12 +1,8 @@
-/**
- * Skips values of an RDB file by their layout. Values arrive in pieces of any size, so the skipper remembers its
- * position in the layout. Only lengths and the headers of strings must be in one piece.
- */
+/** Values arrive in pieces of any size. Only lengths and the headers of strings must be in one piece. */
 import { LengthReader, MISSING } from "./lengths";
 import { RdbCorrupt } from "./rdb-corrupt";
 import type { Layout } from "./rdb-format";
 
-/** A list of parts of a value that is being skipped. */
 interface Level {
   layout: Layout;
   index: number;
@@ -28,18 +24,13 @@ export class ValueSkipper {
   /** Number of bytes of a string or of a number that must still be skipped. */
   #rest = 0;
 
-  /** Begins to skip a value with this layout. */
   begin(layout: Layout): void {
     this.#depth = -1;
     this.#rest = 0;
     this.#push(layout, 0);
   }
 
-  /**
-   * Skips bytes from `from` to before `end`.
-   * @returns whether the value is complete. If not, the next call needs the bytes from `at` again, and more bytes after
-   *   them
-   */
+  /** @returns whether the value is complete. If not, the next call needs the bytes from `at` again, and more */
   skip(bytes: Buffer, from: number, end: number): boolean {
     let at = from;
     for (;;) {

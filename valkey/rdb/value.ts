@@ -1,4 +1,4 @@
-/** Values of keys, independent of the encoding in which a server keeps them. Plain data. */
+/** Values of keys, independent of the encoding in which a server keeps them. */
 
 export interface HashField {
   readonly field: Buffer;
@@ -12,7 +12,6 @@ export interface SortedSetMember {
   readonly score: number;
 }
 
-/** ID of an entry of a stream. */
 export interface StreamId {
   readonly ms: bigint;
   readonly sequence: bigint;
@@ -24,7 +23,6 @@ export interface StreamEntry {
   readonly fields: readonly Buffer[];
 }
 
-/** An entry that a consumer has received and not acknowledged. */
 export interface PendingEntry {
   readonly id: StreamId;
   readonly consumer: Buffer;
@@ -64,5 +62,5 @@ export type Value =
       readonly entriesAdded: bigint;
       readonly groups: readonly StreamGroup[];
     }
-  /** A value of a module. Its bytes are compared as they are, because only the module can decode them. */
+  /** Its bytes are compared as they are, because only the module can decode them. */
   | { readonly kind: "module"; readonly bytes: Buffer };

@@ -1,7 +1,4 @@
-/**
- * Walks over an RDB file that arrives in pieces. The walk reads keys and skips values. It holds one piece and the
- * beginning of one key in memory, never a value.
- */
+/** Holds one piece and the beginning of one key in memory, never a value. */
 import type { SlotRange } from "../topology/slots";
 import { SLOT_COUNT } from "../topology/slots";
 import { Crc64 } from "./crc64";
@@ -20,10 +17,7 @@ const CHECKSUM_BYTES = 8;
 const NO_CHECKSUM = Buffer.alloc(CHECKSUM_BYTES);
 /** Highest number of bytes of a key that a server accepts with default settings (`proto-max-bulk-len`). */
 const MAX_STRING_BYTES = 512 * 1024 ** 2;
-/**
- * Layout of a module's data without a key: the module's ID, an opcode and a number that say when the data were written,
- * and the data.
- */
+/** The module's ID, an opcode and a number that say when the data were written, and the data. */
 const MODULE_AUX: Layout = [{ kind: "length" }, { kind: "length" }, { kind: "length" }, { kind: "module" }];
 
 export class RdbWalker {
@@ -40,7 +34,6 @@ export class RdbWalker {
   #isKey = false;
   /** Whether the checksum already includes all bytes that it must cover. */
   #isSummed = false;
-  /** Bytes that have arrived and have not been read, in pieces. */
   #pieces: Buffer[] = [];
   #waiting = 0;
   /** Number of unread bytes at which the next attempt to read begins. */
@@ -52,10 +45,7 @@ export class RdbWalker {
     this.#visitor = visitor;
   }
 
-  /**
-   * Reads the next piece of the file. The walker keeps a part of the piece, so its bytes must not change later.
-   * @throws RdbCorrupt, with the position
-   */
+  /** Keeps a part of the piece, so its bytes must not change later. @throws RdbCorrupt, with the position */
   push(piece: Buffer): void {
     this.#pieces.push(piece);
     this.#waiting += piece.length;
@@ -68,14 +58,14 @@ export class RdbWalker {
     this.#wanted = Math.max(this.#wanted, this.#waiting + 1);
   }
 
-  /** Ends the walk after the last piece of the file. @throws RdbCorrupt if the file ended too early */
+  /** @throws RdbCorrupt if the file ended too early */
   finish(): RdbSummary {
     if (this.#state !== "end" || this.#header === undefined)
       throw new RdbCorrupt("the file ends too early", this.#base + this.#waiting);
     return { header: this.#header, keys: this.#keys, bytes: this.#base, hasChecksum: this.#hasChecksum };
   }
 
-  /** Reads as much of the buffer as possible. @returns the position of the first byte that was not read */
+  /** @returns the position of the first byte that was not read */
   #walk(buffer: Buffer): number {
     let at = 0;
     this.#wanted = 0;
@@ -120,7 +110,6 @@ export class RdbWalker {
     return at + HEADER_BYTES;
   }
 
-  /** Reads a key with its TTL, or an opcode with its data. */
   #readRecord(buffer: Buffer, start: number): number {
     let expiresAt: number | undefined;
     let idleSeconds: number | undefined;
@@ -264,10 +253,7 @@ export class RdbWalker {
     return next;
   }
 
-  /**
-   * Reads `count` lengths from `at`. The last length is then in `#lengths`.
-   * @returns the position after the last length
-   */
+  /** The last length is then in `#lengths`. @returns the position after it */
   #endOfLengths(buffer: Buffer, at: number, count: number): number {
     let next = at;
     for (let rest = count; rest > 0 && next !== MISSING; rest--)
@@ -275,11 +261,7 @@ export class RdbWalker {
     return next;
   }
 
-  /**
-   * The position after the string at `at`. `MISSING` if the string has not arrived as a whole: then the walker waits
-   * for the rest.
-   * @param start position of the first byte that the next attempt needs
-   */
+  /** `MISSING` if it has not arrived as a whole. @param start first byte that the next attempt needs */
   #endOfString(buffer: Buffer, start: number, at: number): number {
     const from = this.#lengths.readString(buffer, at, buffer.length);
     if (from === MISSING) return MISSING;
@@ -290,7 +272,6 @@ export class RdbWalker {
     return this.#wait(next - start);
   }
 
-  /** Sets the number of bytes that the next attempt needs. */
   #wait(bytes: number): typeof MISSING {
     this.#wanted = bytes;
     return MISSING;

@@ -1,4 +1,3 @@
-/** Reads lines and pieces from a stream of bytes. */
 import type { Readable } from "node:stream";
 import { Failure } from "../../lib/errors";
 
@@ -9,20 +8,14 @@ const MAX_LINE_BYTES = 64 * 1024;
 export class ByteReader {
   readonly #pieces: AsyncIterator<Buffer>;
   #buffer: Buffer = Buffer.alloc(0);
-  /**
-   * Longest time without any byte while a caller waits for bytes, milliseconds. After this time, the stream ends with a
-   * Failure.
-   */
+  /** Milliseconds without any byte while a caller waits, after which the stream ends with a Failure. */
   silenceMs = Infinity;
 
   constructor(private readonly stream: Readable) {
     this.#pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
-  /**
-   * Reads the next line, and returns it without its line end.
-   * @throws Failure if the stream ends before the end of the line, and errors of the stream
-   */
+  /** @throws Failure if the stream ends before the end of the line, and errors of the stream */
   async line(): Promise<string> {
     for (;;) {
       const end = this.#buffer.indexOf(LF);
@@ -36,7 +29,6 @@ export class ByteReader {
     }
   }
 
-  /** Reads the next bytes, as many as have arrived. @throws the errors of `line` */
   async piece(): Promise<Buffer> {
     if (this.#buffer.length === 0) return this.#next();
     const piece = this.#buffer;

@@ -1,17 +1,14 @@
-/** Splits the stream that a replica receives into commands. The stream arrives in pieces of any size. Pure. */
+/** The stream arrives in pieces of any size. */
 import { Failure } from "../../lib/errors";
 
-/** One command of the stream. */
 export interface StreamCommand {
   /** Name of the command in capital letters. */
   readonly name: string;
-  /** Name and arguments, as the primary sent them. */
   readonly words: readonly Buffer[];
-  /** Bytes of the command in the stream. */
   readonly bytes: Buffer;
 }
 
-/** Error for bytes that are not a replication stream. Bytes after the last complete command are lost. */
+/** Bytes after the last complete command are lost. */
 export class StreamCorrupt extends Failure {
   constructor(problem: string) {
     super(`replication stream: ${problem}`);
@@ -26,7 +23,6 @@ const [ARRAY, BULK] = [42, 36];
 const MAX_DIGITS = 12;
 const MAX_WORDS = 1024 ** 2 * 64;
 const MAX_WORD_BYTES = 1024 ** 3 * 4;
-/** Result of `readNumber` and `#parse` when bytes are missing. */
 const MISSING = undefined;
 
 export class CommandParser {
@@ -39,11 +35,7 @@ export class CommandParser {
     return this.#waiting;
   }
 
-  /**
-   * Reads the next piece. The parser keeps a part of the piece, so its bytes must not change later.
-   * @returns the commands that are now complete
-   * @throws StreamCorrupt
-   */
+  /** Keeps a part of the piece, so its bytes must not change later. @throws StreamCorrupt */
   push(piece: Buffer): StreamCommand[] {
     this.#pieces.push(piece);
     this.#waiting += piece.length;

@@ -1,9 +1,6 @@
 /**
- * Follows the replication stream of a server, and continues after lost connections and failovers. This program acts as
- * a replica: the server sends an RDB file and then all commands that change data.
- *
- * Follow a replica rather than a primary. A primary would list this program as a replica, and its WAIT and
- * `min-replicas-to-write` would count this program.
+ * Follows the replication stream of a server as a replica, also after lost connections and failovers. Follow a replica
+ * rather than a primary, whose WAIT and `min-replicas-to-write` would count this program.
  */
 import { Failure, isCausedBy, messageOf } from "../../lib/errors";
 import { epochMs } from "../../lib/clock";
@@ -20,22 +17,16 @@ import { Spool, SpoolFailed, SpoolFull } from "./spool";
 import type { StreamUnit } from "./stream-units";
 import { StreamUnits } from "./stream-units";
 
-/** Events of the stream, in order. */
 export type StreamEvent =
-  /** An RDB file begins. All earlier events belong to an earlier history, which ends here. */
+  /** All earlier events belong to an earlier history, which ends here. */
   | { readonly kind: "base"; readonly position: StreamPosition; readonly serverVersion: string; readonly at: number }
   | { readonly kind: "base-bytes" }
   | { readonly kind: "base-end" }
   /**
-   * Whole commands and whole transactions, up to `offset` in the stream.
-   *
-   * `at`: the time at which the server had sent exactly the bytes up to `offset`, milliseconds since the epoch.
-   * Undefined for commands that the server executed at an unknown earlier time: during the transfer of the RDB file, or
-   * without a connection.
-   *
-   * `database`: the database that is selected after the commands. Undefined if no command of this connection has
-   * selected a database: a replica passes on the stream of its primary, which does not select a database for a new
-   * follower.
+   * Whole commands and transactions, up to `offset` in the stream. `at`: time, milliseconds since the epoch, at which
+   * the server had sent exactly these bytes; undefined for commands executed at an unknown earlier time. `database`:
+   * selected after them; undefined if none was selected on this connection: a replica passes on its primary's stream,
+   * which selects no database for a new follower.
    */
   | {
       readonly kind: "commands";
@@ -45,22 +36,17 @@ export type StreamEvent =
     }
   /** The stream continues over a new connection, without a gap. After a failover, the replication ID is a new one. */
   | { readonly kind: "continued"; readonly replid: string }
-  /**
-   * Everything that the server had sent until the time `at` has been received. This event comes several times a second
-   * while the server sends nothing.
-   */
+  /** All that was sent until the time `at` has been received. Comes several times a second from a quiet server. */
   | { readonly kind: "quiet"; readonly at: number };
 
 export interface StreamItem {
   readonly event: StreamEvent;
-  /** Bytes of the RDB file (`base-bytes`) or of the commands (`commands`). Empty for other events. */
+  /** Empty for other events. */
   readonly bytes: Buffer;
 }
 
 interface FollowOptions {
-  /**
-   * Returns the server to follow. Called before each connection, because a failover can change which server to follow.
-   */
+  /** Called before each connection, because a failover can change which server to follow. */
   readonly source: () => StreamSource | Promise<StreamSource>;
   /** Position in the stream at which to continue. @default the server is asked for an RDB file */
   readonly resume?: StreamPosition | undefined;
@@ -69,17 +55,13 @@ interface FollowOptions {
   readonly spoolLimit: number;
   /** Called with a function that returns the number of bytes that wait for the consumer. */
   readonly onSpool?: ((waiting: () => number) => void) | undefined;
-  /**
-   * Time without any reply of a server after which following ends with the last error, milliseconds.
-   * @default 60,000
-   */
+  /** Milliseconds without any reply after which following ends with the last error. @default 60,000 */
   readonly patienceMs?: number | undefined;
   /** Returns the time of an event, milliseconds since the epoch. @default the clock of this process */
   readonly now?: (() => number) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Number of bytes of commands at which an item is complete. */
 const ITEM_BYTES = 1024 ** 2;
 const ACKNOWLEDGE_MS = 1_000;
 const TICK_MS = 100;
@@ -90,11 +72,7 @@ const TRAVEL_MS = 100;
 const PATIENCE_MS = 60_000;
 const NONE = Buffer.alloc(0);
 
-/**
- * Yields the items of a replication stream. A slow consumer does not slow the server down, because items wait on disk.
- * @throws SpoolFull and SpoolFailed after the items that fit, the error of the connection when no server could be
- *   reached in time, and the reason of an aborted signal
- */
+/** Items wait on disk, so a slow consumer does not slow the server down. @throws SpoolFull and SpoolFailed */
 export async function* followStream(options: FollowOptions): AsyncGenerator<StreamItem, void, undefined> {
   const spool = new Spool<StreamEvent>(options.spoolDirectory, options.spoolLimit);
   options.onSpool?.(() => spool.waiting);
@@ -211,7 +189,6 @@ class Follower {
     await this.spool.push({ kind: "base-end" }, NONE);
   }
 
-  /** Receives commands until the connection ends. */
   async #receive(session: Session): Promise<never> {
     let failed: unknown;
     const timer = setInterval(() => {
@@ -270,10 +247,7 @@ class Follower {
     this.#failures = 0;
   }
 
-  /**
-   * Acknowledges the received bytes, and reports a quiet stream. Throws if the server sends nothing for too long, or
-   * has lost its primary.
-   */
+  /** Throws if the server sends nothing for too long, or has lost its primary. */
   async #tick(session: Session): Promise<void> {
     // After a diskless RDB file, a server sends nothing until an acknowledgement arrives after the end of its child
     // process, which a replica does not see.

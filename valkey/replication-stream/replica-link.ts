@@ -6,24 +6,19 @@ import type { Endpoint, NodeAccess } from "../node";
 import { formatEndpoint } from "../node";
 import { ByteReader } from "./byte-reader";
 
-/** The server whose replication stream is received. */
 export interface StreamSource {
-  /** Name of the node, for messages. */
   readonly name: string;
   readonly endpoint: Endpoint;
   /** Credentials. The user needs the permissions `+psync +replconf +ping +info`. */
   readonly access: NodeAccess;
 }
 
-/** Position in a replication stream. */
 export interface StreamPosition {
-  /** Replication ID, 40 hexadecimal digits. */
   readonly replid: string;
-  /** Number of bytes of the stream up to this position. */
   readonly offset: number;
 }
 
-/** Error for a server that refuses the credentials or a command of this user. A new attempt does not help. */
+/** A new attempt does not help. */
 export class StreamRefused extends Failure {
   constructor(message: string) {
     super(message);
@@ -31,7 +26,6 @@ export class StreamRefused extends Failure {
   }
 }
 
-/** Answer to PSYNC: an RDB file and the stream from its position, or the stream from the requested position. */
 type SyncReply =
   | { readonly kind: "full"; readonly position: StreamPosition }
   /** `replid` differs from the requested one after a failover. */
@@ -40,15 +34,9 @@ type SyncReply =
 /** Error replies of a server that a later attempt would get again. */
 const REFUSED = /^-(WRONGPASS|NOAUTH|NOPERM)/;
 const TIMEOUT_MS = 10_000;
-/**
- * Version that this program announces to the server. A server sends the newest RDB version that the replica knows, and
- * fails if the data need a newer one (hash fields with TTLs). The reader in `valkey/rdb/` knows the format of 9.x.
- */
+/** A server sends the newest RDB version that the replica knows, and fails if the data need a newer one. */
 const ANNOUNCED_VERSION = "9.1.0";
-/**
- * Port that this program announces as its own. Nobody can connect to it. Sentinels take every replica of a primary for
- * a server, and never forget it. They ignore a replica whose port is not valid, and 0 counts as valid.
- */
+/** Sentinels take every replica for a server and never forget it, unless its port is not valid. 0 counts as valid. */
 const NO_PORT = 65_536;
 
 export class ReplicaLink {
@@ -58,7 +46,7 @@ export class ReplicaLink {
     private readonly stream: Duplex,
   ) {}
 
-  /** Connects and authenticates. @throws Failure that names the server */
+  /** @throws Failure that names the server */
   static async open(source: StreamSource, timeoutMs = TIMEOUT_MS): Promise<ReplicaLink> {
     const where = `${source.name} (${formatEndpoint(source.endpoint)})`;
     let stream: Duplex;
@@ -80,11 +68,7 @@ export class ReplicaLink {
     }
   }
 
-  /**
-   * Requests the replication stream.
-   * @param position position after the last received byte. Undefined requests an RDB file
-   * @throws Failure with the server's error
-   */
+  /** @param position after the last received byte; undefined requests an RDB file. @throws Failure */
   async sync(position: StreamPosition | undefined): Promise<SyncReply> {
     // The first byte of the stream has the number 1.
     if (position === undefined) this.#send("PSYNC", "?", "-1");
@@ -102,7 +86,7 @@ export class ReplicaLink {
     throw REFUSED.test(reply) ? new StreamRefused(message) : new Failure(message);
   }
 
-  /** Tells the server how much of the stream has been received. The server sends no reply. */
+  /** The server sends no reply. */
   acknowledge(offset: number): void {
     this.#send("REPLCONF", "ACK", String(offset));
   }
@@ -145,7 +129,7 @@ export class ReplicaLink {
     throw REFUSED.test(reply) ? new StreamRefused(message) : new Failure(message);
   }
 
-  /** Reads the next reply. While a server prepares a reply, it sends empty lines so that the connection stays open. */
+  /** While a server prepares a reply, it sends empty lines so that the connection stays open. */
   async #reply(): Promise<string> {
     for (;;) {
       const line = await this.reader.line();

@@ -1,26 +1,17 @@
-/** One connection to the server whose replication stream is followed, and facts about this server. */
 import { connect } from "../connection";
 import { infoNumber, parseInfo } from "../topology/replies";
 import type { ReplicaLink, StreamSource } from "./replica-link";
 
-/**
- * Interval between checks of a replica's link to its primary, and time after which a broken link counts as lost,
- * milliseconds.
- */
+/** Interval between checks of a replica's link, and time after which a broken link counts as lost, milliseconds. */
 const LINK_MS = 5_000;
 
-/** A connection to the followed server, and the state of this connection. */
 export interface Session {
   readonly link: ReplicaLink;
   readonly source: StreamSource;
-  /**
-   * Offset in the stream from which commands arrive as soon as the server executes them. Undefined if the offset is not
-   * known yet.
-   */
+  /** Offset from which commands arrive as soon as the server executes them; undefined if not known yet. */
   knownFrom: number | undefined;
   /** Number of bytes of the stream that have been received and belong to whole commands and transactions. */
   offset: number;
-  /** Whether the server has begun to send commands. */
   hasBegun: boolean;
   /** Time of the last regular acknowledgement, by `performance.now`. */
   tickedAt: number;
@@ -34,10 +25,7 @@ export interface Session {
 export const isKnown = ({ knownFrom }: Session, offset: number): boolean =>
   knownFrom !== undefined && offset >= knownFrom;
 
-/**
- * Asks the server how many bytes of the stream it has now. Later commands arrive as soon as the server executes them,
- * if the server has begun to send commands or has none to send.
- */
+/** Later commands arrive as soon as the server executes them, if it has begun to send commands or has none to send. */
 export function learnOffset(session: Session): void {
   offsetOf(session.source).then(
     (offset) => {
@@ -48,10 +36,7 @@ export function learnOffset(session: Session): void {
   );
 }
 
-/**
- * Checks whether a followed replica has lost its primary. Such a replica is quiet, although its primary executes
- * commands.
- */
+/** Such a replica is quiet, although its primary executes commands. */
 export function checkLink(session: Session): void {
   if (performance.now() - session.lookedAt < LINK_MS) return;
   session.lookedAt = performance.now();
@@ -74,13 +59,12 @@ async function infoOf(source: StreamSource, section: string): Promise<Map<string
   }
 }
 
-/** Version of the server. `unknown` if the server does not say it. */
+/** `unknown` if the server does not say it. */
 export async function versionOf(source: StreamSource): Promise<string> {
   const info = await infoOf(source, "server");
   return info.get("valkey_version") ?? info.get("redis_version") ?? "unknown";
 }
 
-/** Number of bytes of the stream that the server has. */
 async function offsetOf(source: StreamSource): Promise<number | undefined> {
   return infoNumber(await infoOf(source, "replication"), "master_repl_offset");
 }

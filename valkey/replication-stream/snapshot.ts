@@ -7,11 +7,7 @@ import { ReplicaLink } from "./replica-link";
 
 const MARK_BYTES = 40;
 
-/**
- * Yields the bytes of the RDB file, in pieces. Before the file, a server announces either the size of the file, or a
- * random mark that follows the file (`repl-diskless-sync yes`).
- * @throws Failure if the connection ends before the file
- */
+/** A server announces the size of the file, or a random mark after it (`repl-diskless-sync yes`). @throws Failure */
 export async function* readSnapshot(reader: ByteReader): AsyncGenerator<Buffer, void, undefined> {
   const line = await announcement(reader);
   const mark = /^\$EOF:(.{40})$/.exec(line)?.[1];
@@ -21,10 +17,7 @@ export async function* readSnapshot(reader: ByteReader): AsyncGenerator<Buffer, 
   return yield* untilSize(reader, Number(size));
 }
 
-/**
- * Reads the line that announces the file. While a server prepares the file, it sends empty lines so that the connection
- * stays open.
- */
+/** While a server prepares the file, it sends empty lines so that the connection stays open. */
 async function announcement(reader: ByteReader): Promise<string> {
   for (;;) {
     const line = await reader.line();
@@ -60,11 +53,7 @@ async function* untilMark(reader: ByteReader, mark: Buffer): AsyncGenerator<Buff
   }
 }
 
-/**
- * Writes all data of a server to an RDB file.
- * @param path path of the file on this machine
- * @throws Failure that names the server, the reason of an aborted signal, and errors of the file system
- */
+/** @throws Failure that names the server, the signal's reason, and errors of the file system */
 export async function fetchSnapshot(source: StreamSource, path: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const link = await ReplicaLink.open(source);

@@ -1,14 +1,12 @@
 /**
- * A queue of frames between a server that must not wait and a consumer that may be slow. Frames wait on disk until the
- * consumer takes them, in files of limited size. A file loses its name at once, so that the system frees its space when
- * all its frames have been read, and also when this process is killed.
+ * A queue on disk between a server that must not wait and a slow consumer. A file loses its name at once, so that its
+ * space is freed when all frames have been read, and also when this process is killed.
  */
 import type { FileHandle } from "node:fs/promises";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure, messageOf } from "../../lib/errors";
 
-/** Error for a consumer that is so slow that the frames on disk exceed the limit. */
 export class SpoolFull extends Failure {
   constructor(limit: number) {
     super(
@@ -19,10 +17,7 @@ export class SpoolFull extends Failure {
   }
 }
 
-/**
- * Error when the spool's files cannot be written or read, for example because the disk is full. A new attempt does not
- * help.
- */
+/** For example because the disk is full. A new attempt does not help. */
 export class SpoolFailed extends Failure {
   constructor(directory: string, cause: unknown) {
     super(`the spool in ${directory} cannot be used: ${messageOf(cause)}`, { cause });
@@ -41,7 +36,6 @@ interface Segment {
   readonly path: string;
   readonly file: FileHandle;
   written: number;
-  /** Number of frames of the segment that have not been read. */
   unread: number;
 }
 
@@ -53,30 +47,22 @@ export class Spool<T> {
   #segment: Segment | undefined;
   #places: Place<T>[] = [];
   #bytes = 0;
-  /** Set when no further frames come. `error` is thrown after the last frame. */
+  /** `error` is thrown after the last frame. */
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
-  /** Settled when the last call of `push` has ended. */
   #pushed: Promise<void> = Promise.resolve();
 
-  /**
-   * @param directory an existing directory, in which the spool makes its files
-   * @param limit highest number of bytes that may wait
-   */
+  /** @param limit highest number of bytes that may wait */
   constructor(
     private readonly directory: string,
     private readonly limit: number,
   ) {}
 
-  /** Number of bytes that wait for the consumer. */
   get waiting(): number {
     return this.#bytes;
   }
 
-  /**
-   * Adds a frame after those of earlier calls.
-   * @throws SpoolFull if the frame does not fit, and SpoolFailed if the disk is full or there are too many open files
-   */
+  /** @throws SpoolFull if the frame does not fit, SpoolFailed if the disk is full or too many files are open */
   push(frame: T, bytes: Buffer): Promise<void> {
     const pushed = this.#pushed.then(async () => {
       if (this.#bytes + bytes.length > this.limit) throw new SpoolFull(this.limit);
@@ -100,20 +86,13 @@ export class Spool<T> {
     this.#wake?.();
   }
 
-  /**
-   * Ends the queue: no further frames come.
-   * @param error the reason, if it is an error. `take` throws it after the last frame
-   */
+  /** @param error `take` throws it after the last frame */
   end(error?: Error): void {
     this.#end ??= { error };
     this.#wake?.();
   }
 
-  /**
-   * Takes the oldest frame. Waits if there is no frame yet. Only one call may wait at a time.
-   * @returns undefined when all frames have been read and no further frames come
-   * @throws the error of `end`, after the last frame; SpoolFailed
-   */
+  /** Only one call may wait at a time. @returns undefined after the last frame. @throws as `end` */
   async take(): Promise<{ readonly frame: T; readonly bytes: Buffer } | undefined> {
     while (this.#places.length === 0 && this.#end === undefined)
       await new Promise<void>((resolve) => {
@@ -149,7 +128,7 @@ export class Spool<T> {
     }
   }
 
-  /** Closes the spool's files. Frames that still wait are lost. */
+  /** Frames that still wait are lost. */
   async close(): Promise<void> {
     this.end();
     await this.#pushed;

@@ -1,14 +1,9 @@
-/**
- * Groups commands of the replication stream into units that must not be split: a command, or a transaction from MULTI
- * to EXEC. The data after a unit are a state that clients could see. Pure.
- */
+/** Units must not be split: a command, or a transaction from MULTI to EXEC. Clients could see the data after a unit. */
 import type { StreamCommand } from "./command-parser";
 import { StreamCorrupt } from "./command-parser";
 
-/** A command outside a transaction, or a transaction. */
 export interface StreamUnit {
   readonly commands: readonly StreamCommand[];
-  /** Number of bytes of the unit in the stream. */
   readonly length: number;
   /** The database that is selected after the unit. Undefined before the first SELECT. */
   readonly database: number | undefined;
@@ -18,11 +13,7 @@ export class StreamUnits {
   #transaction: StreamCommand[] | undefined;
   #database: number | undefined;
 
-  /**
-   * Adds the next command of the stream.
-   * @returns the unit that ends with this command. Undefined inside a transaction
-   * @throws StreamCorrupt for SELECT without the number of a database
-   */
+  /** @returns undefined inside a transaction. @throws StreamCorrupt for SELECT without the number of a database */
   add(command: StreamCommand): StreamUnit | undefined {
     if (command.name === "SELECT") this.#select(command);
     if (command.name === "MULTI" && this.#transaction === undefined) {

@@ -1,7 +1,4 @@
-/**
- * Migrates slots atomically (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the keys of the slots to the target in
- * the way in which a primary sends its keys to a replica. After that, the source hands over all slots at once.
- */
+/** CLUSTER MIGRATESLOTS (Valkey 9.0) sends keys like a primary to a replica, then hands over all slots at once. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deadline } from "../membership/deadline";
@@ -11,10 +8,7 @@ import { hasEnded, parseMigrationJobs } from "../topology/migration-jobs";
 import type { MigrationContext } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
-/**
- * Whether a server has CLUSTER MIGRATESLOTS. The function asks the server itself, because the version number of a fork
- * or a package does not always tell which commands exist.
- */
+/** Asks the server, because version numbers of forks and packages do not always tell which commands exist. */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
     const [known] = await connection.command("INFO", "cluster|migrateslots");
@@ -31,11 +25,7 @@ interface Setback {
   readonly jobs: readonly string[];
 }
 
-/**
- * Migrates slots atomically. Each source executes one migration after the other.
- * @returns undefined when the migration succeeded. If the migration failed, `isTaken` finds out where the slots are
- * @throws Failure when the server refuses
- */
+/** If the migration failed, `isTaken` finds out where the slots are. @throws Failure when the server refuses */
 export async function migrateAtomically(
   { from: source, to, ranges }: SlotTransfer,
   context: MigrationContext,
@@ -61,10 +51,7 @@ export async function migrateAtomically(
   };
 }
 
-/**
- * Waits until no atomic migration is in progress. Such a migration continues even if the resize that started it was
- * killed.
- */
+/** Such a migration continues even if the resize that started it was killed. */
 export async function awaitMigrations(members: readonly Member[], deadline: Deadline): Promise<void> {
   await Promise.all(
     members.map(async (member) => {
@@ -83,12 +70,8 @@ export async function runningMigrations({ connection }: Member): Promise<Migrati
 }
 
 /**
- * Waits until a target has ended a migration that failed on the source.
- *
- * The target notices the failure later than the source. Until then, the target refuses every new migration of the same
- * slots ("Slot import in progress").
- * @returns whether the target owns the slots nevertheless. This is possible because a source can report that it
- * cancelled a migration although it has already handed over the slots
+ * The target notices a failed migration later, and until then refuses the same slots ("Slot import in progress").
+ * @returns true if it owns the slots nevertheless: a source can report a cancelled migration after the hand-over
  */
 export async function isTaken(
   { from, to }: Pick<SlotTransfer, "from" | "to">,

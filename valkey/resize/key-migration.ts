@@ -1,8 +1,4 @@
-/**
- * Migrates slots key by key, with SETSLOT and MIGRATE. This is for servers without atomic migration, and for unfinished
- * migrations that SETSLOT began. Each SETSLOT waits for replicas. To save time, several batches of a source's slots are
- * migrated at the same time, each over its own connections.
- */
+/** SETSLOT and MIGRATE, for servers without atomic migration, and for unfinished migrations that SETSLOT began. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
@@ -14,10 +10,7 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
-/**
- * Highest numbers of batches that are migrated at the same time: `perSource` from one source, `all` from all sources.
- * Several batches at a time are faster, because each SETSLOT waits for replicas and for a write to disk.
- */
+/** Several batches at a time are faster, because each SETSLOT waits for replicas and for a write to disk. */
 const MAX_LANES = { perSource: 16, all: 64 };
 /** Target duration of one MIGRATE, milliseconds. During a MIGRATE, the source executes nothing else. */
 const MIGRATE_MS = 20;
@@ -28,22 +21,16 @@ const MAX_ATTEMPTS = 5;
 /** Part of the error message that a server sends while an atomic import of the slot is in progress. */
 const IMPORT_IN_PROGRESS = "Slot import in progress";
 
-/** Slots with the same source and the same target. */
 interface SlotGroup {
   readonly to: string;
   readonly slots: readonly number[];
 }
 
 /**
- * Migrates slots with all keys in all databases. Slots of different sources are migrated in parallel.
- *
- * This function also completes earlier migrations. If both source and target have a key, the key of the slot's owner is
- * kept, because clients read from the owner.
- * @param onMigrated called with the number of slots that have a new owner
- * @param pace `yields` is for sources under heavy load. With it, the source serves clients after each MIGRATE for as
- * long as the MIGRATE took
- * @throws Failure when a server refuses a command, or when a target has fewer databases than its source. In the second
- * case nothing has changed
+ * Also completes earlier migrations. If both sides have a key, the one of the slot's owner is kept, because clients
+ * read from it.
+ * @param pace with `yields`, a source serves clients after each MIGRATE for as long as it took
+ * @throws Failure when a server refuses, or, with nothing changed, when a target has fewer databases than its source
  */
 export async function migrateKeyByKey(
   migrations: readonly SlotMigration[],
@@ -82,11 +69,7 @@ export async function migrateKeyByKey(
   if (failed !== undefined) throw failed.reason;
 }
 
-/**
- * The number of databases of each source.
- * @throws Failure that names the targets with fewer databases than their sources. Such a target has no place for some
- * keys of its source
- */
+/** @throws Failure that names the targets with fewer databases than their sources. */
 async function readDatabases(
   migrations: readonly SlotMigration[],
   { member }: MigrationContext,
@@ -112,11 +95,7 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
   });
 }
 
-/**
- * The number of keys that a source sends with one MIGRATE. The number is adjusted so that a MIGRATE takes about
- * MIGRATE_MS. A source executes one MIGRATE at a time, so the class sends a command only after the reply to the
- * previous command. Otherwise the measured time would include waiting for other commands.
- */
+/** The number of keys is adjusted to MIGRATE_MS. One command at a time, or the measured time would include waiting. */
 class KeyBatch {
   size = 10;
   #pending: Promise<unknown> = Promise.resolve();
@@ -139,17 +118,13 @@ class KeyBatch {
   }
 }
 
-/** A connection to a target of migrations, and the address at which the source knows the target. */
 interface MigrationTarget {
   readonly connection: Connection;
   readonly host: string;
   readonly port: number;
 }
 
-/**
- * Migrates slots of one source, one group of slots at a time. A lane has its own connections to the source and to each
- * target.
- */
+/** Has its own connections to the source and to each target. */
 class Lane {
   readonly #targets = new Map<string, MigrationTarget>();
 
@@ -161,7 +136,6 @@ class Lane {
     private readonly batch: KeyBatch,
   ) {}
 
-  /** Opens the connection to a source. @param databases number of databases of the source */
   static async open(source: Member, databases: number, context: MigrationContext, batch: KeyBatch): Promise<Lane> {
     return new Lane(source, await connectPatiently(source, context), databases, context, batch);
   }
@@ -188,11 +162,7 @@ class Lane {
     }
   }
 
-  /**
-   * Makes a target import slots. The target may not know yet that an atomic migration of these slots has failed, and
-   * can even begin the failed import late. Until the target gives up the failed import, it refuses to import the slots
-   * again.
-   */
+  /** The target refuses until it gives up a failed atomic migration of these slots, which it may learn late. */
   async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
     await this.context.deadline.pollWhileProgressing(async () => {
       try {

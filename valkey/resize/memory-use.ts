@@ -1,13 +1,9 @@
-/**
- * Memory of each node's keys. With these values, `resize-plan.ts` decides whether the keys fit after a resize.
- */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";
 import type { Member } from "../membership/members";
 import { infoNumber, parseInfo } from "../topology/replies";
 
-/** A node's memory, bytes. */
 export interface MemoryUse {
   /** Memory of the keys, including all overhead. */
   readonly keys: number;
@@ -26,7 +22,6 @@ const NOT_KEYS = [
   "mem_cluster_links",
 ];
 
-/** Reads the memory use of every node. The result is by node name. */
 export async function readMemoryUse(members: readonly Member[]): Promise<Map<string, MemoryUse>> {
   const uses = await Promise.all(members.map(({ connection }) => memoryUseOf(connection)));
   return new Map(uses.map((use, index) => [members[index]?.node.name ?? "", use]));

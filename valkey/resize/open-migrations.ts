@@ -8,25 +8,20 @@ import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import { heldSlots, setSlots } from "./slot-commands";
 
-/** A slot that a node marks as MIGRATING or IMPORTING. */
 interface MarkedSlot {
   readonly slot: number;
   readonly node: string;
 }
 
 interface OpenMigrations {
-  /** Migrations that have begun and have not ended. Both the source and the target may have keys of the slot. */
+  /** Both the source and the target may have keys of the slot. */
   readonly begun: readonly SlotMigration[];
-  /** Marks of migrations that have ended or are impossible. Each mark is listed with the primary that has this mark. */
+  /** Migrations that have ended or are impossible. Each mark is listed with its primary. */
   readonly stale: readonly MarkedSlot[];
-  /** Reasons why the open migrations must not be ended. */
   readonly reasons: readonly string[];
 }
 
-/**
- * The open migrations of a cluster. A mark on the source or on the target is enough, because one of the two marks can
- * be lost or not set yet. The mark of a replica counts as a mark of its primary. Pure.
- */
+/** One mark is enough, because the other can be lost or not set yet. A replica's mark counts as its primary's. */
 export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   const byId = new Map(states.map((state) => [state.view.selfId, state]));
   const primaryOf = (id: string): MemberState | undefined => {
@@ -35,7 +30,7 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   };
   const ownerOf = (slot: number): MemberState | undefined =>
     states.find((state) => selfEntry(state).slots.some(({ from, to }) => from <= slot && slot <= to));
-  /** The target of the migration to which a mark belongs. Undefined if the migration has ended or is impossible. */
+  /** Undefined if the migration has ended or is impossible. */
   const targetOf = ({ slot, direction, peerId }: OpenSlot, marking: MemberState): MemberState | undefined => {
     const owner = ownerOf(slot);
     const target = direction === "migrating" ? primaryOf(peerId) : marking;
@@ -64,10 +59,7 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   };
 }
 
-/**
- * Ends open migrations. A migration whose target has no keys is cancelled. All other migrations are completed. The
- * function also clears marks of migrations that have ended or are impossible.
- */
+/** Cancels a migration whose target has no keys, and completes all others. */
 export async function finishOpenMigrations({ begun, stale }: OpenMigrations, context: MigrationContext): Promise<void> {
   await clearMarks(stale, context);
   // The source's marks are cleared first, because a source with a mark sends clients to the target for keys that do not

@@ -1,7 +1,6 @@
 /**
- * Distinguishes a stuck slot migration from a migration that somebody works on. For this, the servers' counts of
- * migration commands are compared: every migration tool sends such commands, and clients send none. The counts also
- * show work between two verifications.
+ * Distinguishes a stuck slot migration from one in progress by the servers' counts of migration commands: every
+ * migration tool sends such commands, and clients send none.
  */
 import { checksum } from "../../lib/checksum";
 import { withConnections } from "../connections";
@@ -16,17 +15,13 @@ import { runningMigrations } from "./atomic-migration";
 import { openMigrations } from "./open-migrations";
 import { countKeys } from "./slot-commands";
 
-/** Slots that are being migrated, and signs of work on them. */
 export interface OpenSlots {
   /** Slots that are marked as MIGRATING or IMPORTING, and slots of atomic migrations that are in progress. */
   readonly slots: readonly number[];
-  /**
-   * Checksum of the marks, and of the servers' counts of migration commands. It changes while somebody migrates slots.
-   */
+  /** Checksum of marks and of counts of migration commands: it changes while somebody migrates slots. */
   readonly work: string;
   /** Checksum of the number of keys that the sources and the targets have in the marked slots. */
   readonly keys: string;
-  /** Whether an atomic migration is in progress. */
   readonly isMigrating: boolean;
 }
 
@@ -54,7 +49,7 @@ export async function readOpenSlots(deployment: Deployment): Promise<OpenSlots |
   });
 }
 
-/** Computes the checksum `work` of `OpenSlots`. @param states states in the order of the members */
+/** @param states states in the order of the members */
 export async function readWork(members: readonly Member[], states: readonly MemberState[]): Promise<string> {
   const seen = await Promise.all(
     members.map(async ({ node: { name }, connection }, index) => {

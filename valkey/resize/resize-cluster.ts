@@ -1,7 +1,4 @@
-/**
- * Resizes or repairs a cluster while it serves clients. This file has the handlers of the states that resize-states.ts
- * lists.
- */
+/** Resizes or repairs a cluster while it serves clients: handlers of the states that resize-states.ts lists. */
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
@@ -24,26 +21,14 @@ import type { ResizePlan } from "./resize-plan";
 import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
-/**
- * Highest number of plans in one resize. A new plan is needed after a failover, or after a server cancelled a
- * migration.
- */
+/** A new plan is needed after a failover, or after a server cancelled a migration. */
 const MAX_PLANS = 5;
-/**
- * Milliseconds that a resize waits for the cluster to become ready for a plan. The resize executes no step during this
- * time.
- */
+/** Wait for the cluster to become ready for a plan, milliseconds, without any step. */
 const PATIENCE_MS = 20_000;
 /** Time limit for nodes to learn of each other by gossip, milliseconds. Gossip usually takes one or two seconds. */
 const GOSSIP_MS = 5000;
 
-/**
- * Gives a cluster that serves all slots a different shape. If an earlier resize was interrupted, this function first
- * completes that resize (see resize-states.ts).
- * @param connections connections to the nodes of the deployment, and to the nodes that leave
- * @throws Failure with the reasons why the cluster must not be changed, or with the missing conditions when the time is
- * up
- */
+/** First completes an interrupted resize (see resize-states.ts). @throws Failure with the reasons */
 export async function resizeCluster(
   deployment: Deployment,
   connections: ReadonlyMap<DeploymentNode, Connection>,
@@ -53,14 +38,12 @@ export async function resizeCluster(
   return new Resize(deployment, connections, shape, options).run();
 }
 
-/** The latest facts from the nodes, and an executor that sends commands to the nodes. */
 interface Inspection {
   readonly states: readonly MemberState[];
   readonly executor: ResizeExecutor;
 }
 
 class Resize {
-  /** Time limit for the steps of the resize. */
   readonly #deadline: Deadline;
   /** Time limit for changes that the cluster makes by itself. Every `inspect` creates a new limit. */
   #settlingDeadline: Deadline;
@@ -106,7 +89,6 @@ class Resize {
     return { changed: this.#changed, milliseconds: this.#deadline.elapsedMs };
   }
 
-  /** Runs the handler of a state. @returns the next state */
   #pass(state: ResizeState): Promise<ResizeState | "fitted"> {
     return this.#handlers[state]();
   }
@@ -152,10 +134,7 @@ class Resize {
     return "agree";
   }
 
-  /**
-   * Makes nodes forget former IDs of other nodes. During a repair, this must happen before a node that remembers such
-   * an ID is reset.
-   */
+  /** During a repair, this must happen before a node that remembers such an ID is reset. */
   async #forgetFormer(): Promise<void> {
     const { states, executor } = this.#last();
     const ids = formerIdentities(states);
@@ -238,7 +217,7 @@ class Resize {
     return "inspect";
   }
 
-  /** Reads the facts of every node. @throws Failure when the cluster must not be changed */
+  /** @throws Failure when the cluster must not be changed */
   async #read(): Promise<Inspection> {
     let now = await readMemberStates(this.connections);
     this.#refuse(resizeBlockers(now.states, this.#leaving, this.#absent));

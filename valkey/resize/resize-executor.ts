@@ -1,7 +1,3 @@
-/**
- * Executes the plan of a resize. The executor sends the commands of each step, and waits until all nodes report the
- * same result.
- */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
@@ -29,24 +25,17 @@ import type { ReplicaAssignment, ResizePlan } from "./resize-plan";
 import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";
 
-/**
- * Setting for shards that lose all their slots. With this setting, the primary of such a shard stays a primary. Without
- * this setting, the primary would become a replica of the slots' new owner, and would copy all keys of the new owner.
- */
+/** Without it, the primary of a shard that loses its slots becomes a replica of their new owner, with its keys. */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
 /** Time after which CLUSTER FAILOVER is sent again, milliseconds. By default, a replica gives up after 5 s. */
 const FAILOVER_RETRY_MS = 6000;
 
-/**
- * Milliseconds from the migration of the last slots to the reset of the nodes that leave. During this time, these nodes
- * redirect clients, so that clients learn the new owners of the slots.
- */
+/** Between the last migration and the reset of nodes that leave, in which they redirect clients, milliseconds. */
 const REDIRECTION_MS = 1000;
 
-/** Executes the steps of a resize. An executor is valid only until the facts of the nodes are read again. */
+/** An executor is valid only until the facts of the nodes are read again. */
 export class ResizeExecutor {
   readonly #member: (name: string) => Member;
-  /** Names of the nodes that are part of the cluster now. */
   readonly #participants: Set<string>;
 
   /** @param states states in the order of the members */
@@ -61,7 +50,6 @@ export class ResizeExecutor {
     this.#participants = new Set(participants(states).map(({ name }) => name));
   }
 
-  /** The nodes that are part of the cluster now. */
   get participants(): Member[] {
     return this.members.filter(({ node }) => this.#participants.has(node.name));
   }
@@ -71,10 +59,7 @@ export class ResizeExecutor {
     return { deployment: this.deployment, member: this.#member, deadline: this.deadline, signal, report };
   }
 
-  /**
-   * Executes a plan. If a server cancels a migration, the rest of the plan is not executed.
-   * @returns descriptions of migrations that servers cancelled
-   */
+  /** After a cancelled migration, the rest is not executed. @returns descriptions of cancelled migrations */
   async execute(plan: ResizePlan): Promise<string[]> {
     const all = this.#settingsOf(this.members);
     const ofEmptied = this.#settingsOf(this.#emptiedBy(plan.migrate));
@@ -101,10 +86,7 @@ export class ResizeExecutor {
     }
   }
 
-  /**
-   * Waits until all nodes of the cluster report the same healthy cluster, and all replicas are linked to their
-   * primaries.
-   */
+  /** All nodes report the same healthy cluster, and all replicas are linked. */
   async waitForAgreement(deadline = this.deadline): Promise<void> {
     const { participants } = this;
     deadline.restart();
@@ -112,10 +94,7 @@ export class ResizeExecutor {
     await Promise.all(participants.map((member) => deadline.pollWhileProgressing(() => missingService(member))));
   }
 
-  /**
-   * Waits until primaries without slots have no keys. A server deletes the keys of migrated slots a moment after it has
-   * lost the slots.
-   */
+  /** A server deletes the keys of migrated slots a moment after it has lost the slots. */
   async waitForDeletedKeys(deadline = this.deadline): Promise<void> {
     await deadline.poll(() => describeStrayKeys(this.participants));
   }
@@ -125,11 +104,7 @@ export class ResizeExecutor {
     await this.waitForDeletedKeys();
   }
 
-  /**
-   * Makes all other nodes forget the named nodes, and then resets the named nodes. The named nodes must have no slots.
-   * After FORGET, a server ignores announcements of the forgotten node for 60 s. During this time, all other servers
-   * can forget the node too.
-   */
+  /** The nodes must have no slots. After FORGET, a server ignores announcements of the node for 60 s. */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
     const removed = names.map(this.#member);
@@ -149,7 +124,7 @@ export class ResizeExecutor {
     await this.waitForAgreement();
   }
 
-  /** Makes all nodes of the cluster forget the given IDs. No present node has one of these IDs. */
+  /** No present node has one of these IDs. */
   forgetIds(ids: readonly string[]): Promise<void> {
     return this.#sendForget(this.participants, ids);
   }
@@ -171,11 +146,7 @@ export class ResizeExecutor {
     await this.forget(names);
   }
 
-  /**
-   * Makes new nodes meet the present nodes.
-   * @param twice whether present nodes also meet the new nodes. If they do, the new nodes learn sooner which node
-   *   serves which slots
-   */
+  /** @param twice whether present nodes also meet the new ones, which then learn sooner who serves which slots */
   async #meet(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;
     this.options.report?.(`adding nodes: ${names.join(", ")}`);
@@ -225,10 +196,7 @@ export class ResizeExecutor {
     await this.#waitUntilStable();
   }
 
-  /**
-   * Makes nodes primaries by CLUSTER REPLICATE NO ONE (Valkey 9.0). On older servers, a reset makes a node a primary.
-   * After the reset, the node has to meet all other nodes again.
-   */
+  /** CLUSTER REPLICATE NO ONE (Valkey 9.0); on older servers a reset, after which the node has to meet all others. */
   async #makePrimaries(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;
     this.options.report?.(`making primaries: ${names.join(", ")}`);
@@ -303,7 +271,7 @@ async function describeStrayKeys(members: readonly Member[]): Promise<string | u
     : `${holder.name} still holds ${holder.keys} keys of slots that it no longer serves`;
 }
 
-/** Waits for a reply. Ignores an error if its message matches the pattern. @throws any other error of the reply */
+/** @throws any other error of the reply */
 async function ignoreError(message: RegExp, reply: Promise<unknown>): Promise<void> {
   try {
     await reply;

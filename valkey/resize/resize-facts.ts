@@ -1,7 +1,4 @@
-/**
- * Facts for a resize, derived from the nodes' views of the cluster: which nodes have joined only in part, and why the
- * resize is blocked. Pure.
- */
+/** Facts from the nodes' views: which nodes have joined only in part, and why the resize is blocked. */
 import type { MemberState } from "../membership/member-state";
 import { selfEntry, unknownNodes } from "../membership/member-state";
 import { hasSlots, isAlone, knows, participants } from "../membership/participation";
@@ -11,15 +8,11 @@ import type { MemoryUse } from "./memory-use";
 import type { ResizeNode } from "./resize-plan";
 
 /**
- * Nodes without slots that must be reset before a resize, because an earlier resize was interrupted while these nodes
- * joined or left the cluster. For each such node, one of these conditions is true:
- *
- * - Some nodes of the cluster know the node and some do not, or the node knows nodes that do not know it.
- * - The node still remembers a different node by the node ID that the different node had before its reset.
- * - The node is a replica of a node in this list. A replica cannot forget its primary.
- *
- * A replica that stays and has keys is not in the list. If some nodes forgot this replica, these nodes accept it again
- * after a minute.
+ * Nodes without slots that must be reset, because an earlier resize was interrupted while they joined or left:
+ * - Some nodes of the cluster know the node and some do not, or it knows nodes that do not know it.
+ * - It still remembers a different node by the ID before its reset.
+ * - It is a replica of a node in this list: a replica cannot forget its primary. Not a replica that stays and has keys:
+ * nodes that forgot it accept it again after a minute.
  */
 export function halfJoinedNodes(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
   const taking = new Set(participants(states));
@@ -35,7 +28,7 @@ export function halfJoinedNodes(states: readonly MemberState[], leaving: Readonl
   return [...new Set([...halfJoined, ...replicas].map(({ name }) => name))];
 }
 
-/** Former node IDs that nodes without slots still remember. A node gets a new ID when it is reset. */
+/** A node gets a new ID when it is reset. */
 export function formerIdentities(states: readonly MemberState[]): string[] {
   const found = states.flatMap((state) =>
     [...state.view.topology.nodes.values()].filter((known) => isFormerIdentity(states, state, known)),
@@ -43,7 +36,6 @@ export function formerIdentities(states: readonly MemberState[]): string[] {
   return [...new Set(found.map(({ id }) => id))];
 }
 
-/** The reasons why the cluster must not be changed. */
 export function resizeBlockers(
   states: readonly MemberState[],
   leaving: ReadonlySet<string>,
@@ -66,12 +58,9 @@ export function resizeBlockers(
 }
 
 /**
- * Whether an entry in a node's view is an ID that a different node had before its reset.
- *
- * Such an entry remains if a resize is killed after the reset of the first of two nodes that leave: the second node
- * still remembers the former ID of the first node. The entry has no slots, and neither has the node with this view. The
- * address of the entry is the address of one of the nodes. After the reset node has replied with its new ID, the entry
- * has no address. Then the entry counts as a former ID if the node with this view knows a primary of this cluster.
+ * An ID that a different node had before its reset, which a killed resize leaves in the view of a second leaving node.
+ * Neither has slots, and the entry has the address of one of the nodes, or none after the reset node has replied: then
+ * it counts if the knower knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],
@@ -84,7 +73,6 @@ function isFormerIdentity(
   return states.some((state) => selfEntry(state).address.host === host && selfEntry(state).address.port === port);
 }
 
-/** The nodes in the form that `planResize` needs. */
 export function resizeNodes(
   states: readonly MemberState[],
   leaving: ReadonlySet<string>,

@@ -1,4 +1,3 @@
-/** The plan of a resize. Its ordered steps give a cluster a different shape while the cluster serves clients. Pure. */
 import { compact } from "../../lib/compact";
 import type { Shape } from "../topology/placement";
 import type { RepairLimits } from "../membership/deadline";
@@ -9,33 +8,21 @@ import { planTransfers } from "./slot-transfers";
 import { formatBytes } from "../../lib/units";
 import { countSlots } from "../topology/slots";
 
-/** A node at the beginning of a resize. */
 export interface ResizeNode extends CurrentNode, NodeMemory {
-  /**
-   * Whether enough nodes know each other. For a node that stays, the node and all primaries must know each other. For a
-   * node that leaves, the node and at least one other node must know each other.
-   */
+  /** For a node that stays: with all primaries. For a node that leaves: with at least one other node. */
   readonly met: boolean;
 }
 
-/** A future replica and its primary, by node name. */
 export interface ReplicaAssignment {
   readonly node: string;
   readonly primary: string;
 }
 
-/**
- * Steps of a resize, in the order of execution. Nodes are given by name. Each list is completed before the next list
- * begins. Every slot has a primary at all times. If there are enough nodes, a primary gets its replicas before it gets
- * slots.
- */
+/** In the order of execution. Every slot has a primary at all times, and if possible replicas before it gets slots. */
 export interface ResizePlan {
   /** New nodes that must meet all other nodes. */
   readonly meet: readonly string[];
-  /**
-   * Manual failovers (CLUSTER FAILOVER). A failover is needed if a primary leaves, or if the zones require a different
-   * primary.
-   */
+  /** Needed if a primary leaves, or if the zones require a different primary (CLUSTER FAILOVER). */
   readonly failOver: readonly Failover[];
   /** Nodes without slots that become replicas. */
   readonly attach: readonly ReplicaAssignment[];
@@ -43,32 +30,20 @@ export interface ResizePlan {
   readonly promote: readonly string[];
   /** Replicas that change their primary before slots are migrated. */
   readonly reattach: readonly ReplicaAssignment[];
-  /** Slots that change their primary. */
   readonly migrate: readonly SlotTransfer[];
-  /** Nodes of shards that have given all their slots away. These nodes become replicas of other primaries. */
+  /** Nodes of shards that have given all their slots away. */
   readonly reassign: readonly ReplicaAssignment[];
-  /**
-   * Nodes that leave the cluster. These nodes have no slots any more. All other nodes forget these nodes, and then
-   * these nodes are reset.
-   */
+  /** Nodes that leave, and have no slots any more; they are reset after all others forgot them. */
   readonly forget: readonly string[];
 }
 
 type ResizeDecision =
-  /**
-   * No change is needed: the cluster has the wanted shape, its slots are evenly distributed, and no replica is in the
-   * zone of its primary.
-   */
+  /** The cluster has the wanted shape, evenly distributed slots, and no replica in the zone of its primary. */
   | { readonly kind: "fits" }
   | { readonly kind: "resize"; readonly plan: ResizePlan }
   | { readonly kind: "refused"; readonly reasons: readonly string[] };
 
-/**
- * Compares a cluster that serves all slots with the wanted shape. If an earlier plan was executed only in part, the new
- * plan contains the rest.
- * @param nodes all nodes, including nodes that leave. Exactly as many nodes stay as the shape needs. Their zones allow
- *   every replica to be in a different zone than its primary
- */
+/** Continues an earlier plan. @param nodes exactly as many stay as the shape needs, in zones that separate replicas */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
   const owners = nodes.filter(({ slots }) => slots.length > 0);
@@ -88,20 +63,14 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
   return reasons.length > 0 ? { kind: "refused", reasons } : { kind: "resize", plan };
 }
 
-/**
- * Failovers that spread the primaries of a cluster of the wanted shape evenly over the zones. Undefined if no failover
- * is needed.
- */
+/** Failovers that spread the primaries of a cluster of the wanted shape evenly over the zones. */
 export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): ResizePlan | undefined {
   const failOver = failbacks(nodes, shape);
   if (failOver.length === 0) return undefined;
   return { meet: [], failOver, attach: [], promote: [], reattach: [], migrate: [], reassign: [], forget: [] };
 }
 
-/**
- * The plan without slot migrations that only balance the numbers of slots. A repair does not balance slots, because
- * somebody may have chosen the uneven distribution. Undefined if the plan has no other steps.
- */
+/** A repair does not balance slots, because somebody may have chosen the uneven distribution. */
 export function withoutBalancing(plan: ResizePlan): ResizePlan | undefined {
   const changesShards = [plan.promote, plan.reassign, plan.forget].some(({ length }) => length > 0);
   if (changesShards) return plan;
@@ -109,7 +78,6 @@ export function withoutBalancing(plan: ResizePlan): ResizePlan | undefined {
   return Object.values(rest).some(({ length }) => length > 0) ? rest : undefined;
 }
 
-/** Reasons why a repair must not execute a plan. */
 export function repairRefusals({ migrate, failOver }: ResizePlan, { handOver }: RepairLimits): string[] {
   return compact([
     migrate.length > 0 ? "slots would move between shards; only an update may move slots" : undefined,
@@ -152,10 +120,8 @@ function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]
   };
 }
 
-/** Steps that make nodes replicas. */
 type ReplicaStep = "attach" | "reattach" | "reassign";
 
-/** Changes of the primaries, by node name. */
 interface Roles {
   /** Names of the nodes that take over by a failover, by the name of the present primary. */
   readonly successorOf: ReadonlyMap<string, string>;
@@ -180,10 +146,7 @@ function followedAfterFailovers({ name, primary }: ResizeNode, { successorOf }: 
   return successorOf.get(name) ?? successorOf.get(primary ?? "") ?? primary;
 }
 
-/**
- * The step of the plan in which a node becomes a replica of a primary. After the failovers, the node does not follow
- * this primary yet.
- */
+/** After the failovers, the node does not follow this primary yet. */
 function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: Roles): ReplicaStep {
   if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";
   const isFree = present === undefined && !roles.successorOf.has(name);
@@ -192,16 +155,12 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
 
 interface NodeMemory {
   readonly keyBytes: number;
-  /** Memory that the node uses, bytes. */
   readonly usedMemory: number;
   /** Value of maxmemory, bytes; 0 means no limit. */
   readonly maxmemory: number;
 }
 
-/**
- * Each reason is a primary that would exceed its maxmemory, and would therefore refuse writes or evict keys. A scale-in
- * is then refused before it moves a slot.
- */
+/** A primary would exceed its maxmemory, and refuse writes or evict keys. Refused before a slot moves. */
 function memoryReasons(
   nodes: readonly (NodeMemory & Pick<CurrentNode, "name" | "slots">)[],
   successorOf: ReadonlyMap<string, string>,

@@ -1,19 +1,8 @@
 /**
- * Roles of the nodes in a cluster of a new shape: the primary of each slot, and the replicas of each primary. As few
- * roles and slots as possible change. Pure. Each of the three steps uses an algorithm from the literature:
- *
- * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. Each zone
- * has a limit of primaries. A set of shards is possible if each shard can have a primary within these limits. These
- * sets are the independent sets of a transversal matroid (Edmonds and Fulkerson, 1965). The greedy algorithm finds a
- * set with the largest weight (Rado, 1957; Edmonds, 1971).
- * 2. `choosePrimaryZones`: a zone for the primary of each such shard. This is a bipartite matching of shards to zones,
- * in which a zone can get several primaries. `placeShard` extends the matching along shortest augmenting paths (Berge,
- * 1957).
- * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica. This is also a matching by augmenting
- * paths.
- *
- * A minimum-cost assignment (Hungarian algorithm) is not needed, because the slots that move depend only on the shards
- * that continue. They do not depend on the zones of the primaries.
+ * Roles in a cluster of a new shape, with as few changes as possible: `shardsToKeep` by the greedy algorithm on a
+ * transversal matroid (Edmonds and Fulkerson, 1965; Rado, 1957), `choosePrimaryZones` by bipartite matching along
+ * shortest augmenting paths (Berge, 1957), and `assignReplicas` likewise. A minimum-cost assignment is not needed: the
+ * slots that move depend only on the shards that continue.
  */
 import type { PlacedNode, Shape } from "../topology/placement";
 import { distributePrimaries, groupByZone, maxPrimariesInZone } from "../topology/placement";
@@ -21,50 +10,36 @@ import { assignReplicas } from "../topology/replica-assignment";
 import type { SlotRange } from "../topology/slots";
 import { countSlots, SLOT_COUNT } from "../topology/slots";
 
-/** A node of a cluster that is to be resized. */
 export interface CurrentNode extends PlacedNode {
-  /** Whether the node leaves the cluster. */
   readonly leaving: boolean;
-  /** Name of the primary that the node follows. Undefined if the node is a primary. */
+  /** Undefined if the node is a primary. */
   readonly primary: string | undefined;
   readonly slots: readonly SlotRange[];
 }
 
-/** A shard of the wanted cluster, by node name. */
 export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
-  /**
-   * The present primary of the shard's slots. The future primary can be a different node. Undefined if the shard has no
-   * slots yet.
-   */
+  /** Present primary of the shard's slots; undefined if the shard has no slots yet. */
   readonly previousPrimary: string | undefined;
 }
 
 /** An order of names that puts n-2 before n-10. */
 const NAMES = new Intl.Collator("en", { numeric: true });
 
-/** A present primary with slots, and the nodes of the shard that stay in the cluster. */
 interface PresentShard {
   readonly primary: CurrentNode;
   readonly staying: readonly CurrentNode[];
 }
 
-/** A node that becomes or stays a primary. */
 interface FuturePrimary {
   readonly node: CurrentNode;
   readonly previousPrimary: string | undefined;
 }
 
 /**
- * The shards of the wanted shape.
- *
- * A present shard can continue if one of its nodes stays. Shards with the most slots come first. A shard that continues
- * keeps its present primary if that node stays and the zones allow this primary. The number of primaries in a zone is
- * limited, so that every replica can have its primary in a different zone. New shards get nodes without slots as
- * primaries. As far as possible, replicas keep their primary.
- * @param nodes all nodes, including nodes that leave. The number of nodes that stay is the number that the shape
- * needs. The zones of these nodes allow the shape (`distributePrimaries`)
+ * Shards that continue come first, with the most slots first, and keep primaries and replicas as far as possible.
+ * @param nodes all nodes; as many stay as the shape needs, in zones that allow it (`distributePrimaries`)
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
@@ -88,18 +63,15 @@ export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): Desi
   }));
 }
 
-/** A replica that takes over from its primary, by node name. */
 export interface Failover {
   readonly from: string;
   readonly to: string;
 }
 
 /**
- * Failovers that spread the primaries evenly over the zones. Earlier failovers may have moved most primaries into one
- * zone. If that zone failed, too few primaries would remain to elect new primaries. All nodes stay in their shards.
- * @param nodes nodes of a cluster that has the shape, and in which no replica is in the zone of its primary
- * @returns an empty list if the spread is already even, or if the zones of the shards' nodes do not allow an even
- * spread
+ * If the zone with most primaries failed, too few would remain to elect new ones.
+ * @param nodes nodes of a cluster that has the shape
+ * @returns an empty list if the spread is even, or cannot be made even
  */
 export function failbacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
   const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
@@ -146,13 +118,12 @@ function choosePrimaries(
   return primaries;
 }
 
-/** Number of primaries in each zone, and the highest allowed number for each zone. */
 class ZoneCapacity {
   readonly #taken = new Map<string, number>();
 
   constructor(private readonly limits: ReadonlyMap<string, number>) {}
 
-  /** Limits for each zone. With these limits, every replica can have its primary in a different zone. */
+  /** With these limits, every replica can have its primary in a different zone. */
   static keepingReplicasApart(staying: readonly PlacedNode[], shape: Shape): ZoneCapacity {
     return new ZoneCapacity(
       new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)])),
@@ -177,10 +148,8 @@ class ZoneCapacity {
 }
 
 /**
- * The present shards that continue. A greedy algorithm takes shards in the order of their number of slots, largest
- * first. It skips a shard if the limits of the zones allow no primary for this shard in addition to the shards taken
- * before. Differences of less than one slot from an even share are ignored. Among equal shards, shards whose primary
- * stays come first, and then shards in zones with few primaries.
+ * Greedy, largest first. Differences of less than one slot from an even share are ignored. Among equal shards, those
+ * whose primary stays come first, then those in zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
@@ -206,10 +175,7 @@ function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: Zo
   return [...placed.keys()];
 }
 
-/**
- * A zone for the primary of each shard. If the present primary stays and its zone may have one more primary, the zone
- * of the present primary is chosen. Otherwise the zone of a different node of the shard is chosen.
- */
+/** The present primary's zone if it stays and the zone may have one more primary, else that of a different node. */
 function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
   for (const shard of shards) {
@@ -224,20 +190,13 @@ function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity
   return placed;
 }
 
-/**
- * Places a shard's primary in a zone along a shortest augmenting path. To free a place in a zone, primaries of other
- * shards move to other zones.
- * @returns whether such a path exists. If false, nothing has changed
- */
+/** Primaries of other shards may move to other zones. @returns whether a place was found; else nothing has changed */
 function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneCapacity): boolean {
   const counts = countEach(placed.values());
   const taken = (zone: string): number => counts.get(zone) ?? 0;
   const zonesOf = ({ staying }: PresentShard): string[] =>
     [...new Set(staying.map(({ zone }) => zone))].sort((a, b) => taken(a) - taken(b));
-  /**
-   * The zones reached so far. For each zone, the entry has the shard that would move into this zone, and the zone that
-   * this shard would leave.
-   */
+  /** For each reached zone: the shard that would move into it, and the zone that this shard would leave. */
   const reached = new Map<string, { mover: PresentShard; from: string | undefined }>();
   for (const zone of zonesOf(shard)) reached.set(zone, { mover: shard, from: undefined });
   // A Map is iterated in the order of insertion, and the iteration includes entries that are added during it. So this
@@ -260,10 +219,7 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
   return false;
 }
 
-/**
- * The future primary of a shard in a zone. It is the present primary if the present primary stays and is in the zone.
- * Otherwise it is the first node of the shard in the zone.
- */
+/** The present primary if it stays and is in the zone, otherwise the shard's first node there. */
 function primaryInZone({ primary, staying }: PresentShard, zone: string): CurrentNode {
   if (!primary.leaving && primary.zone === zone) return primary;
   const [first] = staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name));
@@ -271,11 +227,7 @@ function primaryInZone({ primary, staying }: PresentShard, zone: string): Curren
   return first;
 }
 
-/**
- * The primary of a new shard, chosen among the nodes without slots. The order of preference is: a node with replicas, a
- * node that follows no primary, a replica of a primary that has more replicas than wanted, any node. Among equal nodes,
- * the function chooses a node in the zone with the fewest primaries.
- */
+/** Order: a node with replicas, one that follows nobody, a surplus replica, any. Then the emptiest zone. */
 function newPrimary(
   staying: readonly CurrentNode[],
   chosen: ReadonlySet<CurrentNode>,
@@ -297,10 +249,7 @@ function newPrimary(
   return best;
 }
 
-/**
- * The present replicas that a future primary is allowed to keep, at most `count`. None of them is in the primary's
- * zone. The list begins with one replica of each zone.
- */
+/** None of them is in the primary's zone. The list begins with one replica of each zone. */
 function presentReplicas(
   { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],

@@ -25,33 +25,23 @@
  * - a plan that was executed only in part: `plan` plans the rest.
  */
 export const RESIZE_TRANSITIONS = {
-  /** Reads the facts of every node. Throws if a change could lose keys, or could damage a cluster that others use. */
+  /** Throws if a change could lose keys, or could damage a cluster that others use. */
   inspect: ["forgetLost", "resetHalfJoined", "agree"],
-  /** Makes all nodes forget former IDs of nodes that have lost their data. */
   forgetLost: ["inspect"],
   /** Resets the nodes that only some nodes of the cluster know, after the cluster has forgotten these nodes. */
   resetHalfJoined: ["agree"],
-  /** Waits until all nodes of the cluster report the same healthy cluster, and all replication links are up. */
   agree: ["awaitMigrations"],
-  /** Waits for atomic slot migrations that are in progress. */
   awaitMigrations: ["finishOpenMigrations"],
-  /** Ends slot migrations that SETSLOT began. */
   finishOpenMigrations: ["awaitDeletedKeys"],
-  /** Waits until nodes without slots have no keys. */
   awaitDeletedKeys: ["plan"],
-  /**
-   * Compares the cluster with the wanted shape, and with an even spread of primaries over the zones. Throws if the
-   * primaries that stay lack memory, or if too many plans were needed.
-   */
+  /** Throws if the primaries that stay lack memory, or if too many plans were needed. */
   plan: ["execute", "fitted"],
-  /** Executes the plan (`ResizeExecutor.execute`) as far as the servers allow. */
   execute: ["inspect"],
 } as const;
 
-/** A state that has a handler. The final state `fitted` has no handler. */
+/** The final state `fitted` has no handler. */
 export type ResizeState = keyof typeof RESIZE_TRANSITIONS;
 
-/** Handlers of the states. The type allows only the transitions in RESIZE_TRANSITIONS. */
 export type ResizeHandlers = {
   readonly [State in ResizeState]: () => Promise<(typeof RESIZE_TRANSITIONS)[State][number]>;
 };

@@ -1,27 +1,18 @@
-/** Commands for many slots. The commands are sent in batches. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 
-/**
- * Number of slots that are migrated together. The number is small, because a killed resize must leave only few
- * migrations open. It is large enough that round trips do not dominate the time.
- */
+/** Small, because a killed resize must leave few migrations open; large enough that round trips do not dominate. */
 export const SLOT_BATCH = 16;
-/** Time limit for replicas during SETSLOT, milliseconds. SETSLOT waits for the primary's replicas. */
+/** SETSLOT waits for the primary's replicas. */
 const REPLICAS_MS = 5000;
 const MAX_ATTEMPTS = 5;
 
-/** A slot in one of the databases of a node. */
 export interface DatabaseSlot {
   readonly slot: number;
   readonly database: number;
 }
 
-/**
- * Sends CLUSTER SETSLOT for each slot. The primary first tells its replicas and waits for them.
- * @param words the words of the command after the slot: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`,
- * `["STABLE"]`
- */
+/** The primary first waits for its replicas. @param words after the slot: `["IMPORTING", id]`, `["STABLE"]` … */
 export async function setSlots(
   connection: Connection,
   slots: readonly number[],
@@ -44,16 +35,11 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
   }
 }
 
-/** The number of keys of a slot in one of the databases of a node. */
 interface SlotKeys extends DatabaseSlot {
   readonly keys: number;
 }
 
-/**
- * The number of keys of each slot in each database.
- * @param databases number of databases of the node. Database 0 must be selected on the connection before the call. It
- * is selected again at the end
- */
+/** Database 0 must be selected before the call, and is selected again at the end. */
 export async function countKeys(
   connection: Connection,
   slots: readonly number[],
@@ -72,10 +58,7 @@ export async function countKeys(
   return asked.flat().map((each, index) => ({ ...each, keys: found[index] ?? 0 }));
 }
 
-/**
- * The slots of which a node has keys, each with a database that contains such keys. The arguments are the arguments of
- * `countKeys`.
- */
+/** Each slot with a database that contains keys of it. The arguments are those of `countKeys`. */
 export async function heldSlots(
   connection: Connection,
   slots: readonly number[],
@@ -84,7 +67,7 @@ export async function heldSlots(
   return (await countKeys(connection, slots, databases)).filter(({ keys }) => keys !== 0);
 }
 
-/** Sends several commands in one round trip. @throws the first error among the replies */
+/** @throws the first error among the replies */
 async function sendPipeline(
   connection: Connection,
   commands: readonly (readonly (string | number)[])[],

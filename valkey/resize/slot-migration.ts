@@ -1,8 +1,4 @@
-/**
- * Migrates slots between primaries while clients use the slots. The migration is atomic if both servers support atomic
- * migration. If one of the servers does not support atomic migration, slots are migrated key by key.
- * `atomic-migration.ts` and `key-migration.ts` send the commands.
- */
+/** Slots are migrated atomically if both servers support it, otherwise key by key, while clients use them. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { hasPrimaryRole, parseInfo } from "../topology/replies";
@@ -13,24 +9,15 @@ import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
-/**
- * The largest atomic migration, in bytes of keys. The size is limited for two reasons: a migration that fails must
- * start again from its beginning, and the source buffers writes in its memory during the migration.
- */
+/** Bytes of keys. A failed migration starts again, and the source buffers writes in its memory during a migration. */
 const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
-/** Divisor for the size of the next portion after a failure. */
 const PORTION_DIVISOR = 4;
-/**
- * Number of slots in the smallest atomic migration. A migration with fewer slots would not be faster, because each
- * migration takes some tenths of a second.
- */
+/** Number of slots. Fewer would not be faster, because each migration takes some tenths of a second. */
 const SMALLEST_PORTION = 16;
 
 /**
- * Executes transfers of slots. Transfers of different sources run in parallel.
- * @param keyBytes returns the memory of a source's keys, or an upper bound, bytes
- * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such a
- *   migration have not moved
+ * @param keyBytes returns at least the memory of a source's keys, bytes
+ * @returns sentences about migrations that ended because a server is no longer a primary, whose slots have not moved
  * @throws Failure when a server refuses
  */
 export async function migrateSlots(
@@ -55,11 +42,7 @@ export async function migrateSlots(
   return compact(setbacks);
 }
 
-/**
- * Calls `migrate` for each source in parallel. If one call fails, the other calls stop after their current step. When
- * this function ends, all calls have ended.
- * @throws the first failure, when all calls have ended
- */
+/** If one call fails, the others stop after their current step. @throws the first failure, when all have ended */
 async function untilAllEnd<S, T>(
   context: MigrationContext,
   sources: readonly S[],
@@ -81,13 +64,10 @@ async function untilAllEnd<S, T>(
 }
 
 /**
- * Migrates slots of one source atomically.
- *
- * After each failure the portions become smaller. If the smallest portion also fails, the rest is migrated key by key.
- * With I/O threads, migrations in Valkey 9.0.5 to 9.1.1 fail whenever clients write about 30,000 times per second to
- * the migrated slots (valkey issue 4545). Smaller portions help, because fewer slots get fewer writes in a shorter
- * time.
- * @returns the reason why the migration failed, if the rest must be planned again. Undefined if all slots have moved
+ * After each failure the portions become smaller, and at last slots move key by key. With I/O threads, migrations in
+ * Valkey 9.0.5 to 9.1.1 fail at about 30,000 writes per second to the slots (valkey issue 4545), and smaller portions
+ * get fewer.
+ * @returns the reason if the rest must be planned again
  */
 async function migrateInPortions(
   transfers: readonly SlotTransfer[],
@@ -121,10 +101,7 @@ async function migrateInPortions(
   return undefined;
 }
 
-/**
- * Whether all given servers reply and are primaries. If the result is false, a failover has changed the roles and has
- * caused the migration to fail.
- */
+/** If the result is false, a failover has changed the roles and has caused the migration to fail. */
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
   const roles = names.map(async (name) => {
     const info = parseInfo(await context.member(name).connection.info("replication"));
@@ -133,7 +110,6 @@ async function arePrimaries(names: readonly string[], context: MigrationContext)
   return (await Promise.allSettled(roles)).every((role) => role.status === "fulfilled" && role.value);
 }
 
-/** The transfers whose source and target both support atomic migration. */
 async function atomicTransfers(transfers: readonly SlotTransfer[], context: MigrationContext): Promise<SlotTransfer[]> {
   const names = [...new Set(transfers.flatMap(({ from, to }) => [from, to]))];
   const supported = await Promise.all(names.map((name) => supportsAtomicMigration(context.member(name).connection)));
@@ -141,7 +117,6 @@ async function atomicTransfers(transfers: readonly SlotTransfer[], context: Migr
   return transfers.filter(({ from, to }) => able.has(from) && able.has(to));
 }
 
-/** The given transfers, split into parts of at most `maxSlots` slots. */
 function splitTransfers(transfers: readonly SlotTransfer[], maxSlots: number): SlotTransfer[] {
   return transfers.flatMap(({ from, to, ranges }) =>
     splitRanges(ranges, maxSlots).map((part) => ({ from, to, ranges: part })),

@@ -1,7 +1,4 @@
-/**
- * Plans transfers of slots between primaries. After the transfers, all primaries have equal shares. As few slots as
- * possible move. Pure.
- */
+/** All primaries get equal shares, and as few slots as possible move. */
 import type { SlotRange } from "../topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 
@@ -10,7 +7,6 @@ interface SlotOwner {
   readonly slots: readonly SlotRange[];
 }
 
-/** Slots that change their owner. */
 export interface SlotTransfer {
   readonly from: string;
   readonly to: string;
@@ -18,13 +14,9 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each target has ⌊16384/n⌋ slots or one slot more, and all other nodes have no slots.
- *
- * As few slots as possible move. These are all slots of nodes that are not targets, and the slots that targets have
- * above their share. The targets with the most slots get the larger shares. Small ranges are moved as a whole. A slot
- * goes to the owner of a neighboring slot if that owner is below its share.
- * @param owners all nodes with slots. Together these nodes have all slots, each slot once
- * @param targets the nodes that share the slots in the end. Some targets may have slots already
+ * Each target gets ⌊16384/n⌋ slots or one more; those with the most slots get the larger shares. Small ranges move as a
+ * whole, and to owners of neighboring slots.
+ * @param owners nodes with slots, together all slots, each once
  */
 export function planTransfers(owners: readonly SlotOwner[], targets: readonly string[]): SlotTransfer[] {
   const slotsOf = new Map(owners.map(({ name, slots }) => [name, normaliseRanges(slots)]));
@@ -55,12 +47,7 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
   return new Map(byCount.map((name, index) => [name, index < larger ? share + 1 : share]));
 }
 
-/**
- * Ranges that a node gives away: its smallest ranges as a whole, and then a piece of one further range for the rest. If
- * the owner of the slot before this range still needs slots, the piece is the beginning of the range. Otherwise it is
- * the end of the range.
- * @param excess number of slots to give away
- */
+/** The smallest ranges as a whole, and then a piece of one range: the beginning if the owner before it needs slots. */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {
   const surplus: SlotRange[] = [];
   let rest = excess;
@@ -81,7 +68,6 @@ function lastSlots({ to }: SlotRange, size: number): SlotRange {
   return { from: to - size + 1, to };
 }
 
-/** The number of slots that each target lacks, and the target that owns each slot at the moment. */
 class Deficits {
   readonly #ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
 
@@ -96,7 +82,6 @@ class Deficits {
     return this.needs.get(this.#ownerOf[slot] ?? "") ?? 0;
   }
 
-  /** Gives the slots of a range to targets that are below their share, in one or more parts. */
   distribute(range: SlotRange): { to: string; taken: SlotRange }[] {
     const parts: { to: string; taken: SlotRange }[] = [];
     let { from, to: end } = range;
@@ -112,8 +97,8 @@ class Deficits {
   }
 
   /**
-   * Gives a part of a range to one target below its share. The order of preference is: the owner of the slot before the
-   * range, the owner of the slot after the range, the target that lacks the most slots.
+   * The order of preference is: the owner of the slot before the range, the owner of the slot after the range, the
+   * target that lacks the most slots.
    */
   #takePart(range: SlotRange): { to: string; taken: SlotRange } {
     const before = this.#ownerOf[range.from - 1];

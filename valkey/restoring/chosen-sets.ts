@@ -9,23 +9,18 @@ import type { BaseManifest } from "../archive/manifests";
 /** Newest format of RDB files of Redis that Valkey loads. */
 const NEWEST_OF_REDIS = 11;
 
-/** The time and the servers of a restore. */
 export interface WantedSets {
-  /** Time to restore, milliseconds since the epoch. Undefined for the last time of the archive. */
+  /** Undefined for the last time of the archive. */
   readonly at: number | undefined;
-  /** Limit of the last time of the archive, milliseconds since the epoch. @default no limit */
+  /** @default no limit */
   readonly notAfter?: number | undefined;
-  /** Name of the option or argument with the time, for messages. */
   readonly option: string;
-  /** Version of the servers that load the sets, such as `9.1.2`. */
   readonly version: string;
 }
 
 /**
- * Chooses the sets for a time, and reads which commands of them are restored.
- * @throws BadInput if there is no archive, if the time is not in it (the message has the nearest times), and if servers
- *   of the version cannot load the sets. Failure if `at` is undefined, and newer data of
- *   the archive are damaged or are not those of all shards
+ * @throws BadInput if the archive or the time is missing, or servers of the version cannot load the sets. Failure if
+ * `at` is undefined, and newer data are damaged or are not those of all shards
  */
 export async function chooseSets(place: Place, { at, notAfter, option, version }: WantedSets): Promise<Restore> {
   const catalog = await readCatalog(place, place.label);
@@ -48,7 +43,6 @@ export async function chooseSets(place: Place, { at, notAfter, option, version }
   return chosen;
 }
 
-/** Reasons why servers of a version cannot load chosen sets, as text. */
 export function unloadable({ shards }: Pick<Restore, "shards">, version: string): string[] {
   return shards.flatMap(({ name, set }) => {
     const problem = loadProblem(set.base, version);
@@ -56,11 +50,7 @@ export function unloadable({ shards }: Pick<Restore, "shards">, version: string)
   });
 }
 
-/**
- * Refuses to restore the last readable state if newer data of the archive are damaged.
- * @param option name of the option or argument with the time, for the message
- * @throws Failure in this case
- */
+/** The last readable state would lack newer data that are damaged. @throws Failure in this case */
 export function refuseDamage(catalog: Catalog, chosen: Restore, option: string): void {
   if (newerDamage(catalog, chosen).length === 0) return;
   const last = formatTime(Math.max(...chosen.shards.map(({ point }) => point.at)));
@@ -70,10 +60,7 @@ export function refuseDamage(catalog: Catalog, chosen: Restore, option: string):
   );
 }
 
-/**
- * The reason why servers of a version cannot load a set's RDB file. Undefined if they can load it.
- * @param version version of the servers, such as `9.1.2`
- */
+/** Undefined if they can load it. */
 export function loadProblem(
   { format, serverVersion }: Pick<BaseManifest, "format" | "serverVersion">,
   version: string,

@@ -1,4 +1,3 @@
-/** Compares the data of servers with the archived data from which they were restored. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
@@ -19,14 +18,10 @@ import { slotsOf } from "./restore-shape";
 import type { StagedShard } from "./staging";
 import { counted } from "../../lib/units";
 
-/** Highest number of differences that the comparison of one server lists. */
 const NAMED = 100;
 
-/** Result of the comparison of a server with the staged data of its slots. */
 export interface ServerComparison {
-  /** Name of the server's shard, such as `shard-0`. */
   readonly shard: string;
-  /** Name of the server. */
   readonly server: string;
   readonly comparison: Comparison;
 }
@@ -34,16 +29,12 @@ export interface ServerComparison {
 interface WantedData {
   readonly staged: readonly StagedShard[];
   readonly keys: KeySelection;
-  /**
-   * Whether the servers have loaded the archived data without changes. In this case, each server has only the function
-   * libraries of its own shard. Otherwise every server has the libraries of all shards.
-   */
+  /** Whether each server has only its shard's function libraries; otherwise every server has those of all shards. */
   readonly isUnchanged: boolean;
-  /** Directory for the data that the servers send. The data of one server of each shard are there at a time. */
+  /** The data of one server of each shard are there at a time. */
   readonly directory: string;
 }
 
-/** A server of a shard, and the slots of the shard. */
 interface ShardServer {
   readonly shard: string;
   readonly node: DeploymentNode;
@@ -51,10 +42,7 @@ interface ShardServer {
 }
 
 /**
- * Compares all keys and functions of the servers with the staged data: database, key, type, value, TTL, TTLs of fields
- * and consumer groups. Keys whose TTL has passed are left out. The primaries of all shards are compared first, then the
- * first replica of each shard, and so on. The expected TTLs are computed from the staged data, not read from the files
- * that the servers have loaded.
+ * Expired keys are left out. Expected TTLs are computed from the staged data, not from the files that servers loaded.
  * @throws Failure if a server is in no shard or does not answer, and while slots move
  */
 export async function compareServers(
@@ -80,7 +68,6 @@ export async function compareServers(
   return results.sort((a, b) => Number(a.shard.slice(6)) - Number(b.shard.slice(6)));
 }
 
-/** Compares RDB files that servers have sent with the staged data of their slots. */
 export async function compareFiles(
   { staged, keys, isUnchanged }: Omit<WantedData, "directory">,
   found: readonly { readonly file: string; readonly ranges: readonly SlotRange[] }[],
@@ -103,10 +90,7 @@ export async function compareFiles(
 const hasSlots = (shard: StagedShard, ranges: readonly SlotRange[]): boolean =>
   formatRanges(shard.ranges) === formatRanges(ranges);
 
-/**
- * Lists the servers of all shards: first the primaries, then the first replica of each shard, and so on. Pure.
- * @throws Failure if a node of the deployment is in no shard, if a shard has no primary, or if the shards change
- */
+/** Primaries first, then each shard's first replica, and so on. @throws Failure if shards change or lack a primary */
 export function roundsOf({ nodes }: Pick<Deployment, "nodes">, { shards, unsettled }: Layout): ShardServer[][] {
   if (unsettled !== undefined) throw new Failure(`FAIL — not compared: ${unsettled}`);
   const servers = shards.map((shard, index) => {
@@ -123,7 +107,6 @@ export function roundsOf({ nodes }: Pick<Deployment, "nodes">, { shards, unsettl
   return Array.from({ length: rounds }, (_, round) => servers.flatMap((each) => each[round] ?? []));
 }
 
-/** A line for each difference that the comparison lists, and a line for the number of the others. */
 export function differencesOf({ server, comparison: { first, differing, libraries } }: ServerComparison): string[] {
   const rest = differing - first.length;
   return [

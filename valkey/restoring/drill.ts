@@ -1,7 +1,4 @@
-/**
- * A drill: restores the last time of an archive for a test, one shard after the other, compares every key with the
- * archive, and removes what it made.
- */
+/** Restores the last time of an archive for a test, compares every key, and removes what it made. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
@@ -24,15 +21,10 @@ import { slotsOf } from "./restore-shape";
 import type { StagedShard, StagingServers } from "./staging";
 import { stageSet } from "./staging";
 
-/** Number of differing keys that the message of a failed drill names. */
 const NAMED = 3;
-/**
- * Time that is added to each TTL, besides the time since the restored time. It is longer than a drill, so that keys do
- * not expire before they are compared. It also keeps keys that have expired and that the primary has not removed yet.
- */
+/** Longer than a drill, so that keys do not expire before they are compared, not even those expired in the archive. */
 const ADDED_MS = 30 * 24 * 3_600_000;
 
-/** The data of one shard that a drill restored without a difference. */
 export interface DrilledShard {
   readonly shard: string;
   readonly set: string;
@@ -43,15 +35,11 @@ export interface DrilledShard {
 
 interface DrillPlaces {
   readonly staging: StagingServers;
-  /** Directory for copies of the sets. The copies of one shard are there at a time. */
+  /** The copies of one shard are there at a time. */
   readonly directory: string;
 }
 
-/**
- * Restores each shard into a server of its own, and compares every key. The servers get longer TTLs than the archive
- * has, so no key expires before it is compared. At most one server runs at a time.
- * @throws Failure if a shard cannot be loaded, or if a key, value or TTL differs; the signal's reason
- */
+/** At most one server runs at a time. @throws Failure if a shard cannot be loaded or differs; the signal's reason */
 export async function drill(restore: Restore, places: DrillPlaces, options: RestoreOptions): Promise<DrilledShard[]> {
   const shards: DrilledShard[] = [];
   for (const index of restore.shards.keys()) {
@@ -122,7 +110,7 @@ async function startRestored(
   return server;
 }
 
-/** Reason why a comparison does not prove that a shard can be restored; undefined if it proves it. Pure. */
+/** Undefined if the comparison proves that the shard can be restored. */
 export function drillProblem({ isEqual, differing, libraries, first, expired }: Comparison): string | undefined {
   if (!isEqual) {
     const keys = first

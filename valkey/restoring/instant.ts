@@ -1,14 +1,9 @@
-/** Times as of which data are restored, as text. Pure. */
-
-/** Pattern of a time: ISO 8601 with a time zone. */
 const INSTANT = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** A time without quotes in a stack file, as Pulumi's engine passes it on: `2026-11-24 08:00:00 +0000 UTC`. */
 const OF_ENGINE = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}(?:\.\d+)?) ([+-]\d{2})(\d{2}) \S+$/;
 
-/**
- * Parses a time into milliseconds since the epoch. Undefined for other texts, and for a day that does not exist. Pure.
- */
+/** Milliseconds since the epoch; undefined for other texts and days that do not exist. */
 export function parseInstant(given: string): number | undefined {
   const text = given.replace(OF_ENGINE, "$1T$2$3:$4");
   const day = INSTANT.exec(text)?.[1];

@@ -1,4 +1,3 @@
-/** Reads the keys of an RDB file as the arguments of RESTORE. Pure. */
 import { sealDump, startDump } from "../rdb/dump";
 import { shifted } from "../rdb/comparing/walk-values";
 import type { RdbKey } from "../rdb/rdb-key";
@@ -6,13 +5,10 @@ import { hasFieldTtls, shiftFieldTtls } from "../rdb/splitting/shift-ttl";
 import type { SlotRange } from "../topology/slots";
 import type { ByteSource } from "../rdb/walk";
 
-/** An RDB file with keys to copy. */
 export interface ReplaySource {
-  /** Name of the file's shard, for messages. */
   readonly name: string;
-  /** Slots of the shard. Wanted keys of other slots are an error. */
+  /** Wanted keys of other slots are an error. */
   readonly ranges: readonly SlotRange[];
-  /** Opens the file from its beginning. */
   readonly open: () => ByteSource;
   /** Whole milliseconds that are added to the expiry time of each key and each hash field. */
   readonly shiftMs: number;
@@ -23,22 +19,17 @@ export interface NamedKey {
   readonly key: Buffer;
 }
 
-/** A key to copy. */
 export interface CopiedKey extends NamedKey {
   readonly slot: number;
-  /** Type of the value: its number in the RDB format. */
   readonly type: number;
-  /** Value in the RDB format, as the archive has it. */
   readonly archived: Buffer;
   /** Milliseconds that are added to the expiry times of a hash's fields. */
   readonly shiftMs: number;
-  /** Time at which the copy expires, milliseconds since the epoch. Undefined for a key without a TTL. */
+  /** Undefined for a key without a TTL. */
   readonly expiresAt: number | undefined;
-  /** Payload for RESTORE. */
   readonly dump: Buffer;
 }
 
-/** Collects the keys to copy while an RDB file is read in pieces. */
 export class KeyReader {
   #current: RdbKey | undefined;
   #pieces: Buffer[] = [];
@@ -84,7 +75,6 @@ export class KeyReader {
     });
   }
 
-  /** Returns the keys that were collected since the last call. */
   take(): CopiedKey[] {
     const keys = this.#keys;
     this.#keys = [];

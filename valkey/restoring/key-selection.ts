@@ -1,5 +1,3 @@
-/** The keys that a restore takes from an archive, and the TTLs that they get. Pure. */
-
 const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, NOT, TO] = Buffer.from("*?\\[]^-");
 
 /**
@@ -9,12 +7,11 @@ const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, NOT, TO] = B
 export const TTL_RULES = ["absolute", "remaining"] as const;
 export type TtlRule = (typeof TTL_RULES)[number];
 
-/** Selects the keys that match at least one of several patterns. Without patterns, selects all keys. */
 export class KeySelection {
   readonly #patterns: readonly KeyPattern[];
   readonly #unmatched: Set<KeyPattern>;
 
-  /** @param patterns patterns in the syntax of the command KEYS. Without patterns, all keys are selected */
+  /** Without patterns, all keys are selected */
   constructor(readonly patterns: readonly string[] = []) {
     this.#patterns = patterns.map((pattern) => new KeyPattern(pattern));
     this.#unmatched = new Set(this.#patterns);
@@ -36,39 +33,25 @@ export class KeySelection {
     return isSelected;
   }
 
-  /** Patterns that no key has matched so far. */
   get unmatched(): string[] {
     return [...this.#unmatched].map(({ text }) => text);
   }
 }
 
-/**
- * A sentence for each pattern that did not match any key.
- * @param option name of the option or argument that has the patterns
- */
+/** @param option name of the option or argument that has the patterns */
 export function unmatchedProblems({ unmatched }: KeySelection, option: string): string[] {
   return unmatched.map((pattern) => `${option}: at the restored time, no key matches ${JSON.stringify(pattern)}`);
 }
 
-/**
- * Whole milliseconds that are added to the expiry times of restored keys.
- * @param at time as of which the shard is restored, milliseconds since the epoch
- * @param now present time, milliseconds since the epoch
- */
+/** Whole milliseconds. @param at restored time, milliseconds since the epoch */
 export function ttlShift(rule: TtlRule, at: number, now: number): number {
   return rule === "absolute" ? 0 : Math.max(0, Math.round(now - at));
 }
 
-/**
- * A part of a pattern: entry N is 1 if the part matches a byte with the value N. `undefined` stands for `*`, which
- * matches any number of bytes.
- */
+/** Entry N is 1 if the part matches a byte with the value N. `undefined` stands for `*`. */
 type Token = Uint8Array | undefined;
 
-/**
- * A pattern of keys, with the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a character. Keys and
- * patterns are bytes, so `?` matches one byte of a key.
- */
+/** With the rules of the command KEYS: `*`, `?`, `[a-c]`, `[^a]`, `\`. Bytes, so `?` matches one byte of a key. */
 export class KeyPattern {
   readonly #tokens: readonly Token[];
 
@@ -79,10 +62,7 @@ export class KeyPattern {
   matches(key: Uint8Array): boolean {
     const tokens = this.#tokens;
     let [token, byte] = [0, 0];
-    /**
-     * Position of the last `*`, and of the first byte of the key after the bytes that this `*` matches. When a later
-     * part of the pattern does not match, the `*` takes one more byte.
-     */
+    /** Last `*`, and the first byte after what it matches. When a later part does not match, it takes one more byte. */
     let [star, resume] = [-1, 0];
     while (byte < key.length) {
       const allowed = tokens[token];
@@ -126,10 +106,7 @@ function single(byte: number): Uint8Array {
   return allowed;
 }
 
-/**
- * Reads the bytes between brackets into `allowed`. Without a closing bracket, they end with the pattern.
- * @returns position of the end
- */
+/** Without a closing bracket, the class ends with the pattern. @returns position of the end */
 function readClass(pattern: Buffer, start: number, allowed: Uint8Array): number {
   const isInverse = pattern[start] === NOT;
   let at = isInverse ? start + 1 : start;

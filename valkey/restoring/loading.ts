@@ -1,4 +1,3 @@
-/** How servers load archived data: their settings, and the wait until they have loaded everything. */
 import { Failure } from "../../lib/errors";
 import { awaitCondition } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -10,12 +9,8 @@ import type { Deployment } from "../deployment";
 import type { ServerSettings } from "../settings/settings";
 import { infoNumber, parseInfo } from "../topology/replies";
 
-/**
- * Number of databases of a server with default settings, if the server is not in cluster mode. In cluster mode, a
- * server has one database.
- */
+/** In cluster mode, a server has one database. */
 export const DEFAULT_DATABASES = 16;
-/** Time limit for a server to load its data, milliseconds. */
 const LOADING_MS = 24 * 3_600_000;
 
 export interface RestoreOptions {
@@ -23,10 +18,7 @@ export interface RestoreOptions {
   readonly report: ReportProgress;
 }
 
-/**
- * Number of databases that the restored servers need: as many as the archived servers had, or more if the archived data
- * of a shard are in a database with a higher number. Pure.
- */
+/** As many as the archived servers had, or more if data are in a database with a higher number. */
 export function neededDatabases({ period, shards }: Pick<Restore, "period" | "shards">): number {
   const usual = modeOf(period) === "cluster" ? 1 : DEFAULT_DATABASES;
   return Math.max(period.databases ?? usual, ...shards.map(({ set }) => highestDatabase(set) + 1));
@@ -48,10 +40,7 @@ export function loadingSettings(databases: number, isCluster: boolean): ServerSe
   };
 }
 
-/**
- * Waits until all servers have loaded their data.
- * @throws Failure if a server refused commands while it loaded its data
- */
+/** @throws Failure if a server refused commands while it loaded its data */
 export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): Promise<void> {
   const loaded = async (): Promise<boolean> => {
     for (const node of deployment.nodes) {
@@ -81,11 +70,7 @@ export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): 
   }
 }
 
-/**
- * Reason why a server has not loaded all of its data; undefined if it has loaded all. A server that refuses a command
- * of an append-only file goes on, and counts the refused commands. Pure.
- * @param stats reply to INFO stats
- */
+/** A server that refuses a command of an append-only file goes on, and counts it. @param stats reply to INFO stats */
 export function loadingProblem(server: string, stats: string): string | undefined {
   const refused = infoNumber(parseInfo(stats), "unexpected_error_replies");
   if (refused === 0) return undefined;

@@ -1,4 +1,3 @@
-/** The archive from which a new deployment gets its data, as the user describes it. */
 import type { Problem } from "../../lib/errors";
 import { isAbsolute } from "node:path";
 import { BadInput, problem } from "../../lib/errors";
@@ -27,10 +26,8 @@ export interface RestoreFrom {
   readonly ttl?: TtlRule | undefined;
 }
 
-/** Names of the options of a bucket, for messages. */
 const NAMES = { endpoint: "endpoint", region: "region", encryption: "encryption", pathStyle: "pathStyle" };
 
-/** Problems of the description that can be found without the archive. Pure. */
 export function restoreFromProblems({ from, at, keys = [], ...bucket }: RestoreFrom): Problem[] {
   const problems: Problem[] = [];
   if (!isBucket(from) && !isAbsolute(from))
@@ -57,7 +54,7 @@ export function restoreFromProblems({ from, at, keys = [], ...bucket }: RestoreF
   return problems;
 }
 
-/** Opens the archive. For a bucket, it sends a first request. @throws BadInput; the errors of the bucket */
+/** For a bucket, it sends a first request. @throws BadInput; the errors of the bucket */
 export async function openRestoreFrom({ from, ...bucket }: RestoreFrom, signal: AbortSignal): Promise<Place> {
   const problems: Problem[] = [];
   const open = placeAt(from, bucketOptions(bucket), problems, NAMES);
@@ -69,14 +66,12 @@ function bucketOptions({ endpoint, region, pathStyle }: Omit<RestoreFrom, "from"
   return { endpoint, region, pathStyle };
 }
 
-/** The time to restore, milliseconds since the epoch. Undefined for the last time of the archive. Pure. */
+/** Undefined for the last time of the archive. */
 export const restoredInstant = ({ at }: Pick<RestoreFrom, "at">): number | undefined =>
   at === undefined ? undefined : parseInstant(at);
 
-/** The keys to restore. Pure. */
 export const restoredKeys = ({ keys }: Pick<RestoreFrom, "keys">): KeySelection => new KeySelection(keys);
 
-/** The restore in a few words: `s3://backups/shop as of 2026-11-24T08:00:00Z, only keys app:*`. Pure. */
 export function describeRestoreFrom({ from, at, keys = [], ttl = "absolute" }: RestoreFrom): string {
   const time = at === undefined ? "its last time" : at;
   const selected = keys.length === 0 ? "" : `, only keys ${keys.join(", ")}`;

@@ -1,4 +1,3 @@
-/** Shape of the deployment that a restore creates: its mode, and the slots of its shards. Pure. */
 import type { Mode } from "../node";
 import { majorVersion } from "../settings/version";
 import type { SlotRange } from "../topology/slots";
@@ -9,7 +8,7 @@ import { modeOf } from "../archive/periods";
 
 export interface RestoreShape {
   readonly mode: Mode;
-  /** Slots of each shard. In replication mode, one shard has all slots. */
+  /** In replication mode, one shard has all slots. */
   readonly shards: readonly (readonly SlotRange[])[];
   /** Whether the shards are those of the archive, with the same slots. */
   readonly isArchived: boolean;
@@ -21,16 +20,12 @@ const FEWEST = 3;
 /** First version of Valkey with `cluster-databases`. */
 const CLUSTER_DATABASES_SINCE = 9;
 
-/** Slot ranges of an archived shard. In replication mode, a shard has all slots. */
+/** In replication mode, a shard has all slots. */
 export function slotsOf({ slots }: { readonly slots?: string | undefined }): readonly SlotRange[] {
   return slots === undefined ? ALL_SLOTS : slots.split(" ").map(parseRange);
 }
 
-/**
- * Chooses the mode and the shards of a restored deployment. By default, both are the archive's. A change to cluster
- * mode gives three shards by default, and a change to replication mode gives one.
- * @returns the reason as text if the mode does not allow this number of shards
- */
+/** A change to cluster mode gives three shards by default. @returns the reason why the mode has not this number */
 export function chooseShape(
   period: Pick<Period, "shards">,
   wanted: { readonly mode?: Mode | undefined; readonly shards?: number | undefined },
@@ -51,10 +46,7 @@ export function chooseShape(
   };
 }
 
-/**
- * Databases other than 0 in which archived commands are executed, ascending. RDB files can have keys in further
- * databases.
- */
+/** Databases other than 0 in archived commands, ascending. RDB files can have keys in further databases. */
 export function namedDatabases({
   shards,
 }: {
@@ -67,10 +59,7 @@ export function namedDatabases({
   return [...new Set(named)].filter((database) => database > 0).sort((a, b) => a - b);
 }
 
-/**
- * The reason why a restored deployment cannot have keys in the given databases, as text. Undefined if it can.
- * @param version version of Valkey on this machine
- */
+/** Undefined if it can. */
 export function databasesProblem(mode: Mode, databases: readonly number[], version: string): string | undefined {
   const others = databases.filter((database) => database > 0);
   if (mode === "replication" || others.length === 0 || (majorVersion(version) ?? 0) >= CLUSTER_DATABASES_SINCE)

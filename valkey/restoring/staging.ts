@@ -1,8 +1,4 @@
-/**
- * Stages archived data: for each shard of the archive, a separate server loads the archived data and writes an RDB file
- * with the data of the restored time. Deployments of a different shape are made from these files, and restored servers
- * are compared with them.
- */
+/** For each archived shard, a separate server loads the data and writes an RDB file as of the restored time. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
@@ -19,38 +15,32 @@ import type { RestoreOptions } from "./loading";
 import { awaitLoaded, loadingSettings, neededDatabases } from "./loading";
 import { slotsOf } from "./restore-shape";
 
-/** Longest time for a server to write its RDB file, milliseconds. */
 const SAVE_MS = 12 * 3_600_000;
 
-/** Starts temporary servers (staging servers) that load archived data. They are in replication mode, and separate. */
+/** They are in replication mode, and separate. */
 export interface StagingServers {
-  /** Version of Valkey, such as `9.1.2`. */
   readonly version: string;
-  /** Path of the data directory of a server. Before the first start, this directory is empty or missing. */
+  /** Before the first start, this directory is empty or missing. */
   readonly directoryOf: (name: string) => string;
-  /** Starts a server. The returned deployment has only this server. @throws Failure; the signal's reason */
+  /** The returned deployment has only this server. */
   readonly start: (name: string, settings: ServerSettings, signal: AbortSignal) => Promise<Deployment>;
-  /** Stops a server without saving its data. */
   readonly stop: (name: string) => Promise<void>;
 }
 
-/** The archived data of one shard, as an RDB file. */
 export interface StagedShard {
   readonly name: string;
   readonly ranges: readonly SlotRange[];
   /** Restored time: the file has the data of this time, milliseconds since the epoch. */
   readonly at: number;
-  /** Path of the RDB file. */
   readonly file: string;
-  /** Memory of all keys and values in a server, bytes. */
   readonly datasetBytes: number;
   /** Milliseconds that are added to each TTL. */
   readonly shiftMs: number;
 }
 
 /**
- * Stages the archived data of each shard, one shard after the other.
- * @param ttl rule for TTLs. With the rule `remaining`, keys have their TTL of the restored time when this function ends
+ * One shard after the other.
+ * @param ttl with `remaining`, keys have their TTL of the restored time at the end
  * @throws Failure when the data of a shard cannot be loaded; the signal's reason
  */
 export async function stageSets(
@@ -70,11 +60,7 @@ export async function stageSets(
   return staged.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, now) }));
 }
 
-/**
- * Stages the archived data of one shard. The server is a replica without a primary, because a replica does not remove
- * keys whose TTL has passed.
- * @returns path of the RDB file, and the memory of the data in the server
- */
+/** The server is a replica without a primary, because a replica does not remove keys whose TTL has passed. */
 export async function stageSet(
   servers: StagingServers,
   restore: Restore,
@@ -96,7 +82,7 @@ export async function stageSet(
   return { file: join(directory, "dump.rdb"), datasetBytes };
 }
 
-/** Makes the only server of a deployment write its RDB file. @returns memory of the server's data, bytes */
+/** @returns memory of the server's data, bytes */
 async function save({ name, nodes: [node], access }: Deployment, signal: AbortSignal): Promise<number> {
   if (node === undefined) throw new Error(`${name} lacks its server`);
   const connection = await connect(node.name, node.endpoint, access, SAVE_MS);

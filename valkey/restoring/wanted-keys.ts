@@ -5,7 +5,6 @@ import { walkRdb } from "../rdb/walk";
 import { SLOT_COUNT } from "../topology/slots";
 import type { NamedKey, ReplaySource } from "./key-reader";
 
-/** The keys of RDB files that a restore wants. */
 export interface WantedKeys {
   /** Databases that contain wanted keys, ascending. */
   readonly databases: readonly number[];
@@ -14,17 +13,12 @@ export interface WantedKeys {
   readonly sourceBytes: readonly number[];
   /** Sizes of the wanted keys of each file and slot, bytes, in the order of the sources. */
   readonly wantedBytes: readonly Float64Array[];
-  /** The wanted key with the largest value. Undefined without wanted keys. */
+  /** Undefined without wanted keys. */
   readonly largest: (NamedKey & { readonly bytes: number }) | undefined;
-  /** Code of the libraries of functions, with the shard of each. */
   readonly libraries: readonly { readonly shard: string; readonly code: Buffer }[];
 }
 
-/**
- * Reads the sources, and copies nothing.
- * @throws Failure for a wanted key of a slot that its shard does not have, and for a file from the middle of a slot
- * migration; RdbCorrupt for a damaged file; errors of the sources
- */
+/** Copies nothing. @throws Failure for a file that does not fit its shard, or is from the middle of a slot migration */
 export async function scanWanted(
   sources: readonly ReplaySource[],
   isWanted: (key: RdbKey) => boolean,

@@ -1,4 +1,3 @@
-/** Reads the report of each Sentinel of a deployment. A verdict needs these reports. */
 import { messageOf } from "../../lib/errors";
 import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
@@ -17,7 +16,7 @@ export interface SentinelFacts {
   readonly view: Observation<SentinelView>;
 }
 
-/** Asks all Sentinels in parallel. If a Sentinel does not reply, its facts contain the reason. */
+/** If a Sentinel does not reply, its facts contain the reason. */
 export function gatherSentinelFacts(deployment: Deployment, sentinels: Sentinels): Promise<SentinelFacts[]> {
   return withEveryNode(sentinelsAsDeployment(deployment, sentinels), (attempts) =>
     Promise.all(

@@ -1,7 +1,3 @@
-/**
- * Makes Sentinels monitor a formed deployment in replication mode. Waits until the Sentinels know each other and all
- * nodes of the deployment.
- */
 import type { Connection } from "../connection";
 import type { Connections } from "../connections";
 import { closeConnections, openConnections } from "../connections";
@@ -16,19 +12,12 @@ import { monitorCommands } from "../sentinel-config";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags, readSentinelView } from "./sentinel-view";
 
-/**
- * The Sentinels in the form of a deployment. In this form, functions that connect to nodes can connect to Sentinels.
- */
+/** So that functions that connect to nodes can connect to Sentinels. */
 export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentinels): Deployment {
   return { ...deployment, name: `${deployment.name}'s Sentinels`, nodes };
 }
 
-/**
- * Makes every Sentinel monitor the present primary. A Sentinel that already monitors the present primary is not
- * changed.
- * @returns whether any Sentinel was reconfigured
- * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
- */
+/** @returns whether any was reconfigured @throws Failure without exactly one primary, or if Sentinels do not agree */
 export async function formSentinels(
   deployment: Deployment,
   sentinels: Sentinels,
@@ -53,13 +42,9 @@ export async function formSentinels(
 }
 
 /**
- * Makes Sentinels forget replicas and Sentinels that no longer exist. A Sentinel that does not forget them keeps trying
- * to reach them, and counts the missing Sentinels in votes.
- *
- * Only one Sentinel forgets at a time, so that the other Sentinels can fail over in the meantime. Before each step, all
- * Sentinels must name the same primary and report no failure. If this function is interrupted, the next call does the
- * rest.
- * @returns whether any Sentinel had something to forget
+ * Otherwise Sentinels keep trying to reach them, and count missing Sentinels in votes. Only one forgets at a time, so
+ * that the others can fail over. The next call completes an interrupted one.
+ * @returns whether there was something to forget
  * @throws Failure when the Sentinels do not agree in time
  */
 export function forgetGone(
@@ -73,11 +58,7 @@ export function forgetGone(
   );
 }
 
-/**
- * Connects to all Sentinels, and waits for Sentinels that do not answer yet. A Sentinel that has just started looks up
- * host names that DNS may not know yet. The Sentinel does not answer until this lookup has failed.
- * @param deadline undefined if all Sentinels must answer at once
- */
+/** A new Sentinel answers only after failed lookups of host names. @param deadline undefined: no waiting */
 async function withSentinels<T>(
   deployment: Deployment,
   sentinels: Sentinels,
@@ -125,19 +106,14 @@ function knowsGone({ replicas, otherSentinels }: SentinelView, { nodes }: Deploy
   return replicas.some(({ endpoint }) => isGone(endpoint)) || otherSentinels.length > others;
 }
 
-/**
- * Whether a Sentinel knows a replica that no longer exists, and has already noticed that this replica does not reply.
- */
+/** Also for a replica that no longer exists: the Sentinel must have noticed that it does not reply. */
 function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean {
   return replicas.some(
     ({ endpoint: { host, port }, flags }) => nodeNameAt(nodes, host, port) === undefined && flags.includes("s_down"),
   );
 }
 
-/**
- * The reason why the Sentinels do not agree on the primary. Undefined if all Sentinels name the same primary and report
- * no failure.
- */
+/** Undefined if all Sentinels name the same primary and report no failure. */
 async function disagreement({ name, nodes }: Deployment, connections: Connections): Promise<string | undefined> {
   const primaries = new Set<string>();
   for (const [node, connection] of connections) {
@@ -151,7 +127,6 @@ async function disagreement({ name, nodes }: Deployment, connections: Connection
   return primaries.size > 1 ? `the Sentinels monitor different primaries: ${[...primaries].join(" and ")}` : undefined;
 }
 
-/** Waits until a Sentinel knows all nodes and all other Sentinels. @param count number of Sentinels */
 async function awaitWholeView(
   deployment: Deployment,
   node: DeploymentNode,
@@ -171,7 +146,7 @@ async function expectedView(deployment: Deployment, count: number, deadline: Dea
   return { nodes, primary: primary.name, replicas: nodes.length - 1, others: count - 1 };
 }
 
-/** Makes a Sentinel monitor the primary. @returns whether the Sentinel was reconfigured */
+/** @returns whether the Sentinel was reconfigured */
 async function monitorPrimary(
   connection: Connection,
   { name, access }: Deployment,
@@ -187,16 +162,13 @@ async function monitorPrimary(
   return true;
 }
 
-/** The expected report of a Sentinel that knows the whole deployment. */
 interface ExpectedView {
   readonly nodes: readonly DeploymentNode[];
   readonly primary: string;
   readonly replicas: number;
-  /** Number of other Sentinels. */
   readonly others: number;
 }
 
-/** Difference between a Sentinel's view and the expected view. Undefined if the views are equal. */
 function missingInView(name: string, view: SentinelView | undefined, expected: ExpectedView): string | undefined {
   if (view === undefined) return `${name} monitors no primary`;
   const flags = failureFlags(view.flags);

@@ -1,7 +1,4 @@
-/**
- * The Sentinels that a configuration requests, the defaults of a request, and reasons to refuse a request.
- * `../sentinel-config.ts` turns the numbers into the configuration of a Sentinel. Pure.
- */
+/** Sentinels that a configuration requests, with defaults, and reasons to refuse a request. */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import type { SentinelSettings } from "../sentinel-config";
@@ -31,10 +28,7 @@ export const SENTINEL_LIMITS = {
   failoverTimeoutMs: [1000, 3_600_000],
 } as const;
 
-/**
- * Longest allowed name of a deployment with Sentinels. A label in Kubernetes has at most 63 characters. The label must
- * have room for `NAME-sentinel`, a hyphen, and a revision's hash of ten characters.
- */
+/** A label in Kubernetes has at most 63 characters, with `NAME-sentinel`, a hyphen, and a hash of ten characters. */
 const LONGEST_NAME = 43;
 
 interface SentinelSubject {
@@ -43,7 +37,6 @@ interface SentinelSubject {
   readonly zones: number;
 }
 
-/** The settings of a request, with defaults for omitted values. */
 export function sentinelSettings(request: SentinelRequest): SentinelSettings {
   const count = request.count ?? SENTINEL_DEFAULTS.count;
   return {
@@ -54,11 +47,7 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
   };
 }
 
-/**
- * The request that follows from the configuration. Undefined if the deployment gets no Sentinels. A deployment whose
- * configuration does not mention Sentinels gets Sentinels when its zones, its replicas and the length of its name allow
- * this.
- */
+/** By default if zones, replicas and the length of its name allow this. */
 export function requestedSentinels(
   choice: SentinelRequest | boolean | undefined,
   subject: SentinelSubject,
@@ -68,10 +57,7 @@ export function requestedSentinels(
   return sentinelProblems({}, subject).length === 0 ? {} : undefined;
 }
 
-/**
- * Every problem of a request. For example, a request must leave a majority of the Sentinels and a replica after the
- * loss of any zone.
- */
+/** A majority of the Sentinels and a replica must remain after the loss of any zone. */
 export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): Problem[] {
   const { name, replicas, zones } = subject;
   const { count, quorum, downAfterMs, failoverTimeoutMs } = sentinelSettings(request);
@@ -110,10 +96,7 @@ export function sentinelProblems(request: SentinelRequest, subject: SentinelSubj
   return problems;
 }
 
-/**
- * The Sentinels as text, such as `3 Sentinels spread over the zones; failover when 2 of them get no reply from the
- * primary for 5 s`
- */
+/** Such as `3 Sentinels spread over the zones; failover when 2 of them get no reply from the primary for 5 s` */
 export function describeSentinels({ count, quorum, downAfterMs }: SentinelSettings): string {
   const failover = `failover when ${quorum} of them get no reply from the primary for ${downAfterMs / 1000} s`;
   return `${count} Sentinels spread over the zones; ${failover}`;

@@ -1,4 +1,3 @@
-/** The report of one Sentinel about the primary that it monitors. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Endpoint } from "../node";
@@ -30,12 +29,7 @@ export interface SentinelView {
   readonly reachesQuorum: true | string;
 }
 
-/**
- * Asks a Sentinel for its view.
- * @param name name of the deployment, under which the Sentinel monitors the primary
- * @returns undefined when the Sentinel monitors no primary under this name
- * @throws Error when the Sentinel does not reply
- */
+/** @returns undefined when it monitors no primary under the deployment's name. @throws Error when it does not reply */
 export async function readSentinelView(connection: Connection, name: string): Promise<SentinelView | undefined> {
   let primary: ReadonlyMap<string, string>;
   try {
@@ -65,7 +59,7 @@ export async function readSentinelView(connection: Connection, name: string): Pr
   };
 }
 
-/** Sends SENTINEL PRIMARY. Servers that lack this command get SENTINEL MASTER. */
+/** Servers that lack this command get SENTINEL MASTER. */
 async function askPrimary(connection: Connection, name: string): Promise<unknown> {
   try {
     return await connection.call("SENTINEL", "PRIMARY", name);
@@ -83,10 +77,7 @@ async function askQuorum(connection: Connection, name: string): Promise<true | s
   }
 }
 
-/**
- * Flags that report a failure or an unfinished failover. The flag `master_down` is not included. It is the last answer
- * of a different Sentinel about the primary, and it stays long after a failover (seen with Valkey 9.1.2).
- */
+/** Not `master_down`: an answer that stays long after a failover (seen with Valkey 9.1.2). */
 const FAILURE_FLAGS = new Set([
   "s_down",
   "o_down",
@@ -96,7 +87,6 @@ const FAILURE_FLAGS = new Set([
   "reconf_inprog",
 ]);
 
-/** The flags in the list that report a failure or an unfinished failover. */
 export function failureFlags(flags: readonly string[]): string[] {
   return flags.filter((flag) => FAILURE_FLAGS.has(flag));
 }

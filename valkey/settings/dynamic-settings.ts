@@ -1,11 +1,7 @@
-/** Settings that running servers accept with CONFIG SET, without a restart. Pure. */
+/** Settings that running servers accept with CONFIG SET, without a restart. */
 import { compact } from "../../lib/compact";
 
-/**
- * Directives that all Valkey versions from 8.1 to 9.1 accept with CONFIG SET. Each directive has the default that all
- * these versions share. If a directive is no longer configured, it gets this default. A change of a directive outside
- * this list needs a restart.
- */
+/** Defaults that all Valkey versions from 8.1 to 9.1 share. A change of any other directive needs a restart. */
 export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "active-expire-effort": "1",
   appendfsync: "everysec",
@@ -68,10 +64,7 @@ export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "zset-max-listpack-value": "64",
 };
 
-/**
- * Whether CONFIG SET accepts a directive with a certain value. A value with quotes needs a restart, because quotes have
- * a meaning only in valkey.conf.
- */
+/** A value with quotes needs a restart, because quotes have a meaning only in valkey.conf. */
 function isDynamic(directive: string, value: string): boolean {
   return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);
 }
@@ -87,11 +80,7 @@ export function splitDirectives(directives: ReadonlyMap<string, string>): SplitD
   return { live: new Map(entries.filter(takes)), restart: new Map(entries.filter((each) => !takes(each))) };
 }
 
-/**
- * The directives that CONFIG SET must change, with their new values.
- * @param before the directives in force
- * @param after the wanted directives
- */
+/** The directives that CONFIG SET must change, with their new values. @param before the directives in force */
 export function dynamicChanges(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
@@ -102,22 +91,14 @@ export function dynamicChanges(
   return new Map([...changed, ...removed.map((name) => [name, DYNAMIC_DEFAULTS[name] ?? ""] as const)]);
 }
 
-/**
- * Directives that are set only if a node has the memory for a higher maxmemory. If a node got a new eviction policy but
- * kept its old limit, the node might refuse every write.
- */
+/** If a node got a new eviction policy but kept its old limit, the node might refuse every write. */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
-/** The given directives that are in MEMORY_DIRECTIVES. */
 export function memoryDirectives(directives: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(directives).filter(([name]) => MEMORY_DIRECTIVES.includes(name)));
 }
 
-/**
- * The changes of directives for a node that must not get a higher maxmemory. If the changes raise maxmemory, the
- * directives in MEMORY_DIRECTIVES are left out. A maxmemory of 0 means no limit.
- * @param former old values of all directives that change
- */
+/** A maxmemory of 0 means no limit. @param former old values of all directives that change */
 export function withoutMemoryRaise(
   former: ReadonlyMap<string, string>,
   changes: ReadonlyMap<string, string>,
@@ -132,7 +113,6 @@ function bytesOf(maxmemory = "0"): number {
   return bytes > 0 ? bytes : Infinity;
 }
 
-/** Names of the directives whose change restarts servers. */
 export function restartChanges(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   const [was, is] = [splitDirectives(before).restart, splitDirectives(after).restart];
   return [...new Set([...was.keys(), ...is.keys()])].filter((name) => was.get(name) !== is.get(name)).sort();

@@ -1,13 +1,10 @@
-/** The servers that a deployment can run: Valkey, and servers for comparison with Valkey. Pure. */
-
 /** Names of the servers. `redis` and `dragonfly` use Valkey's protocol, so valkey-benchmark can measure them. */
 export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
-/** Syntax of an engine's settings. Valkey and Redis use directives. Other engines use command-line flags. */
+/** Valkey and Redis use directives. Other engines use command-line flags. */
 type SettingsSyntax = "directives" | "flags";
 
-/** The syntax of each engine's settings. */
 export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = {
   valkey: "directives",
   redis: "directives",

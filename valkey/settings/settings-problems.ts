@@ -1,7 +1,4 @@
-/**
- * Finds settings that cannot be used: the server lacks the directive, the deployment itself sets the directive, or the
- * shape does not allow the value. Pure.
- */
+/** Settings that cannot be used: unknown to the server, set by the deployment itself, or not for this shape. */
 import type { Problem } from "../../lib/errors";
 import { problem } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
@@ -65,25 +62,17 @@ const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
 
 const REPLICAS_NEEDED = "min-replicas-to-write";
 
-/** The servers for which settings are checked. */
 export interface SettingsTarget {
-  /**
-   * Engine of the servers.
-   * @default "valkey"
-   */
+  /** @default "valkey" */
   readonly engine?: Engine | undefined;
-  /**
-   * Version of the servers, as the tag of an image writes it. If the version is unknown, the settings of all versions
-   * are allowed.
-   */
+  /** Tag of an image. If the version is unknown, the settings of all versions are allowed. */
   readonly version?: string | undefined;
   /** Names of directives of the servers that this package does not know. @default none */
   readonly newerDirectives?: readonly string[] | undefined;
-  /** Number of replicas of each primary. */
   readonly replicas: number;
 }
 
-/** A problem for each setting that cannot be used. Values are checked only if they depend on the shape. */
+/** Values are checked only if they depend on the shape. */
 export function settingProblems(settings: ServerSettings, target: SettingsTarget): Problem[] {
   const { replicas } = target;
   const needed = settings[REPLICAS_NEEDED] ?? 0;

@@ -1,4 +1,4 @@
-/** Schema of a server's settings. Stack files and the arguments of components use the same schema. Pure. */
+/** Stack files and the arguments of components use the same schema. */
 import { z } from "zod";
 import { wholeNumber, oneLine, byteSize } from "../../lib/schema/fields";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";

@@ -1,4 +1,4 @@
-/** Settings of a server. Directives that matter for topology, durability or speed have their own types. Pure. */
+/** Directives that matter for topology, durability or speed have their own types. */
 
 /** Values of `maxmemory-policy`. */
 export const MAXMEMORY_POLICIES = [
@@ -44,10 +44,7 @@ export interface ServerSettings {
   readonly [directive: string]: string | number | boolean | undefined;
 }
 
-/**
- * Directives that verification compares between nodes. CONFIG GET omits directives that the version of the server
- * lacks.
- */
+/** CONFIG GET omits directives that the version of the server lacks. */
 export const COMPARED_DIRECTIVES: readonly string[] = [
   "maxmemory",
   "maxmemory-policy",
@@ -90,7 +87,7 @@ function formatValue(value: string | number | boolean): string {
   return String(value);
 }
 
-/** The text of a valkey.conf. A value with several words becomes several arguments. An empty value becomes `""`. */
+/** A value with several words becomes several arguments, and an empty value becomes `""`. */
 export function formatConfigFile(values: ReadonlyMap<string, string>): string {
   return [...values].map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
 }

@@ -1,4 +1,4 @@
-/** The traffic of the cluster bus while all nodes work and no slot is migrated. Pure. */
+/** The traffic of the cluster bus while all nodes work and no slot is migrated. */
 
 /** Bytes of a ping or a pong without its gossip: `clusterMsg` of cluster_legacy.h up to its data. */
 const HEADER = 2256;
@@ -24,11 +24,8 @@ export interface BusTraffic {
 }
 
 /**
- * An upper limit of the traffic. It assumes that each node pings each other node once in half the node timeout, and
- * replies to as many pings. The real traffic is lower, because a node that already learns of a second node by gossip
- * pings the second node less often. With Valkey 9.1, a node sent 0.8 to 0.9 times the limit in a cluster of 20 nodes,
- * and 0.7 times the limit in a cluster of 40 nodes. Failures add traffic.
- * @param nodeTimeoutMs `cluster-node-timeout`
+ * An upper limit: a node pings less often who it learns of by gossip. With Valkey 9.1 a node sent 0.8 to 0.9 times the
+ * limit in a cluster of 20 nodes, 0.7 times in one of 40; failures add traffic.
  */
 export function busTraffic(nodes: number, nodeTimeoutMs: number, announceHostNames: boolean): BusTraffic {
   if (nodes < 2) return { messageBytes: 0, messagesPerNode: 0, bytesPerNode: 0, bytes: 0 };

@@ -1,4 +1,3 @@
-/** The plan of a new cluster. It assigns ranges of slots to primaries, and replicas to primaries. Pure. */
 import type { PlacedNode, Shape } from "./placement";
 import { groupByZone, nodeCount, distributePrimaries } from "./placement";
 import { assignReplicas } from "./replica-assignment";
@@ -57,10 +56,7 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
   return { shards, warnings: zoneWarnings(shards, nodes) };
 }
 
-/**
- * Assigns ranges of slots to primaries in order, one range to each primary.
- * @throws Error when the numbers of ranges and primaries differ, because a slot could then have two owners or no owner
- */
+/** @throws Error when the numbers differ, because a slot could then have two owners or no owner */
 export function assignSlots(
   primaries: readonly string[],
   ranges: readonly SlotRange[],
@@ -94,20 +90,14 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
   return problems;
 }
 
-/**
- * Number of primaries for each zone, as even as the numbers of nodes in the zones allow. This is for zones that cannot
- * separate every replica from its primary.
- */
+/** For zones that cannot separate every replica from its primary: as even as the numbers of nodes allow. */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
   if (shares === undefined) throw new PlanError([`the zones have too few nodes for ${primaries} primaries`]);
   return shares;
 }
 
-/**
- * Takes items from the groups in turn: a1 b1 c1 a2 b2 …. With this order, neighboring ranges of slots get primaries in
- * different zones.
- */
+/** In turn: a1 b1 c1 a2 b2 …, so neighboring ranges of slots get primaries in different zones. */
 function interleave<T>(groups: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...groups.map((group) => group.length));
   return Array.from({ length: longest }).flatMap((_, index) =>

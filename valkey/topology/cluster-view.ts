@@ -1,4 +1,4 @@
-/** One node's view of the cluster: CLUSTER NODES as data. Pure. Directory tests/fixtures contains real output. */
+/** One node's view of the cluster: CLUSTER NODES as data. Directory tests/fixtures contains real output. */
 import { createHash } from "node:crypto";
 import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
@@ -61,15 +61,12 @@ export class ViewSyntaxError extends Error {
   }
 }
 
-/**
- * Parses the views of several nodes, and stores equal topologies and equal addresses only once. In a cluster of a
- * thousand nodes, each view has a thousand lines, and nearly all views describe the same topology.
- */
+/** Stores equal topologies and addresses once: in a cluster of a thousand nodes, each view has a thousand lines. */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
   readonly #addresses = new Map<string, ClusterView["addresses"]>();
 
-  /** Parses a view. @throws ViewSyntaxError for a line in a different format, or if no line has the flag `myself` */
+  /** @throws ViewSyntaxError for a line in a different format, or if no line has the flag `myself` */
   parse(text: string): ClusterView {
     const lines = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [parseLine(line.trim())]));
     const self = lines.find((line) => line.flags.has("myself"));
@@ -120,10 +117,7 @@ interface Line {
   readonly slotText: string;
 }
 
-/**
- * Parses a line: `id ip:port@bus[,hostname[,key=value…]] flags primary ping-sent pong-received epoch link-state
- * [slot…]`
- */
+/** `id ip:port@bus[,hostname[,key=value…]] flags primary ping-sent pong-received epoch link-state [slot…]` */
 function parseLine(line: string): Line {
   const [id, addressText, flagText, primary, , , epoch, link, ...words] = line.split(" ");
   if (id === undefined || addressText === undefined || flagText === undefined || primary === undefined) {
@@ -157,9 +151,7 @@ function knownNode(line: Line): KnownNode {
   };
 }
 
-/**
- * Parses `10.0.0.1:6379@16379,host.name,shard-id=…`, or `:0@0` if the view has no address. IPv6 hosts have no brackets.
- */
+/** Parses `10.0.0.1:6379@16379,host.name,shard-id=…`, or `:0@0` without an address. IPv6 hosts have no brackets. */
 function parseAddress(text: string): KnownAddress {
   const [endpoint = "", hostname = ""] = text.split(",");
   const match = /^(.*):(\d+)(?:@(\d+))?$/.exec(endpoint);
@@ -178,10 +170,7 @@ function failureFlagsOf(flags: ReadonlySet<string>): FailureFlag[] {
   return FAILURE_FLAGS.filter(([text]) => flags.has(text)).map(([, flag]) => flag);
 }
 
-/**
- * Parses a mark of a slot migration. `[93->-id]` means that slot 93 moves to the node with this ID. `[93-<-id]` means
- * that slot 93 comes from the node with this ID.
- */
+/** `[93->-id]`: slot 93 moves to the node with this ID. `[93-<-id]`: it comes from there. */
 function parseMark(word: string): OpenSlot[] {
   if (!word.startsWith("[")) return [];
   const match = /^\[(\d+)-([<>])-([0-9a-f]{40})\]$/.exec(word);

@@ -1,4 +1,4 @@
-/** Atomic slot migrations (CLUSTER MIGRATESLOTS, Valkey 9.0), as CLUSTER GETSLOTMIGRATIONS reports them. Pure. */
+/** Atomic slot migrations (CLUSTER MIGRATESLOTS, Valkey 9.0), as CLUSTER GETSLOTMIGRATIONS reports them. */
 import { parseFlatReply } from "./replies";
 import type { SlotRange } from "./slots";
 import { parseRange } from "./slots";
@@ -25,7 +25,7 @@ export function hasEnded({ state }: MigrationJob): boolean {
   return ENDED.has(state);
 }
 
-/** Parses a reply to CLUSTER GETSLOTMIGRATIONS. A server keeps the entries of migrations that have ended. */
+/** A server keeps the entries of migrations that have ended. */
 export function parseMigrationJobs(reply: unknown): MigrationJob[] {
   const entries = Array.isArray(reply) ? reply.map(parseFlatReply) : [];
   return entries.map((fields) => ({

@@ -1,4 +1,3 @@
-/** Zones for the nodes of a deployment, and the number of primaries in each zone. Pure. */
 import { groupBy } from "../../lib/group-by";
 
 /** A node and its zone. */
@@ -46,12 +45,7 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
   });
 }
 
-/**
- * Zones for nodes that are added to a cluster. Each added node gets the zone that lacks the most nodes, compared with a
- * new cluster of the wanted shape (`rotateOverZones`). As far as the present nodes allow, a cluster that grew has the
- * same number of nodes in each zone as a new cluster.
- * @param present zones of the nodes that stay
- */
+/** The zone that lacks most against a new cluster of the shape (`rotateOverZones`). @param present zones */
 export function placeAddedNodes(
   names: readonly string[],
   present: readonly string[],
@@ -76,20 +70,14 @@ export function placeAddedNodes(
   });
 }
 
-/**
- * The nodes of each zone. Zones are in the order in which they first appear. The nodes of a zone are in the given
- * order.
- */
 export function groupByZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
   return groupBy(nodes, ({ zone }) => zone);
 }
 
 /**
  * Largest number p of primaries in a zone of n = `size` nodes with which every replica can still have its primary in a
- * different zone. Negative if no number allows that.
- *
- * The n − p replicas of the zone need primaries in other zones. There are P − p such primaries, with R replicas each.
- * So n − p ≤ R · (P − p), which is the same as (R − 1) · p ≤ R · P − n. For R = 1, p disappears, and n ≤ P remains.
+ * different zone. Negative if there is none. The n − p replicas of the zone need primaries in other zones: n − p ≤ R ·
+ * (P − p), which is the same as (R − 1) · p ≤ R · P − n. For R = 1, p disappears, and n ≤ P remains.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;
@@ -97,11 +85,7 @@ export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrim
   return Math.min(size, Math.floor((R * P - size) / (R - 1)));
 }
 
-/**
- * Number of primaries for each zone, as even as the sizes of the zones allow. With these numbers, every replica can
- * have its primary in a different zone.
- * @returns undefined if no such distribution exists
- */
+/** As even as possible, so that every replica can have its primary in a different zone. Else undefined */
 export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
   const { primaries: P } = shape;
   const limit = (size: number): number => maxPrimariesInZone(size, shape);

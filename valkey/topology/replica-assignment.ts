@@ -1,19 +1,14 @@
-/**
- * Assigns replicas to primaries. The algorithm is a maximum bipartite matching of replica places to zones with
- * augmenting paths (Berge, 1957). Pure.
- */
+/** A maximum bipartite matching of replica places to zones with augmenting paths (Berge, 1957). */
 import type { PlacedNode } from "./placement";
 import { groupByZone } from "./placement";
 
-/** A primary and the zones of the replicas that it has got so far, one zone for each replica. */
 interface ReplicaPlaces {
   readonly primary: PlacedNode;
   readonly zones: string[];
-  /** Zones of the replicas that the primary already has. The matching does not change these zones. */
+  /** The matching does not change these zones. */
   kept: readonly string[];
 }
 
-/** Whether a replica from the zone is allowed to fill a place of the primary. */
 type Rule = (places: ReplicaPlaces, zone: string) => boolean;
 
 const notOwnZone: Rule = ({ primary }, zone) => zone !== primary.zone;
@@ -22,15 +17,12 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` replicas, by three rules for the zone of a replica. The strictest rule comes first.
- * Rule 1: a zone with neither the primary nor a replica of this primary. Rule 2: a zone without the primary. Rule 3:
- * any zone. Each rule fills as many places as possible, because a matching without an augmenting path is a maximum
- * matching. So a replica is in its primary's zone only if this cannot be avoided.
- * @param replicas exactly `primaries.length * perPrimary` replicas
- * @param present the present replicas of each primary, by the primary's name. None of these replicas is in the zone of
- * its primary, and no primary has more than `perPrimary` of these replicas. A present replica keeps its primary,
- * unless a different replica would then have to share its primary's zone
- * @returns the replicas of each primary, by the primary's name
+ * Rules for the zone of a replica, the strictest first: a zone with neither the primary nor a replica of it, one
+ * without the primary, any. Each fills as many places as possible, because a matching without an augmenting path is
+ * maximum.
+ * @param replicas exactly `primaries.length * perPrimary`
+ * @param present replicas by primary, not in its zone; they stay unless another replica would then have to share its
+ * primary's zone
  */
 export function assignReplicas(
   primaries: readonly PlacedNode[],
@@ -61,10 +53,7 @@ export function assignReplicas(
   return nameReplicas(places, replicas, present);
 }
 
-/**
- * Chooses replicas for the places, by the zones of the places. A primary keeps a present replica if one of the
- * primary's places has the zone of this replica. All other replicas fill the places that are left.
- */
+/** A primary keeps a present replica if one of its places has the zone of this replica. */
 function nameReplicas(
   places: readonly ReplicaPlaces[],
   replicas: readonly PlacedNode[],
@@ -91,10 +80,7 @@ function nameReplicas(
   );
 }
 
-/**
- * Fills one place along the shortest augmenting path over zones. The path ends at a zone that has a replica without a
- * place. To reach this zone, places of other primaries can move to a different zone.
- */
+/** Along the shortest augmenting path over zones. Places of other primaries can move to a different zone. */
 function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));
   const reached = new Map<string, { from: string; mover: ReplicaPlaces } | undefined>();
@@ -115,10 +101,7 @@ function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<str
   }
 }
 
-/**
- * Moves places along a path that `fill` has found. The path begins at the place that must be filled, and ends at a zone
- * that has a replica without a place.
- */
+/** From the place that must be filled to a zone that has a replica without a place. */
 function take(
   end: string,
   place: ReplicaPlaces,

@@ -1,9 +1,6 @@
-/**
- * Parses replies of servers and Sentinels: INFO, similar text with lines `key:value`, and replies in which names and
- * values alternate. Pure.
- */
+/** INFO, similar text with lines `key:value`, and replies in which names and values alternate. */
 
-/** The keys and values of an INFO reply, without its headings. If a key is repeated, the last value counts. */
+/** If a key is repeated, the last value counts. */
 export function parseInfo(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
@@ -13,10 +10,7 @@ export function parseInfo(text: string): Map<string, string> {
   return values;
 }
 
-/**
- * Value of a key of an INFO reply, as a number. If the key is missing or the value is not a number, the result is
- * undefined, not 0.
- */
+/** If the key is missing or the value is not a number, the result is undefined, not 0. */
 export function infoNumber(info: ReadonlyMap<string, string>, key: string): number | undefined {
   const text = info.get(key);
   if (text === undefined || text.trim() === "") return undefined;
@@ -34,7 +28,7 @@ export function infoFields(value: string): Map<string, string> {
   );
 }
 
-/** A reply in which names and values alternate, as a map. CONFIG GET and Sentinels send such replies. */
+/** CONFIG GET and Sentinels send such replies. */
 export function parseFlatReply(reply: unknown): Map<string, string> {
   const words = Array.isArray(reply) ? reply.map(String) : [];
   const values = new Map<string, string>();
@@ -42,7 +36,6 @@ export function parseFlatReply(reply: unknown): Map<string, string> {
   return values;
 }
 
-/** Whether an INFO reply comes from a primary. */
 export function hasPrimaryRole(info: ReadonlyMap<string, string>): boolean {
   return info.get("role") === "master";
 }

@@ -1,4 +1,4 @@
-/** Computes a hash tag for each slot. Keys with the hash tag of a slot are in this slot. Pure. */
+/** Keys with the hash tag of a slot are in this slot. */
 import calculateSlot from "cluster-key-slot";
 import { SLOT_COUNT } from "./slots";
 
@@ -7,9 +7,8 @@ const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTU
 let tags: readonly string[] | undefined;
 
 /**
- * A hash tag for every slot, by slot. The hash tag is the first of the shortest alphanumeric strings that hash into the
- * slot. Strings are sorted with digits before small letters, and small letters before capital letters. valkey-benchmark
- * contains the same table (`crc16_slot_table`), so the keys of valkey-benchmark have these hash tags.
+ * The shortest alphanumeric strings, digits first, then small letters. valkey-benchmark has the same table
+ * (`crc16_slot_table`), so its keys have these hash tags.
  */
 export function slotTags(): readonly string[] {
   tags ??= computeTags();

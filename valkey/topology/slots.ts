@@ -1,6 +1,3 @@
-/** Ranges of hash slots: parsing, formatting, set operations, and even distribution. Pure. */
-
-/** Number of hash slots of every Valkey cluster. */
 export const SLOT_COUNT = 16384;
 
 /** An inclusive range of hash slots, `0 <= from <= to < SLOT_COUNT`. */
@@ -9,12 +6,11 @@ export interface SlotRange {
   readonly to: number;
 }
 
-/** The number of slots in the ranges. Slots in overlapping ranges count more than once. */
+/** Slots in overlapping ranges count more than once. */
 export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
 
-/** The slots in the ranges, one by one. */
 export function slotsIn(ranges: readonly SlotRange[]): number[] {
   return ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
 }
@@ -30,7 +26,6 @@ export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   return result;
 }
 
-/** The slots of `ranges` that are not in `others`, as ascending disjoint ranges. */
 export function subtractRanges(ranges: readonly SlotRange[], others: readonly SlotRange[]): SlotRange[] {
   const holes = normaliseRanges(others);
   return normaliseRanges(ranges).flatMap((range) => {
@@ -52,10 +47,7 @@ export function formatRanges(ranges: readonly SlotRange[]): string {
   return ranges.map(({ from, to }) => (from === to ? String(from) : `${String(from)}-${String(to)}`)).join(" ");
 }
 
-/**
- * Parses one word of the list of slots in CLUSTER NODES, such as `5` or `0-5460`.
- * @throws Error when the word is neither a slot nor a range within 0 … 16383
- */
+/** Such as `5` or `0-5460`. @throws Error when the word is neither a slot nor a range within 0 … 16383 */
 export function parseRange(word: string): SlotRange {
   const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(word);
   const from = Number(match?.[1]);
@@ -64,10 +56,7 @@ export function parseRange(word: string): SlotRange {
   return { from, to };
 }
 
-/**
- * Divides all slots into `count` contiguous ranges, in slot order. Their sizes differ by at most one.
- * @param count number of ranges, 1 … 16384
- */
+/** Contiguous, in slot order; sizes differ by at most one. */
 export function distributeSlots(count: number): SlotRange[] {
   const start = (index: number): number => Math.floor((index * SLOT_COUNT) / count);
   return Array.from({ length: count }, (_, index) => ({ from: start(index), to: start(index + 1) - 1 }));

@@ -1,4 +1,4 @@
-/** The endpoints that the nodes of a cluster give to clients, and the servers behind these endpoints. Pure. */
+/** The endpoints that the nodes of a cluster give to clients, and the servers behind these endpoints. */
 import { groupBy } from "../../lib/group-by";
 import type { Endpoint } from "../node";
 import { formatEndpoint } from "../node";
@@ -15,10 +15,9 @@ const PORTS = {
 } as const;
 const CLIENT_ADDRESSES = ["cluster-announce-client-ipv4", "cluster-announce-client-ipv6"] as const;
 
-/** Directives on which the endpoints that clients get depend. */
 export const ANNOUNCING_DIRECTIVES: readonly string[] = [TYPE, ...PORTS.plain, ...PORTS.tls, ...CLIENT_ADDRESSES];
 
-/** The endpoints that clients get. @param at address to which the connection to each node leads, by name of the node */
+/** @param at address to which the connection to each node leads, by name of the node */
 export function announcedEndpoints(
   nodes: readonly NodeFacts[],
   at: ReadonlyMap<string, Endpoint>,
@@ -29,7 +28,6 @@ export function announcedEndpoints(
   return [...given, ...nodes.flatMap((each) => endpointsForOthers(each, byNode.get(each.node.name) ?? []))];
 }
 
-/** The endpoints that clients get over the transport that verification itself uses. */
 function endpointsInViews(
   nodes: readonly NodeFacts[],
   at: ReadonlyMap<string, Endpoint>,
@@ -67,7 +65,6 @@ function hostFor({ host, hostname }: KnownAddress, kind: string | { readonly ask
   return given === "" ? undefined : given;
 }
 
-/** The endpoints of a node for clients of the other transport (with or without TLS), and of the other version of IP. */
 function endpointsForOthers(
   { node: { name }, announcing }: NodeFacts,
   given: readonly AnnouncedEndpoint[],
@@ -117,7 +114,6 @@ export function announcedViolations(announced: readonly AnnouncedEndpoint[]): Vi
   return [...wrong, ...shared];
 }
 
-/** How announced endpoints fit, as text. */
 export function describeAnnounced(announced: readonly AnnouncedEndpoint[]): string {
   const untried = announced.filter(({ servers }) => servers === undefined || servers.includes("unknown")).length;
   return untried === 0

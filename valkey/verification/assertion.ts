@@ -1,23 +1,17 @@
-/** The assertions of a verdict, and the violations because of which assertions fail. Pure. */
+/** The assertions of a verdict, and the violations because of which assertions fail. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { formatList } from "../../lib/units";
 import type { Observation } from "../observation";
 import type { NodeFacts } from "./facts";
 
-/** An assertion about a deployment. */
 interface AssertionMeaning {
-  /** The assertion as a sentence. */
   readonly what: string;
-  /**
-   * Whether the assertion can begin to hold without intervention. For example, replicas connect to their primary and
-   * receive its data. With a large data set this takes minutes.
-   */
+  /** Whether it can recover by itself: with a large data set, replicas take minutes to get their data. */
   readonly recovers?: true;
   /**
-   * `heals`: a repair by the controller can make the assertion true again. `needed`: the assertion must hold before the
-   * controller repairs anything, because every server must reply, each shard must have one primary, and replicas must
-   * keep up. Without a value, the controller does not repair because of the assertion.
+   * `heals`: a repair by the controller can make it true. `needed`: it must hold before the controller repairs
+   * anything. Without a value, the controller does not repair because of it.
    */
   readonly repair?: "heals" | "needed";
   /** Whether the assertion must hold for the running nodes, so that these nodes have all data of the deployment. */
@@ -89,7 +83,6 @@ export const ASSERTIONS = {
 /** The name of an assertion. */
 export type AssertionId = keyof typeof ASSERTIONS;
 
-/** The entry of an assertion in the table. Undefined for a name that is not in the table. */
 export function meaningOf(id: string): AssertionMeaning | undefined {
   return Object.hasOwn(ASSERTIONS, id) ? ASSERTIONS[id as AssertionId] : undefined;
 }
@@ -106,17 +99,13 @@ export interface Assertion {
   readonly nodes: readonly string[];
 }
 
-/** Problem of one node. If `node` is empty, the whole deployment has the problem. */
+/** If `node` is empty, the whole deployment has the problem. */
 export interface Violation {
   readonly node: string;
   readonly problem: string;
 }
 
-/**
- * Makes an assertion. The assertion holds if there are no violations.
- * @param found text about the state that was found, for an assertion that holds. @default the text about the expected
- *   state
- */
+/** Holds if there are no violations. @param found text about the found state. @default the expected state */
 export function assertion(
   id: AssertionId,
   expected: string,
@@ -128,12 +117,7 @@ export function assertion(
   return { id, what: ASSERTIONS[id].what, expected, found: pass ? found : listViolations(violations), pass, nodes };
 }
 
-/**
- * Judges an observed value of each node.
- * @param pick returns the observation that is judged
- * @param judge returns the problem of an observed value. Undefined if the value has no problem
- * @returns violations of the judged values, and one violation for every node whose value could not be observed
- */
+/** @param judge undefined if the value has no problem. A node whose value was not observed is a violation */
 export function violationsOf<T>(
   nodes: readonly NodeFacts[],
   pick: (node: NodeFacts) => Observation<T>,
@@ -146,7 +130,6 @@ export function violationsOf<T>(
   });
 }
 
-/** A violation for every node from which a value could not be observed. */
 export function unobservedViolations(
   nodes: readonly NodeFacts[],
   pick: (node: NodeFacts) => Observation<unknown>,
@@ -154,19 +137,12 @@ export function unobservedViolations(
   return violationsOf(nodes, pick, () => undefined);
 }
 
-/**
- * Problem of a value that could not be observed. If the node is unreachable, the text omits the reason, because the
- * assertion `reachable` already contains this reason.
- */
+/** Without the reason if the node is unreachable, because the assertion `reachable` already contains it. */
 function unobservedProblem(facts: NodeFacts, why: string): string {
   return facts.info.known ? `unknown (${why})` : "unknown";
 }
 
-/**
- * Violations of the nodes whose value could not be observed or differs from the `wanted` value. If there is no `wanted`
- * value, the most common value counts instead.
- * @param name name of the value, for the messages
- */
+/** Without a `wanted` value, the most common value counts. @param name name of the value, for messages */
 export function differencesOf(
   nodes: readonly NodeFacts[],
   name: string,
@@ -190,7 +166,7 @@ export function differencesOf(
 
 const MAX_NAMED = 4;
 
-/** Violations as text. Nodes with the same problem share one entry, such as `cluster-1, cluster-3: fail`. */
+/** Nodes with the same problem share one entry, such as `cluster-1, cluster-3: fail`. */
 function listViolations(violations: readonly Violation[]): string {
   const entries = [...groupBy(violations, ({ problem }) => problem)].map(([problem, own]) => {
     const names = listNames(own.map(({ node }) => node));

@@ -1,15 +1,11 @@
-/** Checks that Services, and the endpoints that nodes announce, lead clients to the right servers. Pure. */
+/** Checks that Services, and the endpoints that nodes announce, lead clients to the right servers. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { ClientWayFacts } from "../client-endpoints";
 import { announcedViolations, describeAnnounced } from "./announced-endpoints";
 import type { DeploymentFacts } from "./facts";
 
-/**
- * Asserts that each host name for clients, and each endpoint that a node of a cluster gives to clients, leads to the
- * right servers. The list is empty if there are neither.
- * @param primary the only primary. Undefined if no node or several nodes report the role of a primary
- */
+/** The list is empty if there are no endpoints for clients. @param primary the only primary */
 export function clientsLed(facts: DeploymentFacts, primary: string | undefined): Assertion[] {
   const { nodes, ways, announced = [] } = facts;
   if (ways === undefined && announced.length === 0) return [];
@@ -41,7 +37,6 @@ function describeTarget({ to }: ClientWayFacts): string {
 interface Known {
   readonly all: readonly string[];
   readonly primary: string | undefined;
-  /** Names of nodes, by the run ID of the server. */
   readonly nameOf: ReadonlyMap<string, string>;
 }
 

@@ -1,8 +1,4 @@
-/**
- * The verdict on a cluster. Every assertion judges reports of the nodes themselves. The assertions about slots and
- * views are in this file, and all other assertions are in `shard-assertions.ts` and `shared-assertions.ts`.
- * `verdict.ts` decides between PASS and FAIL. Pure.
- */
+/** Every assertion judges reports of the nodes themselves. `verdict.ts` decides between PASS and FAIL. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { counted } from "../../lib/units";
@@ -34,7 +30,6 @@ import type { Verdict } from "./verdict";
 import { writable } from "./write-trial";
 import { makeVerdict } from "./verdict";
 
-/** Judges the facts of a cluster. */
 export function clusterVerdict(facts: DeploymentFacts): Verdict {
   const shards = shardsOf(facts);
   const assertions = [
@@ -118,10 +113,7 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
   return assertion("none-failing", "none", violations);
 }
 
-/**
- * Names of the nodes that reply although another node that replies suspects them, reports them as failed, or has no bus
- * link to them. Nodes without a reply do not count, nor do node IDs that no node has any more.
- */
+/** Nodes that reply although a replying node suspects them, reports them as failed, or has no bus link to them. */
 export function separatedNodes(nodes: readonly NodeFacts[]): string[] {
   const nameById = namesById(nodes);
   const names = nodes.flatMap(({ view }) => {
@@ -132,13 +124,12 @@ export function separatedNodes(nodes: readonly NodeFacts[]): string[] {
   return [...new Set(names)].sort();
 }
 
-/** A topology, and the names of the nodes whose view contains this topology. */
 interface SharedTopology {
   readonly topology: Topology;
   readonly holders: string[];
 }
 
-/** The topologies of all views. The most common topology comes first. */
+/** The most common topology comes first. */
 function topologies(nodes: readonly NodeFacts[]): SharedTopology[] {
   const groups = new Map<string, SharedTopology>();
   for (const { node, view } of nodes) {
@@ -171,7 +162,6 @@ function firstDifference(topology: Topology, common: Topology): string {
   return missing === undefined ? "differs" : `does not know ${describeKnownNode(missing)}`;
 }
 
-/** Asserts that every view contains exactly the nodes of the deployment. */
 function members({ nodes }: DeploymentFacts): Assertion {
   const nameOf = namesById(nodes);
   const problemOf = (topology: Topology): string => {
@@ -195,7 +185,7 @@ function members({ nodes }: DeploymentFacts): Assertion {
   return assertion("members", `${nodes.length} nodes`, violations);
 }
 
-/** Asserts that exactly one node claims each slot. A claim counts only if the node itself makes this claim. */
+/** A claim counts only if the node itself makes this claim. */
 function oneOwner({ nodes }: DeploymentFacts): Assertion {
   const claims = nodes
     .flatMap((each) => (selfOf(each)?.slots ?? []).map((range) => ({ ...range, node: each.node.name })))
@@ -247,10 +237,7 @@ function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
   return new Map(nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : [])));
 }
 
-/**
- * Returns a function that finds the name of a node by its node ID. For an unknown node ID, the function returns the
- * beginning of the ID.
- */
+/** For an unknown node ID, the beginning of the ID. */
 function nameLookup(nodes: readonly NodeFacts[]): (id: string) => string {
   const names = namesById(nodes);
   return (id) => names.get(id) ?? `${id.slice(0, 8)}…`;

@@ -1,7 +1,4 @@
-/**
- * Facts that a verification judges. Each node reports its own facts, and all nodes are asked at about the same time.
- * Plain data.
- */
+/** Each node reports its own facts, and all nodes are asked at about the same time. Plain data. */
 import type { DeploymentNode, Endpoint, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";

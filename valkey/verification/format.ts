@@ -1,4 +1,4 @@
-/** A verification as text: the nodes, the topology with zones, the assertions, and the verdict. Pure. */
+/** A verification as text: the nodes, the topology with zones, the assertions, and the verdict. */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatBytes, formatDuration } from "../../lib/units";
@@ -46,7 +46,7 @@ export function verdictLine(
   return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${end}.`;
 }
 
-/** The nodes and the verdict as lines of text. Assertions that hold are omitted. */
+/** Assertions that hold are omitted. */
 export function formatStatus({ facts, verdict }: Verification): string[] {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   return [...nodeTable(facts, verdict), ...assertionLines(failed), verdictLine(verdict)];
@@ -80,7 +80,6 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
   return textTable([NODE_COLUMNS, ...rows], "       rrr");
 }
 
-/** The part of the primary's replication stream that a replica has not received, as text. */
 function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {
   if (replica.info.known && replica.info.value.get("master_link_status") !== "up") return "link down";
   const behind = primary === undefined ? undefined : bytesBehind(replica, primary);
@@ -117,10 +116,7 @@ function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
   return rows.length === 0 ? ["(unknown)"] : textTable(rows);
 }
 
-/**
- * Text that says whether a primary and its replica are in the same zone. In replication mode this is allowed, because a
- * deployment can have more nodes than zones.
- */
+/** In replication mode this is allowed, because a deployment can have more nodes than zones. */
 function describePair(primary: string | undefined, replica: string | undefined, sharedIsWrong: boolean): string {
   if (primary === undefined || replica === undefined) return "zone unknown ✗";
   if (primary !== replica) return "other zone ✓";

@@ -1,7 +1,4 @@
-/**
- * Reads the facts of a deployment, and writes a key to each primary. All nodes are asked in parallel, each node over its
- * own connection.
- */
+/** Reads the facts of a deployment from all nodes in parallel, and writes a key to each primary. */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
 import { userProblems } from "../access/read-users";
@@ -23,11 +20,7 @@ import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
 import { readAnnounced } from "./read-announced";
 import { tryWrite } from "./write-trial";
 
-/**
- * Asks every node of a deployment for its facts. If a value cannot be read, the facts contain the reason, and this
- * function does not throw.
- * @param skippedAssertions assertions whose values are not read
- */
+/** A value that cannot be read is a reason in the facts, not an error. @param skippedAssertions not read */
 export async function gatherFacts(
   deployment: Deployment,
   skippedAssertions: readonly OptionalAssertion[] = [],
@@ -127,17 +120,13 @@ function takesLists(info: Observation<unknown> | undefined): boolean {
   return info?.known !== false || !/syntax error/i.test(info.why);
 }
 
-/** The named settings in a reply, in the order of the names. */
 function pickSettings(reply: unknown, names: readonly string[]): Map<string, string> {
   const values = parseFlatReply(reply);
   const present = names.filter((name) => values.has(name));
   return new Map(present.map((name) => [name, values.get(name) ?? ""]));
 }
 
-/**
- * Sends several commands in one round trip.
- * @returns for each command the reply, or the reason why there is no reply
- */
+/** @returns for each command the reply, or the reason why there is no reply */
 async function ask(
   connection: Connection,
   commands: (pipeline: ChainableCommander) => void,
@@ -161,7 +150,7 @@ function parseView(text: Observation<unknown>, parser: ViewParser): NodeFacts["v
   }
 }
 
-/** The migrations in a reply that have not ended. Servers before Valkey 9 do not have the command, and no migrations. */
+/** Servers before Valkey 9 do not have the command, and no migrations. */
 function runningMigrations(reply: Observation<unknown>): Observation<readonly MigrationJob[]> {
   if (!reply.known && /unknown (sub)?command/i.test(reply.why)) return observed([]);
   return mapObservation(reply, (entries) => parseMigrationJobs(entries).filter((job) => !hasEnded(job)));

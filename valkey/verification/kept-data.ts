@@ -1,7 +1,6 @@
 /**
- * Checks that no data has vanished since the last verification. Each verification leaves a mark: the position of each
- * shard in its replication stream, its number of keys, and what its servers counted. The next verification compares with
- * this mark. A loss that only the counters could explain, and that they do not explain, is never PASS. Pure.
+ * Checks that no data has vanished since the last verification, which left a mark: positions in replication streams,
+ * key counts, counters. A loss that only the counters could explain, and that they do not explain, is never PASS.
  */
 import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
@@ -14,9 +13,8 @@ import type { Shard } from "./shards";
 import { makeVerdict } from "./verdict";
 import type { Verification } from "./verify";
 
-/** The counters of one server process. */
 interface Counters {
-  /** `run_id` of the server process. A restart sets the counters to zero. */
+  /** A restart sets the counters to zero. */
   readonly runId: string;
   /** Number of expired and evicted keys. */
   readonly removed: number;
@@ -24,44 +22,31 @@ interface Counters {
   readonly calls: number;
 }
 
-/** The state of a shard's data at the time of a verification. */
-export interface ShardData {
-  /** Slots of the shard, such as `0-5460`. Empty in replication mode. */
+interface ShardData {
+  /** Empty in replication mode. */
   readonly slots: string;
-  /** `master_replid` of the shard's primary. */
   readonly replicationId: string;
   /** Offset in the replication stream that all nodes of the shard had reached, bytes. */
   readonly offset: number;
-  /** Number of keys in all databases of the primary. */
   readonly keys: number;
-  /** Whether the primary had changes since its last snapshot. */
   readonly unsaved: boolean;
-  /** Whether the primary had an append-only file. */
   readonly appendOnly: boolean;
-  /** Counters of the shard's nodes, by node name. */
   readonly counters: Readonly<Record<string, Counters>>;
 }
 
 /** The mark that a verification leaves: the state of a deployment's data at that time. */
 export interface SeenData {
-  /** Time of the verification, ISO 8601. */
   readonly seenAt: string;
-  /** Data of the shards whose servers report the needed values. */
   readonly shards: readonly ShardData[];
 }
 
-/** A verification that was compared with a mark, and the mark for the next one. */
-export interface ComparedVerification {
+interface ComparedVerification {
   readonly verification: Verification;
   /** Undefined if neither this verification nor an earlier one has passed. */
   readonly data: SeenData | undefined;
 }
 
-/**
- * Compares a verification with the mark of an earlier one. A verification that passes leaves a new mark. So a loss is
- * reported once: the next verification compares with the data that the servers have then.
- * @param former mark of an earlier verification. Undefined if nothing is compared
- */
+/** A verification that passes leaves a new mark, so a loss is reported once. */
 export function compareData(settled: Verification, former: SeenData | undefined): ComparedVerification {
   return {
     verification: former === undefined ? settled : withKeptData(settled, former),
@@ -69,7 +54,6 @@ export function compareData(settled: Verification, former: SeenData | undefined)
   };
 }
 
-/** The mark of a verification. */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap((shard): ShardData[] => {
     const present = nodesOf(facts, shard);
@@ -91,7 +75,6 @@ export function seenData({ facts, verdict }: Verification, now = new Date()): Se
   return { seenAt: now.toISOString(), shards };
 }
 
-/** Adds the assertion `data-kept` to a verdict. */
 export function withKeptData({ facts, verdict }: Verification, former: SeenData): Verification {
   const assertions = [...verdict.assertions, keptData(facts, verdict.shards, former)];
   return { facts, verdict: { ...verdict, ...makeVerdict(facts, assertions, verdict.shards) } };
@@ -116,14 +99,13 @@ function keptData(facts: DeploymentFacts, shards: readonly Shard[], former: Seen
 
 type Info = ReadonlyMap<string, string>;
 
-/** A node that replied. */
 interface PresentNode {
   readonly name: string;
   readonly info: Info;
   readonly keys: number | undefined;
 }
 
-/** The nodes of a shard that replied. The primary comes first; the list is empty without a primary. */
+/** The primary comes first; the list is empty without a primary. */
 function nodesOf({ nodes }: DeploymentFacts, { primary, replicas }: Shard): PresentNode[] {
   const present = compact([primary, ...replicas]).flatMap((name): PresentNode[] => {
     const found = nodes.find(({ node }) => node.name === name);
@@ -135,10 +117,7 @@ function nodesOf({ nodes }: DeploymentFacts, { primary, replicas }: Shard): Pres
 
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
-/**
- * Commands that may reduce the number of keys. Commands of modules have a dot in their names, and count as such
- * commands. BITOP is absent, because a verification itself removes its key by BITOP.
- */
+/** Commands of modules (with a dot) count as such. BITOP is absent, by which a verification removes its key. */
 const REMOVING: ReadonlySet<string> = new Set([
   ..."del unlink getdel delifeq flushall flushdb rename restore migrate cluster|flushslot".split(" "),
   ..."expire pexpire expireat pexpireat hexpire hpexpire hexpireat hpexpireat hsetex".split(" "),
@@ -168,11 +147,7 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /** Value of `master_replid2` in the INFO of a server that has no earlier replication ID. */
 const NO_ID = /^0*$/;
 
-/**
- * The reason why shards lack data of the mark, or why this cannot be said. Undefined if nothing has vanished.
- * @param then shards of the mark
- * @param now nodes of the shards that have the same slots now
- */
+/** Undefined if nothing has vanished. @param then shards of the mark @param now shards that have the same slots now */
 function problemOf(then: readonly ShardData[], now: readonly PresentNode[][]): string | undefined {
   const primaries = compact(now.map(([primary]) => primary));
   const keys = compact(primaries.map((primary) => primary.keys));
@@ -215,10 +190,7 @@ function countedSince(then: Counters | undefined, now: Counters): Counters {
   return isReset ? now : { ...now, removed: now.removed - then.removed, calls: now.calls - then.calls };
 }
 
-/**
- * Whether a primary continues the stream of the mark, so that every removal of a key was a command in the stream. A
- * server that has taken over knows the ID of the stream that it continues.
- */
+/** So every removal was a command in the stream. A server that took over knows the ID of its stream. */
 function continues({ replicationId, offset }: ShardData, info: Info): boolean {
   if (formerId(info) === replicationId) return endOfCopy(info) >= offset;
   return info.get("master_replid") === replicationId && offsetOf(info) >= offset;
@@ -229,7 +201,7 @@ const offsetOf = (info: Info): number => infoNumber(info, "master_repl_offset") 
 /** A server that starts from a snapshot, or takes over, continues from this offset under a new ID. */
 const endOfCopy = (info: Info): number => (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
 
-/** Describes that a primary has certainly started empty or from an older copy. Undefined if this is not certain. */
+/** Undefined if this is not certain. */
 function describeOlderCopy(data: ShardData, primary: PresentNode): string | undefined {
   const { info, keys } = primary;
   if (data.keys === 0 || info.get("master_replid") === data.replicationId || runsSince(data.counters, primary))

@@ -1,7 +1,4 @@
-/**
- * Checks that each machine is tuned as the platform promises. A machine whose tuning failed still joins and runs
- * servers, but measurements on this machine cannot be compared with others. Pure.
- */
+/** A machine whose tuning failed still runs servers, but its measurements cannot be compared with others. */
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
 import type { Assertion, Violation } from "./assertion";
@@ -9,14 +6,11 @@ import { ASSERTIONS, assertion, listNames, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
-/** A promise of the platform about its machines. Each promise becomes one assertion of a verdict. */
+/** Each promise becomes one assertion of a verdict. */
 interface TuningPromise {
   readonly id: Assertion["id"];
   readonly expected: string;
-  /**
-   * Judges the settings of a machine. The result's value is the problem, or undefined if the machine keeps the promise.
-   * If a setting could not be read, the result has the reason instead of a value.
-   */
+  /** The result's value is the problem; undefined if the machine keeps the promise. */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }
 
@@ -27,7 +21,6 @@ function judged<T>(
   return setting.known ? { known: true, value: problem(setting.value) } : setting;
 }
 
-/** The promises that the platform makes. */
 function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: ExpectedTuning): TuningPromise[] {
   const rows: (TuningPromise | undefined)[] = [
     {
@@ -99,7 +92,7 @@ function interruptPromise(count: number): TuningPromise {
   };
 }
 
-/** One assertion for each promise of the platform. The list is empty if the platform promises nothing. */
+/** The list is empty if the platform promises nothing. */
 export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
   if (tuning === undefined) return [];
   return promisesOf(tuning).map(({ id, expected, judge }) => {
@@ -134,7 +127,6 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   });
 }
 
-/** Descriptions of settings that differ from the promised values. The list is empty if no setting differs. */
 function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ id, judge }) => {
@@ -144,16 +136,12 @@ function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineS
   });
 }
 
-/** The settings of a machine, or the reason why no settings could be read. */
-export interface MachineFinding {
+interface MachineFinding {
   readonly machine: string;
   readonly settings: Observation<MachineSettings>;
 }
 
-/**
- * Sentences about machines whose settings differ from the promised values. Machines with the same problems share one
- * sentence.
- */
+/** Machines with the same problems share one sentence. */
 export function machinesWithoutTuning(promised: ExpectedTuning, found: readonly MachineFinding[]): string[] {
   const untuned = found.flatMap(({ machine, settings }) => {
     const problems = tuningProblems(promised, settings).join(", ");

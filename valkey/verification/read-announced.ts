@@ -1,7 +1,4 @@
-/**
- * Finds the servers behind the endpoints that the nodes of a cluster give to clients. The open connections tell most of
- * them. Only for an endpoint to which no connection leads, a new connection is opened.
- */
+/** Open connections tell most servers behind endpoints. A new one is opened only where no connection leads. */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { connect as connectSocket, isIP, isIPv6 } from "node:net";
@@ -15,17 +12,12 @@ import { formatEndpoint } from "../node";
 import { announcedEndpoints, listeningPort } from "./announced-endpoints";
 import type { AnnouncedEndpoint, FoundServer, NodeFacts } from "./facts";
 
-/** Time limit for a server to answer, milliseconds. */
 const ANSWER_MS = 2_000;
 const AT_ONCE = 64;
 /** Codes of errors that say that this machine has no way to an address of IPv6, though a client may have one. */
 const NO_WAY = new Set(["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
-/**
- * Reads the endpoints that clients get, with the servers behind these endpoints.
- * @param nodes facts about the nodes of the attempts, in the same order
- * @returns undefined in replication mode
- */
+/** @param nodes facts of the attempts' nodes, in the same order @returns undefined in replication mode */
 export async function readAnnounced(
   deployment: Deployment,
   attempts: readonly ConnectionAttempt[],
@@ -117,9 +109,8 @@ class AnnouncedServers {
 }
 
 /**
- * Tries whether anything answers. Verification has no certificates for a server with TLS if it uses none itself, and
- * does not send the password without TLS if it uses TLS.
- * @throws Error when nothing answers
+ * No certificates without TLS in verification, and no password over plain TCP with it.
+ * @throws Error without an answer
  */
 async function knock(endpoint: Endpoint): Promise<FoundServer> {
   const socket = connectSocket(endpoint);

@@ -1,4 +1,4 @@
-/** The verdict on a deployment in replication mode: one primary and its replicas. Pure. */
+/** The verdict on a deployment in replication mode: one primary and its replicas. */
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
@@ -26,7 +26,6 @@ import type { Verdict } from "./verdict";
 import { writable } from "./write-trial";
 import { makeVerdict } from "./verdict";
 
-/** Judges the facts of a deployment in replication mode. */
 export function replicationVerdict(facts: DeploymentFacts): Verdict {
   const shards = shardsOf(facts);
   const assertions = [
@@ -62,7 +61,7 @@ function sentinelRows({ nodes, sentinels }: DeploymentFacts, shards: readonly Sh
   });
 }
 
-/** The name of the only primary. Undefined if no node or several nodes report the role of a primary. */
+/** Undefined if no node or several nodes report the role of a primary. */
 function solePrimary(shards: readonly Shard[]): string | undefined {
   return shards.length === 1 ? shards[0]?.primary : undefined;
 }
@@ -100,7 +99,6 @@ function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Asser
   return assertion("one-data-set", "one replication ID", violations);
 }
 
-/** Asserts that the primary reports every replica as online. */
 function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const primary = nodes.filter(({ node }) => node.name === solePrimary(shards));
   const wanted = shape.replicasPerPrimary ?? nodes.length - 1;
@@ -115,7 +113,7 @@ function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]):
   return assertion("all-online", `${wanted} online`, [...chained(nodes), ...wrong, ...unasked]);
 }
 
-/** Replicas of replicas. A replica may know its primary by a different host, but at the same port. */
+/** A replica may know its primary by a different host, but at the same port. */
 function chained(nodes: readonly NodeFacts[]): Violation[] {
   const all = nodes.map(({ node }) => node);
   const replicas = nodes.filter(({ info }) => info.known && info.value.get("role") === "slave");
@@ -139,7 +137,6 @@ function readOnly({ nodes }: DeploymentFacts): Assertion {
   return assertion("read-only", "all", violations);
 }
 
-/** Asserts that the numbers of nodes in any two zones differ by at most one. */
 function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
   const placed = nodes.map(({ node }) => ({ name: node.name, zone: node.zone ?? "" }));
   const byZone = groupByZone(placed);

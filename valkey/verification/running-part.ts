@@ -1,4 +1,4 @@
-/** Judges whether the running nodes of a deployment have all its data, so that the other nodes are not needed. Pure. */
+/** Judges whether the running nodes of a deployment have all its data, so that the other nodes are not needed. */
 import { compact } from "../../lib/compact";
 import { listNames, meaningOf } from "./assertion";
 import type { ClusterView } from "../topology/cluster-view";
@@ -6,17 +6,12 @@ import { formatRanges } from "../topology/slots";
 import type { DeploymentFacts } from "./facts";
 import { judgeFacts } from "./verify";
 
-/** A node's name and its view of the cluster. */
 interface NamedView {
   readonly name: string;
   readonly view: ClusterView;
 }
 
-/**
- * Reason why the running nodes may lack data of the other nodes, or may still use one of the other nodes. Undefined if
- * the loss of the other nodes would lose no data.
- * @param facts facts about the running nodes, with the wanted number of primaries but without a number of replicas
- */
+/** Undefined if the loss of the other nodes would lose no data. @param facts of running nodes */
 export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
   const failed = judgeFacts(facts).assertions.filter(({ id, pass }) => meaningOf(id)?.part && !pass);
   const views = facts.nodes.flatMap(({ node, view }) => (view.known ? [{ name: node.name, view: view.value }] : []));
@@ -28,10 +23,7 @@ export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/**
- * Problems in the views of a cluster, one sentence each: a running node does not consider an absent node failed, or
- * sees slots at an absent node, or reports a different running node as failing.
- */
+/** A running node does not consider an absent node failed, sees slots there, or reports a running node as failing. */
 function absentNodesInUse(views: readonly NamedView[]): string[] {
   const present = new Map(views.map(({ name, view }) => [view.selfId, name]));
   return views.flatMap(({ name, view: { topology, unhealthy } }) => {
@@ -51,10 +43,7 @@ function absentNodesInUse(views: readonly NamedView[]): string[] {
   });
 }
 
-/**
- * Problems, one sentence each: a node sees a running node differently than the running node sees itself. Absent nodes
- * are not compared, because a node that joined after a failure does not learn which primary the failed node had.
- */
+/** Absent nodes are not compared: a node that joined after a failure does not learn which primary they had. */
 function disagreements(views: readonly NamedView[]): string[] {
   const own = new Map(views.map(({ view }) => [view.selfId, describeIn(view, view.selfId)]));
   return views.flatMap(({ name, view }) => {

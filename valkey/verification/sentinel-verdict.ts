@@ -1,4 +1,3 @@
-/** The assertions about the Sentinels of a replication deployment. Pure. */
 import { counted } from "../../lib/units";
 import type { Endpoint } from "../node";
 import { formatEndpoint } from "../node";
@@ -10,21 +9,16 @@ import { majority } from "../sentinel-config";
 import type { SentinelView } from "../sentinel/sentinel-view";
 import { failureFlags } from "../sentinel/sentinel-view";
 
-/** Reports of the Sentinels, and the values that the reports should contain. */
 export interface SentinelVerdictInput {
   readonly sentinels: readonly SentinelFacts[];
   readonly settings: SentinelSettings;
-  /**
-   * Name of the only node that reports the role of a primary. Undefined if no node or several nodes report this role.
-   */
+  /** Only node that reports the role of a primary; undefined for none or several. */
   readonly primary: string | undefined;
   /** Finds a node by its address in a Sentinel's report. Returns the name of the node. */
   readonly nodeAt: (endpoint: Endpoint) => string | undefined;
-  /** The number of replicas. */
   readonly replicas: number;
 }
 
-/** Judges the views of the Sentinels. */
 export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
   const { sentinels, settings, primary = "unknown", nodeAt, replicas } = input;
   const violationsOf = (judge: (view: SentinelView) => string | undefined): Violation[] =>
@@ -95,7 +89,6 @@ function quorumProblem({ quorum, reachesQuorum }: SentinelView, settings: Sentin
   return reachesQuorum === true ? undefined : reachesQuorum;
 }
 
-/** Asserts that enough Sentinels remain for a failover after the loss of any one zone. */
 function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: SentinelSettings): Assertion {
   const needed = Math.max(quorum, majority(count));
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();

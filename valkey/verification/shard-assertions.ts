@@ -1,14 +1,10 @@
-/** The assertions about the shards of a cluster: their number, their replicas, and their zones. Pure. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations } from "./assertion";
 import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
 import { selfOf } from "./shards";
 
-/**
- * Asserts that the cluster has the wanted number of primaries, and that each primary has slots. If no number is
- * configured, the cluster must have at least three primaries.
- */
+/** If no number is configured, the cluster must have at least three primaries. */
 export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { primaries: wanted } = facts.shape;
   const serving = shards.filter(({ primary, slots }) => primary !== undefined && slots.length > 0).length;
@@ -25,10 +21,7 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   );
 }
 
-/**
- * Asserts that every primary has the wanted number of replicas. If no number is configured, all primaries must have the
- * same number of replicas, and at least one replica.
- */
+/** Without a configured number, the same number for all primaries, at least one. */
 export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { replicasPerPrimary } = facts.shape;
   const serving = shards.filter(({ slots }) => slots.length > 0);
@@ -53,7 +46,6 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   );
 }
 
-/** The problem of each replica of a replica, by node name. */
 function chainedReplicas({ nodes }: DeploymentFacts): Map<string, string> {
   const known = nodes.map((each) => ({ name: each.node.name, self: selfOf(each) }));
   const replicas = new Map(known.flatMap(({ name, self }) => (self?.primaryId === undefined ? [] : [[self.id, name]])));
@@ -65,7 +57,6 @@ function chainedReplicas({ nodes }: DeploymentFacts): Map<string, string> {
   );
 }
 
-/** Asserts that every primary has a replica in a different zone, if replicas are wanted. */
 export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", "no replicas are configured", []);
   const zoneOf = zoneLookup(facts);
@@ -80,7 +71,6 @@ export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[
   return assertion("replica-elsewhere", "each", [...unobservedViews(facts), ...violations]);
 }
 
-/** Asserts that no replica is in the zone of its primary. */
 export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const zoneOf = zoneLookup(facts);
   const problemOf = (replica: string, primary: string | undefined): string | undefined => {

@@ -1,4 +1,4 @@
-/** The shards of a deployment, found by the role that each node reports. Pure. */
+/** The shards of a deployment, found by the role that each node reports. */
 import type { KnownNode } from "../topology/cluster-view";
 import type { SlotRange } from "../topology/slots";
 import type { DeploymentFacts, NodeFacts } from "./facts";
@@ -15,12 +15,11 @@ export interface Shard {
   readonly slots: readonly SlotRange[];
 }
 
-/** The shards of a deployment in the order of their slots. A node that did not reply is in no shard. */
+/** A node that did not reply is in no shard. */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
 }
 
-/** A node's entry for itself in its own view of the cluster. */
 export function selfOf({ view }: NodeFacts): KnownNode | undefined {
   return view.known ? view.value.topology.nodes.get(view.value.selfId) : undefined;
 }

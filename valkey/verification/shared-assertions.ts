@@ -1,4 +1,3 @@
-/** The assertions that replication mode and cluster mode share. Pure. */
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
 import { mapObservation, unobserved } from "../observation";
@@ -22,7 +21,6 @@ export function reachable({ nodes }: DeploymentFacts): Assertion {
   return assertion("reachable", `${nodes.length} of ${nodes.length} nodes`, [...violations, ...doubles]);
 }
 
-/** Names of nodes that are one server, one list for each such server. */
 export function sameServers(nodes: readonly NodeFacts[]): string[][] {
   return namesOfOneServer(
     nodes.map(({ node, info, view }) => ({
@@ -33,10 +31,7 @@ export function sameServers(nodes: readonly NodeFacts[]): string[][] {
   );
 }
 
-/**
- * Names of servers that are one server. The run ID of a server is unique, but a service in front of servers may give
- * the same one for all of them. Then their node IDs differ.
- */
+/** Run IDs are unique, but a service in front of servers may give one for all: then their node IDs differ. */
 export function namesOfOneServer(
   servers: readonly {
     readonly name: string;
@@ -55,10 +50,7 @@ const MODE_PROBLEMS: Readonly<Record<string, string>> = {
   sentinel: "is a Sentinel and has no data; name only servers that have data",
 };
 
-/**
- * The assertion that fails because servers do not run in the mode of the deployment. Undefined if all servers run in
- * this mode, or do not tell.
- */
+/** Undefined if all servers run in this mode, or do not tell. */
 export function wrongMode({ nodes, mode }: DeploymentFacts): Assertion | undefined {
   const wanted = mode === "cluster" ? "cluster" : "standalone";
   const violations = nodes.flatMap(({ node, info, clusterInfo }): Violation[] => {
@@ -72,7 +64,6 @@ export function wrongMode({ nodes, mode }: DeploymentFacts): Assertion | undefin
   return assertion(mode === "cluster" ? "state-ok" : "one-primary", `servers in the mode ${mode}`, violations);
 }
 
-/** Asserts that no node is still loading its data. */
 export function notLoading({ nodes }: DeploymentFacts): Assertion {
   const violations = violationsOf(
     nodes,
@@ -85,7 +76,6 @@ export function notLoading({ nodes }: DeploymentFacts): Assertion {
   return assertion("not-loading", "none", violations);
 }
 
-/** Asserts that all nodes run the same version. */
 export function sameVersion({ nodes }: DeploymentFacts): Assertion {
   const version = ({ info }: NodeFacts): Observation<string> => mapObservation(info, serverVersion);
   const violations = differencesOf(nodes, "version", version);
@@ -99,12 +89,7 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
   return `${name} ${info.get(`${name}_version`) ?? info.get("redis_version") ?? "unknown"}`;
 }
 
-/**
- * Asserts that all nodes have the same settings, and that each of COMPARED_DIRECTIVES has its configured value.
- *
- * All other configured directives are compared between nodes only, because CONFIG GET prints many directives in a
- * different form than valkey.conf.
- */
+/** Other directives are compared only between nodes: CONFIG GET prints many in a different form than valkey.conf. */
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];
   const readable = nodes.filter(({ settings }) => settings.known);
@@ -127,10 +112,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   return [assertion("same-settings", `${names.size} settings the same`, violations)];
 }
 
-/**
- * Names of directives that differ from their configured value on at least one node and that CONFIG SET can change. Only
- * COMPARED_DIRECTIVES are checked.
- */
+/** Those that CONFIG SET can change, of COMPARED_DIRECTIVES. */
 export function changedSettings({ nodes, directives }: DeploymentFacts): string[] {
   const { live } = splitDirectives(directives);
   return COMPARED_DIRECTIVES.filter((name) => {
@@ -139,7 +121,7 @@ export function changedSettings({ nodes, directives }: DeploymentFacts): string[
   });
 }
 
-/** Asserts that every node has the configured users. The list is empty if no users are configured. */
+/** The list is empty if no users are configured. */
 export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   if (users === undefined) return [];
   const names = Object.keys(users);
@@ -151,7 +133,6 @@ export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   return [assertion("users", names.join(", "), violations)];
 }
 
-/** Asserts that the zone of every node is known. */
 export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion {
   const unknown = nodes.filter(({ node }) => (node.zone ?? "") === "");
   const violations = unknown.map(({ node }) => ({ node: node.name, problem: "its zone is unknown" }));
@@ -162,11 +143,8 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
 }
 
 /**
- * Asserts that no server reports a wrong zone to clients. A zone is wrong if the machine of the server is in a
- * different zone. After a restart, a server can report no zone until the next update. In the meantime, clients read
- * from any replica.
- *
- * The list is empty if no zones are configured, or if no server has the directive.
+ * Wrong if the server's machine is in a different zone. A restarted server can report none until the next update: then
+ * clients read from any replica. Empty without configured zones, or if no server has the directive.
  */
 export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);
@@ -197,7 +175,6 @@ const MAX_LAG_BYTES = 1024 * 1024;
 /** Longest allowed time since a replica last heard from its primary, seconds. */
 const MAX_LAG_SECONDS = 15;
 
-/** Assertions about the links and the lag of all replicas, as the replicas report them. */
 export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
   const byName = new Map(facts.nodes.map((each) => [each.node.name, each]));
   const pairs = shards.flatMap(({ primary, replicas }) =>
@@ -238,10 +215,7 @@ function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string 
   return silence > MAX_LAG_SECONDS ? `last heard from its primary ${silence} s ago` : undefined;
 }
 
-/**
- * Bytes of the replication stream that a replica has not received. Undefined if a value could not be read. The result
- * is correct only if both nodes were asked at about the same time.
- */
+/** Undefined if a value could not be read. Correct only if both nodes were asked at about the same time. */
 export function bytesBehind(replica: NodeFacts, primary: NodeFacts): number | undefined {
   if (!replica.info.known || !primary.info.known) return undefined;
   const offset = infoNumber(replica.info.value, "slave_repl_offset");

@@ -1,4 +1,3 @@
-/** Record of a verified topology. It contains the result of a verification as plain data. Pure. */
 import { z } from "zod";
 import { formatRanges } from "../topology/slots";
 import { selfOf } from "./shards";

@@ -1,4 +1,3 @@
-/** A verdict. It contains the assertions about a deployment, and says whether all assertions hold. Pure. */
 import type { Mode } from "../node";
 import type { Assertion } from "./assertion";
 import type { DeploymentFacts } from "./facts";
@@ -17,7 +16,6 @@ export interface Verdict {
   readonly shards: readonly Shard[];
 }
 
-/** Computes the verdict from assertions. */
 export function makeVerdict(
   { deployment, mode, skippedAssertions }: DeploymentFacts,
   assertions: readonly Assertion[],

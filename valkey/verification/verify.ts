@@ -1,4 +1,3 @@
-/** Verifies a deployment. It reads the facts from every node, and then judges these facts. */
 import { meaningOf } from "./assertion";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";

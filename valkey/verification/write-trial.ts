@@ -1,7 +1,4 @@
-/**
- * A write to each primary with the rights of a client. Only such a write shows that clients can write: a server with a
- * failed snapshot or full memory reports a healthy role and a healthy link.
- */
+/** Only a write shows that clients can write: a server with a failed snapshot or full memory reports a healthy role. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
@@ -21,16 +18,12 @@ import { assertion, unobservedViolations } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { selfOf } from "./shards";
 
-/** Time limit for the reply to a write, milliseconds. */
 const WRITE_LIMIT_MS = 3_000;
 /** Time after which the key expires if nothing removes it, milliseconds. */
 const EXPIRY_MS = 1_000;
 const NO_ANSWER = `no answer within ${WRITE_LIMIT_MS / 1000} s`;
 
-/**
- * Name of a new key for a trial. In a cluster, the key is in a slot of the node, if possible in a slot that is not being
- * migrated. Undefined if the node serves no slot.
- */
+/** In a slot of the node that is not being migrated, if possible; undefined if it serves none. */
 function keyFor(view: ClusterView | undefined, migrations: readonly MigrationJob[]): string | undefined {
   const name = `valkey-measured-write-${randomBytes(8).toString("hex")}`;
   if (view === undefined) return name;
@@ -46,10 +39,9 @@ function keyFor(view: ClusterView | undefined, migrations: readonly MigrationJob
 }
 
 /**
- * Writes a key to a primary, reads it and removes it at once, so that key counts, snapshots and comparisons do not contain
- * it. If the connection breaks in between, the key expires. A connection without an answer is closed, because a paused
- * server answers nothing else on it.
- * @returns whether the server accepted the write; undefined if the node is not a primary that serves clients
+ * Removes the key at once, so that key counts and comparisons do not contain it; it also expires. A connection without
+ * an answer is closed: a paused server answers nothing else on it.
+ * @returns undefined if not a serving primary
  */
 export async function tryWrite(
   connection: Connection,
@@ -94,7 +86,7 @@ function refusal(connection: Connection, error: unknown): Observation<true> {
   return unobserved(NO_ANSWER);
 }
 
-/** Asserts that every primary accepts a write of a client. A primary without a trial fails the assertion. */
+/** A primary without a trial fails the assertion. */
 export function writable({ nodes, skippedAssertions }: DeploymentFacts): Assertion {
   if (skippedAssertions.includes("writes"))
     return assertion("writable", "all", [{ node: "", problem: "not tried, because writes are skipped on request" }]);
@@ -153,7 +145,7 @@ const CAUSES: Readonly<Record<string, (info: Info, why: string) => string>> = {
   READONLY: () => "it is read only",
 };
 
-/** The reason why a primary refused a write. @param why error reply of the server, or another error message */
+/** @param why error reply of the server, or another error message */
 function describeRefusal(info: Info, why: string): string {
   if (why === NO_ANSWER) {
     const paused = info.get("paused_actions") ?? "none";

@@ -1,6 +1,4 @@
-/**
- * The Kubernetes objects for one run of a load generator: a Job with the runners, its Secret and its ConfigMap. Pure.
- */
+/** The Kubernetes objects for one run of a load generator: a Job with the runners, its Secret and its ConfigMap. */
 import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { JobPlan } from "./job-plan";
@@ -10,19 +8,12 @@ import type { BinaryFiles } from "./sidecar";
 
 export interface JobObjects {
   readonly job: Plain<V1Job>;
-  /**
-   * Secret with the password of the user that is created for the run. The Job owns this Secret, so the Job starts
-   * suspended and waits until the Secret exists.
-   */
+  /** The Job owns this Secret, so the Job starts suspended and waits until the Secret exists. */
   readonly secret: Plain<V1Secret> | undefined;
-  /** Files of the sidecar. The Job owns the ConfigMap. */
   readonly files: Plain<V1ConfigMap> | undefined;
 }
 
-/**
- * Seconds that Kubernetes keeps a finished Job if this program does not delete the Job. During this time, the logs of
- * the Job can be read.
- */
+/** Seconds that Kubernetes keeps a finished Job, and its logs, if this program does not delete it. */
 const TTL_SECONDS = 300;
 
 export function benchmarkJob(plan: JobPlan): JobObjects {
@@ -61,15 +52,10 @@ function base64(files: BinaryFiles): Record<string, string> {
   return Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.toString("base64")]));
 }
 
-/**
- * Shell script that prints only the options of valkey-benchmark. The whole help text does not fit into a container's
- * termination message, which holds 4096 bytes.
- */
+/** Only the options: the help text does not fit into a termination message, which holds 4096 bytes. */
 const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
 
-/**
- * A Job with one pod. The pod's termination message lists the options that valkey-benchmark has in the runners' image.
- */
+/** The pod's termination message lists the options that valkey-benchmark has in the runners' image. */
 export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
   const complete: JobPlan = {
     ...plan,

@@ -1,6 +1,3 @@
-/**
- * Runs load generators as Kubernetes Jobs. Each run is one Job. The Job is deleted after its results have been read.
- */
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
@@ -28,25 +25,21 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
-export interface JobLoadDriverOptions {
+interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
   readonly deployments: readonly PodDeployment[];
-  /**
-   * Image of the runners. All deployments use the same image, so that the same load generator measures all deployments.
-   * @default the image of the first deployment
-   */
+  /** Image of the runners, the same for all deployments. @default the image of the first deployment */
   readonly image?: string | undefined;
   /** Time limit for the start of the runners, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   readonly report?: ReportProgress | undefined;
 }
 
-/** Seconds that are added to the sum of all timeouts of a Job. Kubernetes ends the Job after the total time. */
+/** Kubernetes ends the Job after the total time. */
 const DEADLINE_SLACK_SECONDS = 120;
 
 interface PreparedJob<R> {
   readonly run: JobRun;
-  /** The runs of the Job: first the warm-up, if there is a warm-up, and then the measured run. */
   readonly runs: readonly R[];
   readonly phases: readonly JobPhase[];
   readonly servers: PodDeployment;
@@ -128,7 +121,6 @@ export class JobLoadDriver<R extends CredentialedRun> implements LoadDriver<R> {
     return { run, runs, phases, servers, plan };
   }
 
-  /** Runs all phases of a Job and measures the last phase. If there are two phases, the first phase is the warm-up. */
   async #measure({ run, runs, phases, servers, plan }: PreparedJob<R>, observer: LoadObserver): Promise<LoadOutcome> {
     await run.start(sharingAdvice(servers));
     const untuned = await this.#untuned(run);
@@ -154,10 +146,7 @@ export class JobLoadDriver<R extends CredentialedRun> implements LoadDriver<R> {
     });
   }
 
-  /**
-   * Compares the kernel settings of the runners' machines with the expected settings, and returns one description per
-   * difference. The settings of each machine are read once, while the runners wait to start.
-   */
+  /** The settings of each machine are read once, while the runners wait to start. */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
     if (tuning === undefined) return [];
@@ -174,7 +163,7 @@ export class JobLoadDriver<R extends CredentialedRun> implements LoadDriver<R> {
   }
 }
 
-/** Runs valkey-benchmark in Jobs. The driver uses only options that the valkey-benchmark of the image has. */
+/** The driver uses only options that the valkey-benchmark of the image has. */
 export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkDriver {
   private constructor(
     kubernetes: KubernetesClient,
@@ -184,7 +173,7 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
     super(kubernetes, options, valkeyBenchmarkInJobs);
   }
 
-  /** Starts a Job that reads the options. It needs as many free resources on a machine as a runner. */
+  /** It needs as many free resources on a machine as a runner. */
   static async open(
     kubernetes: KubernetesClient,
     options: JobLoadDriverOptions,
@@ -209,11 +198,7 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   }
 }
 
-/**
- * Adds the CA certificate that signed the servers' certificates to a plan. A plan that already names TLS files is
- * returned unchanged, and so is a plan for servers whose certificates are not verified.
- * @throws BadInput if the runners are in a different namespace and so cannot mount the certificate's Secret
- */
+/** Unchanged if it names TLS files or verifies no certificates. @throws BadInput in a different namespace */
 export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: PodDeployment): RunnerPlan {
   if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;
   const own = plan.namespace ?? namespace;
@@ -241,10 +226,7 @@ function sharingAdvice({ name }: PodDeployment): string {
   return `allow load generators to share machines with the servers of ${name} (every record then carries a warning)`;
 }
 
-/**
- * Part of the names of the keys that the runners use to wait for each other. In a cluster, this part is a hash tag, so
- * that all these keys are in a slot of the given primary. Otherwise it is empty.
- */
+/** In a cluster a hash tag, so that all keys with which runners wait are in a slot of the primary; otherwise empty. */
 function keyTag({ slots, name }: PrimaryNode): string {
   if (slots === undefined) return "";
   const [first] = slots;

@@ -1,4 +1,3 @@
-/** The outcome of a Job, computed from the records of its runners. Pure. */
 import type { LoadOutcome, LoadGeneratorOutput } from "../load-driver";
 import { LoadGeneratorFailure } from "../load-driver";
 import type { GeneratorMeasurement } from "../load-generator";
@@ -10,18 +9,14 @@ import type { RunnerPhase, RunnerRecord } from "./runner-record";
 
 export interface JobFacts<R extends CredentialedRun> {
   readonly loadGenerator: JobLoadGenerator<R>;
-  /** The phases of the Job: first the warm-up, if there was a warm-up, and then the measurement. */
   readonly phases: readonly R[];
-  /** Seed of the first runner. Each further runner has the next higher number. */
+  /** Each further runner has the next higher number. */
   readonly seed: number;
   readonly startedAt: string;
   /** Start of the measurement, milliseconds since the epoch. */
   readonly begunMs: number;
-  /** Records of the runners, in the order of the runners. */
   readonly records: readonly RunnerRecord[];
-  /** Machines of the runners, in the order of the runners. */
   readonly machines: readonly string[];
-  /** CPU limit of each runner, cores. */
   readonly cpuLimit: number | undefined;
   readonly servers: ReadonlySet<string>;
   readonly sharing: boolean;
@@ -61,10 +56,7 @@ export function jobOutcome<R extends CredentialedRun>(facts: JobFacts<R>): LoadO
   };
 }
 
-/**
- * Returns the measurement of one runner. Its measured time is only the last part of the phase, because the load
- * generator connects first.
- */
+/** The measured time is only the last part of the phase, because the load generator connects first. */
 function runnerMeasurement<R extends CredentialedRun>(
   record: RunnerRecord,
   index: number,
@@ -134,10 +126,7 @@ function cpuOf(
   };
 }
 
-/**
- * Returns a warning if runners were allowed on the servers' machines. The warning is needed even if no runner used such
- * a machine, because runners may use one in the next run.
- */
+/** Needed even if no runner used such a machine, because runners may use one in the next run. */
 function sharingWarnings(
   runs: readonly RunnerMeasurement[],
   { servers, sharing }: Pick<JobFacts<CredentialedRun>, "servers" | "sharing">,

@@ -1,4 +1,3 @@
-/** Plan of a benchmark Job, as plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/running-pods";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { Endpoint, TlsFiles } from "../../../valkey/node";
@@ -61,15 +60,12 @@ export interface RunnerTlsSecret {
   readonly key?: string;
 }
 
-/**
- * One phase of the load generator: the warm-up or the measurement. The phase is the same for all runners. Plain data.
- */
 export interface JobPhase {
   /** Arguments, with placeholders for the values that differ between runners (`runner-script.ts`). */
   readonly arguments: readonly string[];
-  /** Server to which valkey-cli connects. This server stores the keys with which runners wait for each other. */
+  /** Server for valkey-cli, with the keys by which runners wait for each other. */
   readonly endpoint: Endpoint;
-  /** Seed of the first runner. Each further runner has the next higher number. */
+  /** Each further runner has the next higher number. */
   readonly seed: number;
   /** Number of requests of all runners together; undefined if the phase ends after a time. */
   readonly requests: number | undefined;
@@ -77,7 +73,7 @@ export interface JobPhase {
   readonly rate: number | undefined;
   /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
   readonly seconds: number | undefined;
-  /** Time limit for the phase, seconds. A load generator that runs longer counts as hanging. */
+  /** A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: number;
 }
 
@@ -89,14 +85,12 @@ export interface JobPlan {
   readonly runner: RunnerPlan;
   /** Prefix of the keys with which runners wait for each other. */
   readonly keys: string;
-  /** The phases of the Job: first the warm-up, if there is a warm-up, and then the measurement. */
   readonly phases: readonly JobPhase[];
   /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: LoadSidecar | undefined;
   /**
-   * The user that is created for the run and deleted at its end. Load generators take a password only on their command
-   * line. The runner reads the password from its environment, so that the Job's objects do not contain the password
-   * (CKV_K8S_35).
+   * Load generators take a password only on their command line, so the runner reads it from its environment: the Job's
+   * objects do not contain it (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
   /** Server name (SNI) for TLS connections; undefined without TLS. `runner.tls` names the Secret with the TLS files. */

@@ -1,4 +1,3 @@
-/** One Job, from the creation of its objects until their deletion. */
 import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
 import { LoadGeneratorFailure } from "../load-driver";
 import type { PrimaryNode } from "../../workloads/prefill";
@@ -16,14 +15,9 @@ import { parseRunnerRecord } from "./runner-record";
 import { assertRunnersWork, hasEnded, runnerIndex } from "./runner-state";
 import type { RunnerKeys } from "./runner-script";
 
-/**
- * Time between two queries for the number of arrived runners, milliseconds. The queries go to the server under test, so
- * they are sent only before and after a measurement.
- */
+/** The queries go to the server under test, so they are sent only before and after a measurement. Milliseconds. */
 const ARRIVAL_POLL_MS = 50;
-/** Time between two queries for the pods, milliseconds. */
 const POD_POLL_MS = 1_000;
-/** Seconds within which the runners must have ended after their Job was removed. */
 const STOP_SECONDS = 30;
 /** Seconds within which runners must have written their records, even on busy machines. */
 const HANDOVER_SECONDS = 30;
@@ -118,7 +112,7 @@ export class JobRun {
     };
   }
 
-  /** Deletes everything that the run created, even after a failed start. The function never throws. */
+  /** The function never throws. */
   async remove(): Promise<void> {
     const { batch, core } = this.kubernetes;
     const at = { namespace: this.#namespace, name: this.#name };
@@ -137,10 +131,7 @@ export class JobRun {
     ]);
   }
 
-  /**
-   * Waits until all runners of a removed run have ended, so that they send no load during the next run. The wait ends
-   * after half a minute, because a pod on a dead machine does not end.
-   */
+  /** So that they send no load during the next run. Ends after half a minute: a pod on a dead machine does not end. */
   async stopped(): Promise<void> {
     const isStopped = async (): Promise<boolean> => (await this.#pods().catch(() => [])).every(hasEnded);
     await holdsInTime(isStopped, { intervalMs: POD_POLL_MS / 4, timeoutMs: STOP_SECONDS * 1000 });
@@ -155,19 +146,14 @@ export class JobRun {
   }
 
   /**
-   * Whether all runners have arrived at a phase. All runners share one key for each phase. Each runner that arrives
-   * appends a byte to this key, so the length of the key is the number of arrived runners. A SETRANGE with an empty
-   * value returns this length and changes nothing. STRLEN would change the server's counters of hits and misses, which
-   * the measurement reads.
+   * Each runner appends a byte to the phase's key. SETRANGE with an empty value returns the length and changes nothing;
+   * STRLEN would change the counters of hits and misses, which the measurement reads.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /**
-   * Waits for the given time, and meanwhile checks that no runner's pod fails. It asks only Kubernetes, because queries
-   * to the servers would disturb the measurement.
-   */
+  /** Asks only Kubernetes, because queries to the servers would disturb the measurement. */
   async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {
@@ -203,11 +189,7 @@ export async function runFeaturesJob(
   }
 }
 
-/**
- * Creates the Job with its Secret and its ConfigMap. The Job owns both objects, so that Kubernetes deletes these
- * objects together with the Job. An owner must exist before the owned objects. For this reason the Job is created first
- * and starts suspended.
- */
+/** The Job owns both objects, so it must exist before them. So it is created first and starts suspended. */
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";

@@ -1,4 +1,3 @@
-/** The load generators that Jobs can run. */
 import { gzipSync } from "node:zlib";
 import type { BenchmarkUser } from "../benchmark-user";
 import type { LoadGenerator } from "../load-generator";
@@ -20,32 +19,26 @@ import type { LoadSidecar } from "./sidecar";
 import { SIDECAR_FILES_DIRECTORY } from "./sidecar";
 
 export interface JobAccess {
-  /**
-   * Name of the user; undefined if the servers require no password. The environment of the runner contains the
-   * password.
-   */
+  /** The environment of the runner contains the password. */
   readonly username: string | undefined;
-  /** TLS options. Paths of files are paths in the runner's pod. */
+  /** Paths of files are paths in the runner's pod. */
   readonly tls: TlsFiles | undefined;
   readonly runners: number;
 }
 
-/** A run of a load generator. The credentials are those of the user that is created for the run. */
 export interface CredentialedRun {
   readonly credentials: BenchmarkUser | undefined;
 }
 
-/** A load generator that Jobs can run. @typeParam R one run of the load generator */
 export interface JobLoadGenerator<R extends CredentialedRun> extends LoadGenerator<R> {
-  /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: () => Promise<LoadSidecar>;
-  /** The phase for a run, the same for all runners. The time limit of the load generator is added to it. */
+  /** The time limit of the load generator is added to it. */
   readonly phase: (
     run: R,
     access: JobAccess,
     deployment: Pick<Deployment, "mode" | "nodes" | "access">,
   ) => Omit<JobPhase, "timeoutSeconds">;
-  /** Command line of one runner, without secrets. The record contains this command line. */
+  /** The record contains this command line. */
   readonly command: (run: R, index: number, runners: number) => readonly string[];
 }
 
@@ -96,7 +89,7 @@ const UNPACKED = "/tmp/open-loop.cjs";
 const PACKED = `${SIDECAR_FILES_DIRECTORY}/${BUNDLE}`;
 const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync("${PACKED}")))`;
 
-/** The open-loop generator in a sidecar with Node.js. A ConfigMap contains its bundle. */
+/** A ConfigMap contains its bundle. */
 export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun> {
   return {
     ...OPEN_LOOP,

@@ -1,6 +1,4 @@
-/**
- * The pod of a runner: its container, sidecar and environment, and the machines that the pod is allowed to use. Pure.
- */
+/** The pod of a runner: its container, sidecar and environment, and the machines that the pod is allowed to use. */
 import type { V1Job } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -19,19 +17,16 @@ const DEFAULT_RESOURCES: NonNullable<RunnerPlan["resources"]> = {
   requests: { cpu: "100m", memory: "64Mi" },
   limits: { memory: "1Gi" },
 };
-/**
- * Resources of a runner container whose load generator runs in the sidecar. During the measurement, this container only
- * waits.
- */
+/** During the measurement, this container only waits. */
 const WAITING_RESOURCES = { cpu: "50m", memory: "32Mi" };
-/** ID of the user in the containers. Every ID except 0 (root) would work. */
+/** Every ID except 0 (root) would work. */
 const USER_ID = 10_001;
 
 type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
 type Container = PodSpec["containers"][number];
 type Environment = NonNullable<Container["env"]>;
 
-/** The pod of each runner. It complies with the restricted Pod Security Standard. */
+/** It complies with the restricted Pod Security Standard. */
 export function podSpec(plan: JobPlan): PodSpec {
   const { runner, sidecar } = plan;
   const { nodeSelector, tolerations, imagePullSecrets, tls } = runner;
@@ -110,16 +105,13 @@ function loadResources({ runner }: JobPlan): NonNullable<Container["resources"]>
   return { requests: { ...requests }, ...(limits && { limits: { ...limits } }) };
 }
 
-/**
- * Resources of the runner container if the load generator runs in the sidecar. This container has a CPU limit only if
- * the plan sets limits for the load generator.
- */
+/** Has a CPU limit only if the plan sets limits for the load generator. */
 function waitingResources({ runner }: JobPlan): NonNullable<Container["resources"]> {
   const limits = runner.resources?.limits === undefined ? { memory: "64Mi" } : WAITING_RESOURCES;
   return { requests: WAITING_RESOURCES, limits };
 }
 
-/** Environment of the runner's script. The beginning of `runner.sh` explains each variable. */
+/** The beginning of `runner.sh` explains each variable. */
 function runnerEnvironment({ phases, keys, runner, timeoutSeconds, tls, sidecar }: JobPlan): Record<string, string> {
   const [first] = phases;
   const last = phases.at(-1);
@@ -151,10 +143,7 @@ function credentials({ name, user }: JobPlan): Environment {
   ];
 }
 
-/**
- * Affinity that keeps runners off the machines of the servers, and apart from each other. If sharing is allowed, both
- * rules are preferences.
- */
+/** If sharing is allowed, both rules are preferences. */
 function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
   const topologyKey = "kubernetes.io/hostname";
   const fromServers = {
@@ -185,9 +174,7 @@ function phaseArguments({ phases }: JobPlan): string[] {
   );
 }
 
-/**
- * The files of the Secret that a runner needs. The Secret also contains the servers' private key, which is not mounted.
- */
+/** The Secret also contains the servers' private key, which is not mounted. */
 function filesOf({ cacert, cert, key }: RunnerTlsSecret): { readonly key: string; readonly path: string }[] {
   return compact([cacert, cert, key]).map((name) => ({ key: name, path: name }));
 }

@@ -1,6 +1,4 @@
-/**
- * The record that a runner writes (`runner.sh`): the output, the duration and the CPU use of the load generator. Pure.
- */
+/** The record that a runner writes (`runner.sh`): the output, the duration and the CPU use of the load generator. */
 import { Failure } from "../../../lib/errors";
 import { RECORD_LINE_PREFIX } from "./runner-script";
 
@@ -20,10 +18,9 @@ export interface RunnerPhase {
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc. The value is 100 for programs on every Linux machine. */
+/** The value is 100 for programs on every Linux machine. */
 const TICKS_PER_SECOND = 100;
 
-/** The lines that `record_counters` of `runner.sh` writes. */
 interface Counters {
   readonly uptime: number;
   readonly machine: RunnerPhase["machine"];
@@ -79,7 +76,6 @@ function phaseOf(exit: number, text: string, begin: Counters, end: Counters): Ru
   return { exit, text, seconds: end.uptime - begin.uptime, cpuSeconds: end.childSeconds - begin.childSeconds, machine };
 }
 
-/** Parses the first line of /proc/stat; undefined for any other line. */
 function machineSeconds(line: string): RunnerPhase["machine"] {
   const match = /^cpu +(.*)$/.exec(line);
   if (match === null) return undefined;
@@ -92,7 +88,7 @@ function machineSeconds(line: string): RunnerPhase["machine"] {
   };
 }
 
-/** Sum of user and system time, seconds. The line comes from the shell's `times`, for example `1m2.50s 0m0.25s`. */
+/** The line comes from the shell's `times`, for example `1m2.50s 0m0.25s`. */
 function durations(line: string): number {
   return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),

@@ -1,4 +1,3 @@
-/** Checks whether the runners of a Job work, by the state of the Job's pods. Pure. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -13,13 +12,11 @@ export function runnerIndex(pod: Pod): number | undefined {
 }
 
 /**
- * Checks that the runners work.
  * @param pods all pods, including pods that are being deleted
- * @param runners number of runners that must have a pod. Each missing pod counts as an interruption
+ * @param runners each missing pod counts as an interruption.
  * @default 0: missing pods are accepted
- * @throws LoadGeneratorFailure if the container of a runner failed, or if a pod was evicted, deleted, or lost with its
- *   machine (for example a spot machine). In the second case, the field `interrupted` of the error is true. The output
- *   in the error has a line for each of these runners
+ * @throws LoadGeneratorFailure if a runner failed; with `interrupted` if a pod was evicted, deleted, or lost with its
+ * machine
  */
 export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   const failed = pods.flatMap((pod) => {
@@ -38,10 +35,7 @@ export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   if (lines[0] !== undefined) throw new LoadGeneratorFailure(lines[0], lines.join("\n"), { interrupted: true });
 }
 
-/**
- * Describes each interrupted runner in one line. Runners for which Kubernetes gives a reason come first: the first line
- * becomes the error message, and other pods may be deleted only because the Job ended.
- */
+/** Those with a reason come first: others may be deleted only because the Job ended. The first line is the error. */
 function interruptions(pods: readonly Pod[], runners: number): string[] {
   const taken = pods.filter(isTakenAway);
   const present = new Set(pods.map(runnerIndex));
@@ -67,18 +61,12 @@ function runnerName(pod: Pod): string {
   return `runner ${runnerIndex(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${pod.metadata?.name ?? "?"})`;
 }
 
-/**
- * Whether a pod was deleted or evicted. The exit status of such a pod is the status of a signal, which is not a failure
- * of the runner.
- */
+/** The exit status of such a pod is the status of a signal, which is not a failure of the runner. */
 function isTakenAway(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined || disruption(pod) !== undefined;
 }
 
-/**
- * Reason why Kubernetes ended a pod: for example an eviction, a taint, the loss of its machine, or a pod with a higher
- * priority.
- */
+/** For example an eviction, a taint, the loss of its machine, or a pod with a higher priority. */
 function disruption({ status }: Pod): { readonly reason?: string; readonly message?: string } | undefined {
   return status?.conditions?.find(({ type, status: state }) => type === "DisruptionTarget" && state === "True");
 }

@@ -1,29 +1,26 @@
-/**
- * A second container in the runner's pod (`sidecar.sh`). It runs a load generator that the servers' image does not
- * contain.
- */
+/** A second container for a load generator that the servers' image does not contain (`sidecar.sh`). */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface LoadSidecar {
   readonly image: string;
-  /** Command that starts the load generator. The arguments of the run are appended. */
+  /** The arguments of the run are appended. */
   readonly program: string;
   /** Shell command that runs once before the first request. @default nothing */
   readonly setup?: string;
   /** File that the load generator writes. The file is part of the load generator's output. @default no file */
   readonly result?: string;
-  /** Files that the load generator needs. The Job owns a ConfigMap with them. */
+  /** The Job owns a ConfigMap with them. */
   readonly files?: BinaryFiles;
 }
 
-/** Contents by file name. Large files are gzipped, because a ConfigMap holds at most 1 MiB. */
+/** Large files are gzipped, because a ConfigMap holds at most 1 MiB. */
 export type BinaryFiles = Readonly<Record<string, Buffer>>;
 
 export const EXCHANGE_DIRECTORY = "/exchange";
 export const SIDECAR_FILES_DIRECTORY = "/load-generator";
 
-/** The script of the sidecar for a POSIX shell. Its first lines explain the environment. */
+/** Its first lines explain the environment. */
 export const SIDECAR_SCRIPT = readFileSync(join(__dirname, "sidecar.sh"), "utf8");
 
 export function sidecarEnvironment({ program, setup = ":", result = "" }: LoadSidecar): Record<string, string> {

@@ -1,4 +1,3 @@
-/** The command line of memtier_benchmark for a mixed workload. Pure. */
 import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import { BadInput } from "../../../lib/errors";
@@ -19,14 +18,11 @@ export interface MemtierRun {
 }
 
 /**
- * The arguments in order. The credentials follow `-a`, because memtier_benchmark accepts credentials only there. Every
- * user of the machine can read these arguments, so the credentials belong to a user that is created for the run.
- *
- * Keys consist of a prefix and a number that starts at 1. They have no hash tag, because memtier_benchmark routes each
- * command by the slot of its key.
- * @param json name of the file for the results
- * @param word `user:password`, or a placeholder for it
- * @throws BadInput if the rate of each connection is not a whole number of requests per second
+ * After `-a`, because memtier_benchmark accepts credentials only there: every user of the machine can read them, so
+ * they belong to a user of the run. Keys are a prefix and a number from 1, without a hash tag: commands are routed by
+ * the slot of the key.
+ * @param word `user:password`, or a placeholder
+ * @throws BadInput for a fractional rate of a connection
  */
 export function memtierArguments(
   { mix, mode, endpoint, primaries, credentials, tls }: MemtierRun,

@@ -1,4 +1,3 @@
-/** memtier_benchmark as a load generator, and its driver on this machine. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
@@ -30,7 +29,6 @@ export const MEMTIER = {
 export class LocalMemtierDriver extends LocalLoadDriver<MemtierRun> {
   readonly #program: string;
 
-  /** @param program path of memtier_benchmark */
   constructor({ program, ...options }: LocalDriverOptions & { readonly program: string }) {
     super(MEMTIER, options);
     this.#program = program;
@@ -75,7 +73,6 @@ class WholeOutput implements OutputCollector {
     this.text += chunk;
   }
 
-  /** The last lines of the output, without the lines that show progress. */
   get lastLines(): string {
     return lastTwoLines(this.text, (line) => !line.startsWith("[RUN"));
   }

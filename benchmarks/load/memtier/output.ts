@@ -1,4 +1,3 @@
-/** Parses the results of memtier_benchmark. Pure. Directory tests/fixtures contains real output. */
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
@@ -18,16 +17,12 @@ const resultsSchema = z.object({
   }),
 });
 
-export interface MemtierResults {
-  /** Start time by the clock of memtier_benchmark, milliseconds since the epoch. */
+interface MemtierResults {
   readonly fromMs: number;
   /** End time by the clock of memtier_benchmark, milliseconds since the epoch. */
   readonly toMs: number;
   readonly warnings: readonly Warning[];
-  /**
-   * Latencies of all requests. The totals that memtier_benchmark prints are not used, because they omit replies that
-   * arrive in its last second.
-   */
+  /** The totals that memtier_benchmark prints are not used: they omit replies that arrive in its last second. */
   readonly latencies: Histogram;
 }
 

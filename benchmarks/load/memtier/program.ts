@@ -1,4 +1,3 @@
-/** Finds memtier_benchmark on this machine. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { BadInput } from "../../../lib/errors";

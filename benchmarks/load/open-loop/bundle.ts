@@ -1,7 +1,4 @@
-/**
- * The open-loop generator as a single file that needs only Node.js. Both Jobs and processes on this machine run this
- * file.
- */
+/** A single file that needs only Node.js, for Jobs and for processes on this machine. */
 import { join } from "node:path";
 import { programBundle } from "../../../lib/bundle";
 

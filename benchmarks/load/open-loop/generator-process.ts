@@ -1,4 +1,3 @@
-/** The open-loop generator as a process on this machine. */
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Failure, messageOf } from "../../../lib/errors";
@@ -72,7 +71,7 @@ export class GeneratorProcess {
     return tallies.map((data) => Tally.ofData(data));
   }
 
-  /** Stops the load early. `run` then returns the tallies up to this moment. */
+  /** `run` then returns the tallies up to this moment. */
   stop(): void {
     this.#send(STOP_COMMAND);
   }

@@ -1,8 +1,6 @@
 /**
- * The open-loop generator. It sends each request at its intended time, even if earlier requests have not been answered.
- * It measures the latency from the intended time. So a stall of the server counts for every request that was intended
- * during the stall. A closed loop would not send these requests, and so would miss their latencies (coordinated
- * omission).
+ * Sends each request at its intended time, and measures its latency from then, so a stall of the server counts for
+ * every request intended during it. A closed loop would miss them (coordinated omission).
  */
 import type { NodeAccess, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
@@ -22,29 +20,25 @@ import type { ArrivalSchedule } from "./requests/request-times";
 import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "../tally";
 
-export interface OpenLoopGeneratorOptions {
+interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
   readonly discoverRoutes: DiscoverRoutes;
-  /** Total number of connections. The connections are divided evenly among the servers that receive requests. */
+  /** The connections are divided evenly among the servers that receive requests. */
   readonly clients: number;
-  /** Number of requests per arrival. Requests for the same server are sent together. */
+  /** Requests per arrival. Those for the same server are sent together. */
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
-  /** Time limit for a request, milliseconds after its intended time. */
   readonly timeoutMs: number;
-  /** Highest number of requests that wait for a connection. Further requests fail and are not sent. */
+  /** Further requests fail and are not sent. */
   readonly queue: number;
-  /** Duration of the load, seconds. */
   readonly seconds: number;
   readonly schedule: ArrivalSchedule;
   readonly source: OperationSource;
   readonly random: Random;
 }
 
-/** Time limit for opening all connections, milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Time between two checks for timed-out requests, milliseconds. */
 const TIMEOUT_CHECK_MS = 10;
 /** Pattern of errors at the start that a retry cannot remove. */
 const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
@@ -52,7 +46,6 @@ const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
 const MAX_REDIRECTS = 16;
 /** Delay before a request is sent again after TRYAGAIN, milliseconds. */
 const TRY_AGAIN_MS = 2;
-/** Errors that show that the routes are stale and must be read again. */
 const STALE_ROUTE_ERRORS = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
 
 const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
@@ -61,9 +54,7 @@ export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
   readonly #refresher: RouteRefresher;
-  /** Number of offered requests whose outcome is not known yet. */
   #unsettled = 0;
-  /** Number of offered requests that were sent but are not answered yet. */
   #inFlight = 0;
   readonly #queuedNodes = new Set<LoadNode>();
   #pacer: Pacer | undefined;
@@ -109,11 +100,7 @@ export class OpenLoopGenerator {
     }
   }
 
-  /**
-   * Offers requests for the configured time, and then waits until the outcome of every request is known.
-   * @param startMs milliseconds since the epoch
-   * @param signal stops the load early when it is aborted. In this case, the outcome of requests in flight is unknown
-   */
+  /** @param startMs milliseconds since the epoch. After `signal`, those in flight are unknown */
   run(startMs: number, signal: AbortSignal): Promise<Tally> {
     const { schedule, seconds, pipeline } = this.options;
     const { tally } = this;
@@ -210,7 +197,6 @@ export class OpenLoopGenerator {
     }
   }
 
-  /** Sends the request again if the error is a redirect. @returns whether the error is a redirect */
   #followRedirect(node: LoadNode, request: TimedRequest, error: string): boolean {
     const redirect = parseRedirect(error, node.endpoint);
     // Servers send REDIRECT only to clients that asked for it with CLIENT CAPA.
@@ -280,7 +266,6 @@ export class OpenLoopGenerator {
   }
 }
 
-/** The servers to which connections are missing, as text. */
 function missingConnections(nodes: readonly LoadNode[]): string {
   const missing = nodes.filter(({ isReady }) => !isReady);
   return missing

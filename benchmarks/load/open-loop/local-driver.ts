@@ -1,4 +1,3 @@
-/** The open-loop generator as a load generator, and its driver on this machine. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { BenchmarkUser } from "../benchmark-user";
@@ -16,7 +15,7 @@ import { Tally } from "../tally";
 
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
-  /** Name of the primary. In replication mode, the primary receives the writes. */
+  /** In replication mode, the primary receives the writes. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
@@ -82,10 +81,7 @@ export class LocalOpenLoopDriver extends LocalLoadDriver<OpenLoopRun> {
   }
 }
 
-/**
- * The endpoints of all nodes. The primary comes first, because in replication mode the first endpoint of a plan
- * receives the writes.
- */
+/** The primary comes first: in replication mode, the first endpoint of a plan receives the writes. */
 export function endpointsPrimaryFirst(
   { nodes }: Pick<Deployment, "nodes">,
   primary: string,
@@ -95,7 +91,7 @@ export function endpointsPrimaryFirst(
     .map(({ endpoint }) => ({ ...endpoint }));
 }
 
-/** The plan for the first of several processes. The plans of the other processes are derived from it. */
+/** The plans of the other processes are derived from it. */
 export function openLoopPlan(
   { mix, seed, credentials }: OpenLoopRun,
   { mode, access }: Pick<Deployment, "mode" | "access">,

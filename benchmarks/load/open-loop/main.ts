@@ -1,12 +1,7 @@
 /**
- * A process of the open-loop generator. A single worker runs in the main thread. Several workers run in separate
- * threads.
- *
- * On this machine, the process reads its plan from standard input, connects, reports that it is ready, waits for the
- * start command, and prints its result. The plan contains the password. For this reason the plan is neither on the
- * command line nor in the environment.
- *
- * In a Job, the plan is an argument, and the environment contains the credentials.
+ * A single worker runs in the main thread, several in threads. On this machine, the process reads its plan from
+ * standard input, because it contains the password; in a Job, the plan is an argument, and the environment contains the
+ * credentials.
  */
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -22,7 +17,6 @@ const LEAD_MS = 20;
 type ToThread = { readonly startMs: number } | "stop";
 type FromThread = { readonly ready: true } | { readonly tally: TallyData } | { readonly failed: string };
 
-/** A worker in this thread or in a separate thread. All of its connections are open. */
 interface OpenWorker {
   readonly run: (startMs: number) => Promise<TallyData>;
   readonly stop: () => void;
@@ -134,10 +128,7 @@ async function runProcess(): Promise<number> {
   }
 }
 
-/**
- * Runs the generator in a Job. The argument contains the plan. The environment contains the number of the process and
- * the credentials. The load starts at once, because the runners wait for each other before they start this program.
- */
+/** The environment contains the process's number and the credentials. The load starts at once: runners wait before. */
 async function runJob(text: string): Promise<number> {
   try {
     const { JOB_COMPLETION_INDEX: index = "0", TOOL_USER: username, TOOL_PASSWORD: password } = process.env;

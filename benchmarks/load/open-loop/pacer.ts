@@ -1,41 +1,29 @@
 /**
- * Calls a function at the intended times of requests. `requests/request-times.ts` computes these times, and `tally.ts`
- * collects the latencies.
- *
- * A timer of the event loop fires up to a millisecond late, and this lateness would be part of every latency. For this
- * reason a timer is used only until about two milliseconds before an intended time. After that, the loop spins if a
- * reply is awaited. Otherwise it naps: it blocks its thread until a tenth of a millisecond before the intended time.
+ * A timer of the event loop fires up to a millisecond late, which would be part of every latency. So a timer is used
+ * only until about two milliseconds before an intended time; then the loop spins if a reply is awaited, or naps: it
+ * blocks its thread until a tenth of a millisecond before the time.
  */
 import { epochMs } from "../../../lib/clock";
 
-export interface PacerCallbacks {
+interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
-  /** End of the load, milliseconds after the start. Later intended times are dropped. */
+  /** Later intended times are dropped. */
   readonly endMs: number;
-  /** Called at each intended time. Both times are in milliseconds since the epoch. */
+  /** Both times are in milliseconds since the epoch. */
   readonly onArrival: (intendedMs: number, nowMs: number) => void;
-  /** Called in each turn of the loop that had arrivals, after the last of these arrivals. */
   readonly afterArrivals: () => void;
-  /** Called at the end of every turn of the loop. */
   readonly onTurn: (nowMs: number) => void;
-  /** Whether a reply can arrive at any moment. */
   readonly isAwaitingReplies: () => boolean;
 }
 
-/**
- * Highest number of arrivals in one turn of the loop. With this limit, the process can read replies between two turns
- * even if the pacer is late.
- */
+/** Arrivals in one turn of the loop. Between turns the process can read replies, even if the pacer is late. */
 const MAX_PER_TURN = 128;
-/**
- * Shortest time to the next intended time for which the loop waits with a timer, milliseconds. During this wait,
- * replies can wake the loop. If less time is left, the loop naps or spins.
- */
+/** Milliseconds to an intended time for which the loop waits with a timer, during which replies can wake it. */
 const TIMER_MS = 2.5;
 /** Greatest lateness of a timer, milliseconds. */
 const TIMER_LATE_MS = 1.5;
-/** Usual lateness of the end of a nap, milliseconds. The loop naps only if more than twice this time is left. */
+/** The loop naps only if more than twice this time is left. */
 const NAP_LATE_MS = 0.08;
 /** Time between two turns of the loop after the last arrival, milliseconds. */
 const DRAIN_MS = 2;
@@ -53,7 +41,7 @@ export class Pacer {
   #begunMs = 0;
   isDone = false;
 
-  /** Creates a pacer that is not running yet. @param startMs time of the start, milliseconds since the epoch */
+  /** @param startMs time of the start, milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
     private readonly callbacks: PacerCallbacks,
@@ -78,20 +66,16 @@ export class Pacer {
     clearImmediate(this.#immediate);
   }
 
-  /** Tells the pacer that its caller had work since the last turn. This time then does not count as idle. */
+  /** This time then does not count as idle. */
   markBusy(): void {
     this.#wasBusy = true;
   }
 
-  /** Seconds in which the pacer or its caller had work. */
   get busySeconds(): number {
     return Math.max(0, (this.#turnMs - this.#begunMs - this.#idleMs) / 1000);
   }
 
-  /**
-   * Whether the pacer was stopped. This is a getter, because TypeScript would assume after a call that a field still
-   * has its earlier value.
-   */
+  /** A getter, because TypeScript would assume after a call that a field still has its earlier value. */
   get #stoppedNow(): boolean {
     return this.#isStopped;
   }

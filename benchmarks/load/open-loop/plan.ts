@@ -1,7 +1,4 @@
-/**
- * The plan of a process of the open-loop generator, and the messages of the process. The plan and each message are one
- * line of JSON on standard input or output.
- */
+/** The plan and the messages of the process, each one line of JSON on standard input or output. */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mixed-workload";

@@ -1,4 +1,3 @@
-/** Creates the generator of one worker from the plan of its process. */
 import { OpenLoopGenerator } from "./generator";
 import { MixedOperationSource } from "./requests/operations";
 import type { OpenLoopPlan } from "./plan";
@@ -6,10 +5,7 @@ import { Random } from "../../../lib/statistics/random";
 import { routeDiscovery } from "./connections/routes";
 import { arrivalSchedule } from "./requests/request-times";
 
-/**
- * Number of independent streams of random numbers in one worker. The streams are for arrivals, operations and the
- * choice of replicas.
- */
+/** Independent random numbers of a worker: for arrivals, operations and the choice of replicas. */
 const STREAMS = 3;
 
 export function workerGenerator(plan: OpenLoopPlan, index: number): OpenLoopGenerator {

@@ -1,4 +1,4 @@
-/** The command line of valkey-benchmark for one test of a workload. Pure. */
+/** The command line of valkey-benchmark for one test of a workload. */
 import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import type { NamedTest } from "../../workloads/named-tests";
@@ -7,10 +7,7 @@ import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { Workload } from "../../workloads/workload";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
-/**
- * Seconds between two ticks of valkey-benchmark's clock. If valkey-benchmark uses threads, it reads the clock only at
- * each tick. A run with a fixed number of requests therefore ends up to 250 ms late.
- */
+/** With threads, valkey-benchmark reads its clock only at each tick, so a run of requests ends up to 250 ms late. */
 export const CLOCK_TICK_SECONDS = 0.25;
 /** Duration of the shortest measurement in which one tick (250 ms) is at most 1 % of the duration, seconds. */
 export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
@@ -21,12 +18,9 @@ export interface ValkeyBenchmarkRun {
   readonly endpoint: Endpoint;
   readonly test: NamedTest;
   readonly workload: Workload;
-  /**
-   * Length of the run. The length is a number of requests if the workload sets a number of requests or if
-   * valkey-benchmark lacks `--duration`. Otherwise it is a number of seconds.
-   */
+  /** Requests if the workload sets them or valkey-benchmark lacks `--duration`, otherwise seconds. */
   readonly length: Workload["length"];
-  /** Seed, different for every run. Without a seed, runners that start in the same second would draw the same keys. */
+  /** Without a seed, runners that start in the same second would draw the same keys. */
   readonly seed: number;
   /** Nodes of a cluster that serve reads. @default "primary" */
   readonly readFrom?: ReadFrom | undefined;
@@ -34,18 +28,16 @@ export interface ValkeyBenchmarkRun {
   readonly tls: TlsFiles | undefined;
 }
 
-/** Placeholders for values that differ between runners. Each runner replaces the placeholders with its own values. */
-export interface RunnerPlaceholders {
+/** Each runner replaces the placeholders with its own values. */
+interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
   readonly requests: string;
 }
 
 /**
- * The arguments in order. The password follows `-a`, because valkey-benchmark accepts a password only there.
- *
- * The warm-up is a separate run before the measured run. The option `--warmup` is not used. With this option, version
- * 9.1 clears its histogram while its threads add to the histogram, and about one run in thirty never ends.
+ * The password follows `-a`, because valkey-benchmark accepts it only there. The warm-up is a separate run: with
+ * `--warmup`, version 9.1 clears its histogram while its threads add to it, and about one run in thirty never ends.
  */
 export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?: RunnerPlaceholders): string[] {
   const { workload, test, credentials, readFrom = "primary", length } = run;
@@ -80,7 +72,7 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?:
   ]);
 }
 
-/** TLS options that have a value. Each name in `TlsFiles` is also the name of the option in all load generators. */
+/** Each name in `TlsFiles` is also the name of the option in all load generators. */
 export const TLS_NAMES = ["cacert", "cert", "key", "sni"] as const;
 
 const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
@@ -90,9 +82,8 @@ const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
 };
 
 /**
- * Whether valkey-benchmark uses threads and therefore reads its clock only at intervals. In cluster mode,
- * valkey-benchmark always uses threads. In replication mode, a workload with one thread is sent without threads,
- * because this is as fast, and because a run with a fixed number of requests then ends exactly.
+ * With threads, the clock is read only at intervals. In replication mode, one thread is as fast without threads, and a
+ * run of requests then ends exactly.
  */
 export function usesThreads({
   mode,
@@ -102,7 +93,7 @@ export function usesThreads({
   return mode === "cluster" || workload.threads > 1 || "seconds" in length;
 }
 
-/** Arguments of a test. In a cluster, valkey-benchmark routes a command by the `{tag}` in its key. */
+/** In a cluster, valkey-benchmark routes a command by the `{tag}` in its key. */
 function testArguments(test: NamedTest, isCluster: boolean): string[] {
   if ("named" in test.send) return ["-t", test.send.named];
   if ("sequence" in test.send) return ["--", ...test.send.sequence];
@@ -123,9 +114,7 @@ export function withoutSecrets(args: readonly string[]): string[] {
 }
 
 /**
- * Length of a measurement with this version of valkey-benchmark. If this version lacks `--duration`, a length in
- * seconds is converted into a number of requests. This number is the seconds multiplied by the expected rate. The
- * number is large enough that one tick of valkey-benchmark's clock is at most 1 % of the measurement's duration.
+ * Without `--duration`, seconds become requests, enough that one tick of the clock is at most 1 % of the duration.
  * @param expectedRate requests per second
  */
 export function effectiveLength(

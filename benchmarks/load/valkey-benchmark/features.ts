@@ -1,4 +1,3 @@
-/** The options that a version of valkey-benchmark has, according to its help. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Failure, messageOf } from "../../../lib/errors";

@@ -1,4 +1,3 @@
-/** valkey-benchmark as a load generator, and its driver on this machine. */
 import { epochMs } from "../../../lib/clock";
 import { pinnedCommand } from "../../../platforms/host/processes";
 import type { LoadDriver } from "../load-driver";
@@ -14,7 +13,6 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "./arguments";
 import type { ValkeyBenchmarkFeatures } from "./features";
 import { parseSingleReport } from "./output";
 
-/** Sends loads with valkey-benchmark, on this machine or in Jobs. */
 export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
@@ -30,10 +28,7 @@ export const VALKEY_BENCHMARK: LoadGenerator<ValkeyBenchmarkRun> = {
   parse: (text) => ({ report: parseSingleReport(text), warnings: [] }),
 };
 
-/**
- * The run of one load generator among several load generators. This run has a part of the requests and of the rate, and
- * its own seed.
- */
+/** A part of the requests and of the rate, and its own seed. */
 export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
   const { rate } = run.workload;
@@ -85,10 +80,7 @@ export class LocalValkeyBenchmarkDriver extends LocalLoadDriver<ValkeyBenchmarkR
   }
 }
 
-/**
- * Collects the output of valkey-benchmark, and the time at which the report in the output began. At this time,
- * valkey-benchmark stops counting.
- */
+/** Also the time at which the report began: then valkey-benchmark stops counting. */
 class ReportedOutput implements OutputCollector {
   #out = "";
   #error = "";
@@ -108,7 +100,6 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** The last lines of the error output, or of the whole output if there is no error output. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

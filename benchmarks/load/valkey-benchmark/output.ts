@@ -1,12 +1,8 @@
-/** Parses the text output of valkey-benchmark. Pure. Directory tests/fixtures contains real output. */
 import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
 import type { LoadReport } from "../load-driver";
 
-/**
- * Greatest difference of two printed values that count as the same latency, milliseconds. Two printed values of one
- * latency differ because their last digit is rounded, and because a histogram has only three digits.
- */
+/** Printed values of one latency, ms, differ: the last digit is rounded, and a histogram has only three digits. */
 const SAME_MS = 0.002;
 const SAME_PART = 0.002;
 

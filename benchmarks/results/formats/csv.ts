@@ -1,7 +1,4 @@
-/**
- * Format of results.csv. The first nine columns have the same names as in the published document "Valkey on EKS"
- * (docs/sources.md). Additional columns follow. Pure.
- */
+/** The first nine columns of results.csv have the names of the document "Valkey on EKS" (docs/sources.md). */
 import { rowCost, storageCost } from "../cost";
 import type { ResultRow } from "../rows";
 import { resultRows } from "../rows";
@@ -9,7 +6,7 @@ import type { Results } from "../schema";
 
 type Cell = string | number | null;
 
-/** Columns and their values. Settings come from the first repeat, because they are equal in all repeats. */
+/** Settings come from the first repeat, because they are equal in all repeats. */
 const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results: Results) => Cell])[] = [
   ["workload", ({ workload }) => workload],
   ["mode", ({ mode }) => mode],

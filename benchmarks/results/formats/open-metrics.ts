@@ -1,7 +1,6 @@
 /**
- * Format of results.om. The file contains the results of a run in the OpenMetrics text format 1.0, with the date of the
- * run. `promtool tsdb create-blocks-from openmetrics` reads this format. The node exporter's textfile collector cannot
- * read this format, because the collector rejects samples with a date. Pure.
+ * OpenMetrics 1.0 with the run's date, for `promtool tsdb create-blocks-from openmetrics`. The node exporter's textfile
+ * collector rejects samples with a date.
  */
 import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
@@ -28,6 +27,7 @@ interface Family {
 
 const PREFIX = "valkey_measured";
 
+/** Text of results.om: the results of a run in the OpenMetrics format, with the date of the run. */
 export function formatOpenMetrics(results: Results): string {
   const seconds = Date.parse(isoOf(results.timestamp)) / 1000;
   const families = [
@@ -176,7 +176,6 @@ function studyFamilies({ stack, study }: Results): Family[] {
   ];
 }
 
-/** Samples of a metric: one for each item whose value is not null. */
 function samplesOf<T>(items: readonly T[], labelsOf: (item: T) => Labels, value: (item: T) => number | null): Sample[] {
   return items.flatMap((item): Sample[] => {
     const known = value(item);
@@ -189,10 +188,7 @@ function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample
   return stateOf(labels, "code", WARNING_CODES, found);
 }
 
-/**
- * Samples of a metric that shows a state: value 1 for the names in `holding`, and value 0 for all other names. Without
- * the zeros, a query for the last value of a series could find a 1 from an earlier run.
- */
+/** 1 for names in `holding`, else 0. Without zeros, a query for the last value could find a 1 from an earlier run. */
 function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);
 }

@@ -1,7 +1,4 @@
-/**
- * Format of a study's summary.txt. The same text is printed at the end of the study. It contains treatments,
- * comparisons, findings, and claims of published documents. Pure.
- */
+/** Format of a study's summary.txt, which is also printed at its end. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
 import { counted, formatCount, formatDuration, formatPercent } from "../../../lib/units";
@@ -9,7 +6,6 @@ import { formatCpuPerOperation, latencyOf, resultRows } from "../rows";
 import type { Results } from "../schema";
 import type { Claim, StudyComparison, StudyRecord } from "../study-schema";
 
-/** Verdict on a ratio, as text for tables and legends. */
 export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>> = {
   greater: "more",
   less: "less",
@@ -17,37 +13,31 @@ export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>
   "not-enough-data": "not enough data",
 };
 
-/** Judgement of a claim, as text for summary and report. */
 export const CLAIM_FINDING_LABELS: Readonly<Record<Claim["finding"], string>> = {
   supported: "supported",
   contradicted: "contradicted",
   inconclusive: "inconclusive here",
 };
 
-/** Metric of a comparison, as text for tables. */
 export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> = {
   throughput: "throughput",
   p99: "p99",
   "cpu-per-operation": "CPU per operation",
 };
 
-/** Note for a study in which the rate of a reference load differs from the median rate of all reference loads. */
 export const REFERENCE_LOAD_MOVED =
   "The rate of the reference load changed during the study, so the machine became faster or slower. " +
   "Every result of this study has a warning.";
 
-/** Note for comparisons that are marked as interleaved. */
 export const INTERLEAVING_NOTE =
   "Interleaved: the servers of both treatments ran at the same time, and the load switched from one to the other every 5 to 15 ms, " +
   "so a change of the machine affects both treatments.";
 
-/** Note for a study that compares p99 at an offered rate, measured by a closed-loop load generator. */
 export const CLOSED_LOOP_NOTE =
   "The p99 at an offered rate comes from a closed loop: a connection sends nothing while it waits for a reply, " +
   "so a stall counts once per connection. The load generator open-loop (valkey:workloads) counts a stall for every " +
   "request that was due during the stall.";
 
-/** Explains the confidence intervals of a study, one sentence each. */
 export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
   // At an offered rate, the throughput equals this rate, so it is not compared.
@@ -68,7 +58,6 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   ]);
 }
 
-/** Formats the summary of a study as lines without color. The list is empty if the results do not contain a study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
   if (study === undefined) return [];
@@ -101,10 +90,7 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/**
- * Describes why a study ended: its comparisons are precise, or the budget is used up. Other texts are for a study that
- * has not ended, and for failed treatments.
- */
+/** Its comparisons are precise, or the budget is used up; other texts for unfinished studies and failed treatments. */
 export function describeEnd({
   ended,
   precision,

@@ -1,7 +1,4 @@
-/**
- * Format of summary.txt. The same text is printed at the end of a run. It contains a comparison of deployments, keys
- * per primary, cost, and warnings. Pure.
- */
+/** Format of summary.txt, which is also printed at the end of a run. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
 import { counted, formatPercent, formatCount } from "../../../lib/units";
@@ -61,10 +58,7 @@ function tableLines(
   return [...textTable([head, under, ...body]), ...confidenceLines(comparisons)];
 }
 
-/**
- * Formats the speed-up from the first to the last deployment, such as `2.00× (1.98 … 2.02) · p50 2.00× lower`. For an
- * open loop, the text contains latencies only: `p50 2.00×, p99 1.50× lower`.
- */
+/** Such as `2.00× (1.98 … 2.02) · p50 2.00× lower`; for an open loop only latencies: `p50 2.00×, p99 1.50× lower`. */
 function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   const [first] = rows;
   const last = rows.at(-1);
@@ -78,10 +72,7 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
 }
 
-/**
- * Explains the confidence intervals that the summary shows in brackets. The list is empty for a single repeat, because
- * a single repeat has no interval.
- */
+/** Empty for a single repeat, because it has no interval. */
 function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
   if (row === undefined || row.repeats < 2) return [];
@@ -105,10 +96,7 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
   return `${formatCount(row.rps.median)}/s${marks} · p50 ${latencyOf(row, row.p50Ms)}${p99}${hits}`;
 }
 
-/**
- * A capacity as text: `cluster meets p99 ≤ 2 ms at up to 41,200/s (steady), knee at 50,000/s; at higher rates the
- * bottleneck is the server`.
- */
+/** Such as `cluster meets p99 ≤ 2 ms at up to 41,200/s (steady), knee at 50,000/s; …`. */
 export function formatCapacity({
   deployment,
   capacity,
@@ -135,7 +123,6 @@ function describeBottleneck({ at, text }: NonNullable<CapacityRecord["bottleneck
   return `at higher rates the bottleneck is the ${at}${text === undefined ? "" : ` (${text})`}`;
 }
 
-/** Lines with the number of keys on each primary after the run. */
 function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   const primaries = nodes.filter(({ role, keysAfter }) => role === "primary" && keysAfter !== null);
   const total = primaries.reduce((sum, { keysAfter }) => sum + (keysAfter ?? 0), 0);
@@ -148,7 +135,7 @@ function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
 }
 
-/** Lines about cost. The list is empty if no prices are known. */
+/** The list is empty if no prices are known. */
 function costLines(results: Results, comparisons: readonly TestComparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) =>

@@ -1,6 +1,4 @@
-/**
- * Ratios, series and fits, computed from the records of a study. Values of two treatments are paired by round. Pure.
- */
+/** Values of two treatments are paired by round. */
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -22,7 +20,7 @@ const METRIC_TITLES: Readonly<Record<Metric, string>> = {
   "cpu-per-operation": "servers' CPU per operation",
 };
 
-export function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
+function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
   switch (metric) {
     case "throughput":
       return record.client.rps;
@@ -61,7 +59,6 @@ export class StudyAnalysis {
       .sort((a, b) => a.round - b.round);
   }
 
-  /** Value of a metric in each round, by the number of the round. */
   series(treatment: Treatment, test: string, metric: Metric): ReadonlyMap<number, number> {
     return new Map(
       this.recordsOf(treatment, test).flatMap((record): [number, number][] => {
@@ -76,11 +73,7 @@ export class StudyAnalysis {
     return values.length === 0 ? undefined : median(values);
   }
 
-  /**
-   * Ratio of a metric: the value of `other` divided by the value of `base`. The values come from interleaved
-   * measurements (both treatments in alternating time slices). If there are none, they come from the rounds in which
-   * both treatments were measured.
-   */
+  /** `other` divided by `base`, from interleaved measurements if there are any, otherwise from common rounds. */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
     if (interleaved.length > 0) return pairedRatio(interleaved, this.precision);
@@ -93,12 +86,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * Rates of two treatments in each round that measured them in alternating time slices, in either order.
-   *
-   * If no such round exists, the pairs come from rounds in which both treatments were interleaved with the same third
-   * treatment. In this case, each rate is divided by the rate of the third treatment.
-   *
-   * Interleaved measurements give only throughput, because a paused server delays its replies, and pausing costs CPU.
+   * In either order. Otherwise both are divided by the rate of a third treatment that was interleaved with both. Only
+   * throughput, because a paused server delays its replies, and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
     if (metric !== "throughput") return [];
@@ -132,10 +121,7 @@ export class StudyAnalysis {
     );
   }
 
-  /**
-   * The bottleneck that limited at least half of a treatment's measurements: the client or the machine; undefined if
-   * neither did.
-   */
+  /** The bottleneck of at least half of a treatment's measurements; undefined if neither limited them. */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>
@@ -168,11 +154,7 @@ export class StudyAnalysis {
     );
   }
 
-  /**
-   * The ratios whose precision decides when a study ends: ratios of throughput at full speed, and ratios of CPU per
-   * operation at an offered rate.
-   * @param isOut whether a treatment was given up. Its ratios are left out
-   */
+  /** Throughput at full speed, and CPU per operation at an offered rate. @param isOut for given up ones */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
       metric ===
@@ -188,10 +170,7 @@ export class StudyAnalysis {
     );
   }
 
-  /**
-   * Fits power laws: the metric against the number of primaries, one fit for each combination of the other factors.
-   * @param excluded reason why a treatment is excluded from the fit; undefined if the treatment belongs to the fit
-   */
+  /** The metric against the number of primaries, for each combination of other factors. @param excluded the reason */
   fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {
     return this.tests.flatMap(({ test, title }) =>
       groupsVarying(this.treatments, "primaries").flatMap((group): StudyFit[] => {
@@ -226,10 +205,7 @@ export class StudyAnalysis {
   }
 }
 
-/**
- * Metrics by which two treatments can be compared. The list is empty if the two treatments have different offered
- * rates.
- */
+/** The list is empty if the two treatments have different offered rates. */
 function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];

@@ -1,7 +1,4 @@
-/**
- * Claims of published documents, and their judgement. A table contains for each kind of study what its claims say, what
- * they need, and how they are judged. Pure.
- */
+/** For each kind of study, what the claims of published documents say, what they need, and how they are judged. */
 import type { Ratio } from "../../../lib/statistics/ratio";
 import { COMMAND } from "../../../lib/system/package";
 import { counted, formatCount, formatPercent } from "../../../lib/units";
@@ -21,10 +18,7 @@ interface StatedClaim {
   readonly judged: (basis: ClaimBasis) => Judgement;
 }
 
-/**
- * A row of the table.
- * @param needs data without which the claim cannot be judged, or the reason why these data are missing
- */
+/** @param needs data without which the claim cannot be judged, or the reason why these data are missing */
 function claim<T extends object>(
   says: string,
   needs: (basis: ClaimBasis) => T | string,
@@ -37,7 +31,6 @@ function claim<T extends object>(
   return { says, judged };
 }
 
-/** A claim that these studies cannot judge. */
 function untestable(says: string, why: (basis: ClaimBasis) => string): StatedClaim {
   return { says, judged: (basis) => ["inconclusive", why(basis)] };
 }
@@ -48,7 +41,6 @@ interface DocumentClaims {
   readonly claims: (basis: ClaimBasis) => readonly StatedClaim[];
 }
 
-/** The exponent that the document reports. */
 const DOCUMENT_EXPONENT = 0.92;
 /** Greatest width of a confidence interval with which a measured exponent can support the document's exponent. */
 const MAX_WIDTH = 0.2;
@@ -89,9 +81,8 @@ export function judgedClaims(kind: StudyKind, basis: ClaimBasis): Claim[] {
 }
 
 /**
- * The lowest speed-ups of the cluster are those that the document's own runs prove. The document rounds durations to
- * ticks of 250 ms. For this reason its runs prove less than its tables claim. The same rounding allows for its "parity
- * rps" any ratio from 0.5 to 2.
+ * Speed-ups of the cluster are the lowest that the document's own runs prove: it rounds durations to ticks of 250 ms,
+ * so they prove less than its tables claim, and its "parity rps" allows any ratio from 0.5 to 2.
  */
 const TOPOLOGY_CLAIMS: readonly StatedClaim[] = [
   claim("SET is at least 2.5× as fast in a cluster of three primaries", modesFor("set"), atLeast("set", 2.5)),
@@ -160,10 +151,7 @@ function threadClaims(test: string, title: string): StatedClaim[] {
   ];
 }
 
-/**
- * The document measured memory with one number of keys only. But the bytes per entry change with the number of keys by
- * at least as much as the difference that the document claims between engines.
- */
+/** One number of keys; bytes per entry change with it as much as the document claims between engines. */
 const ENGINE_CLAIMS: readonly StatedClaim[] = [
   untestable(
     "Dragonfly writes 1.5 times as much as Valkey 9.0 at 8 vCPUs, and its p99 is 4.2 times lower",
@@ -376,10 +364,7 @@ function memoryOf(basis: ClaimBasis): { readonly min: number; readonly max: numb
   return { min, max, range: `bytes per entry vary by ${percentOver(max, min)} % with the number of keys` };
 }
 
-/**
- * Number of cores that a machine needs so that no thread waits for a core: one core for each thread of the servers, and
- * one core for the load generators.
- */
+/** One core for each thread of the servers, and one for the load generators, so that no thread waits. */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map((treatment) => treatment.shape.primaries * threadsOf(treatment)));
 }

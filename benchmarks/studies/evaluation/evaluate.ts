@@ -1,7 +1,4 @@
-/**
- * Turns the checkpoints of a study into results, which have the format of a run's results. Their section about the study
- * contains comparisons, fits, findings, and claims of published documents. Pure.
- */
+/** Turns the checkpoints of a study into results in the format of a run's results. */
 import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { REFERENCE_LOAD_LIMIT, referenceLoadWarnings } from "../../warnings/warnings";
@@ -19,13 +16,11 @@ import { pinningOf } from "../pinning";
 import { stepKey, stepSubject } from "../rounds";
 import type { Study } from "../study";
 
-/** Number of consecutive failures after which a treatment or a pair is given up. */
-export const MAX_CONSECUTIVE_FAILURES = 2;
+const MAX_CONSECUTIVE_FAILURES = 2;
 
 export interface StudyState {
   readonly study: Study;
   readonly entries: readonly StudyLogEntry[];
-  /** The CPUs that servers and load generators share. */
   readonly cpus: readonly number[];
   readonly rounds: number;
   readonly ended: StudyRecord["ended"];
@@ -40,21 +35,18 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
   );
 }
 
-/**
- * Entries for pairs of treatments that were measured in alternating time slices, without the pairs that were given up.
- * After a pair was given up, its treatments are compared by their separate measurements.
- */
+/** Without the pairs that were given up, whose treatments are compared by their separate measurements. */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
     .filter((entry) => entry.kind === "interleaved")
     .filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
 }
 
-export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
+function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
   return entries.filter((entry) => entry.kind === "treatment");
 }
 
-/** Seconds that a study has spent on measuring. The time between an interruption and the resumption does not count. */
+/** The time between an interruption and the resumption does not count. */
 export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
@@ -63,10 +55,7 @@ export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEn
   return givenUpReasonOf(treatment.id, entries);
 }
 
-/**
- * Reason why the subject of a step was given up; undefined if the subject was not given up.
- * @param subject ID of a treatment, or `other beside base` for a pair
- */
+/** @param subject ID of a treatment, or `other beside base` for a pair */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
     .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
@@ -123,11 +112,8 @@ export function evaluateStudy(state: StudyState): StudyRecord {
   };
 }
 
-/**
- * Whether the rate of any reference load differs too much from the median rate of all reference loads. One such
- * reference load is enough, because it is unknown when the machine changed.
- */
-export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
+/** One moved reference load is enough, because it is unknown when the machine changed. */
+function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
 }
@@ -143,7 +129,6 @@ function scalingFits(
   const limitOf = (treatment: Treatment, test: string): string | undefined =>
     pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
   const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
-  /** Whether any treatment of the fit has an offered rate (if `isOffered` is true) or runs at full speed (if false). */
   const hasRate = (fit: StudyFit, isOffered: boolean): boolean =>
     [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].some(
       (id) => (analysis.treatment(id)?.workload.rate !== undefined) === isOffered,
@@ -187,8 +172,7 @@ function basisOf(state: StudyState, analysis: StudyAnalysis): ClaimBasis {
   };
 }
 
-/** Facts about a study's run that its checkpoint log does not contain. */
-export interface StudyDescription {
+interface StudyDescription {
   readonly timestamp: string;
   readonly stack: string;
   /** The parsed configuration, without secrets. */
@@ -196,7 +180,7 @@ export interface StudyDescription {
   readonly environment: Environment;
 }
 
-/** The results of a study. @param reason reason why the results are incomplete; null if they are complete */
+/** @param reason reason why the results are incomplete; null if they are complete */
 export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
   const treatments = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
@@ -225,10 +209,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
   };
 }
 
-/**
- * Warning that the speed of the machine changed, or an empty list. If a single reference load differs, every record
- * gets this warning, because it is unknown when the machine changed.
- */
+/** If a single reference load differs, every record gets the warning: it is unknown when the machine changed. */
 function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   const rounds = [...new Set(referenceLoads.map(({ round }) => round))];
   return rounds.flatMap((round) => referenceLoadWarnings(round, referenceLoads)).slice(0, 1);

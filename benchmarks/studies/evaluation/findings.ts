@@ -1,4 +1,3 @@
-/** Findings of each kind of study, as sentences, and the texts that findings share with claims. Pure. */
 import type { Ratio } from "../../../lib/statistics/ratio";
 import { formatCount } from "../../../lib/units";
 import type { StudyFit, TableGrowth } from "../../results/study-schema";
@@ -10,11 +9,8 @@ import { bytesPerEntry, recurringDips } from "./growth-analysis";
 
 export interface ClaimBasis {
   readonly analysis: StudyAnalysis;
-  /** Number of CPUs that servers and load generators share. */
   readonly cores: number;
-  /** Version that the servers of each treatment report, by the ID of the treatment. */
   readonly versions: ReadonlyMap<string, string>;
-  /** Table growth in every round, by the ID of the treatment. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
   /** Bytes per value during the measurement of table growth; undefined if table growth was not measured. */
   readonly growthSize: number | undefined;
@@ -95,10 +91,7 @@ function describeGroup(basis: ClaimBasis, group: readonly Treatment[], test: str
   ];
 }
 
-/**
- * Names the fastest treatment. If several treatments are equally fast, it is the one with the fewest io-threads: idle
- * io-threads spin, so more threads are worse unless they make the server faster.
- */
+/** The fewest io-threads of equally fast ones: idle io-threads spin. */
 function describeBest({ analysis }: ClaimBasis, group: readonly Treatment[], test: string): string {
   const verdict = (base: Treatment, other: Treatment): Ratio["verdict"] =>
     analysis.ratio(base, other, test, "throughput").verdict;
@@ -113,10 +106,7 @@ function describeBest({ analysis }: ClaimBasis, group: readonly Treatment[], tes
   return `the best number of io-threads is ${threadsOf(best)}: the lowest number for which the measurements show no better one${rest}`;
 }
 
-/**
- * Describes the step at which throughput falls because there are too many io-threads: from the most io-threads below
- * the number of cores, to the first slower treatment with at least as many io-threads as cores.
- */
+/** Where throughput falls for too many io-threads: from the most below the number of cores to the first slower one. */
 function describeStep(basis: ClaimBasis, group: readonly Treatment[], test: string): string {
   const { analysis, cores } = basis;
   const from = group.filter((treatment) => threadsOf(treatment) < cores).at(-1);

@@ -1,24 +1,16 @@
-/** Analyses memory and insertion rate while a table grows: bytes per entry, and dips of the rate. Pure. */
 import type { TableGrowth } from "../../results/study-schema";
 
-/**
- * Lowest number of keys for which bytes per entry are computed. With fewer keys, the server's own memory is larger than
- * the memory of its entries.
- */
+/** With fewer keys, the server's own memory is larger than that of its entries. */
 export const MIN_KEYS = 100_000;
 
-export interface BytesPerEntry {
+interface BytesPerEntry {
   readonly min: number;
   readonly max: number;
-  /** Number of keys at which the minimum and the maximum were measured. */
   readonly minAtKeys: number;
   readonly maxAtKeys: number;
 }
 
-/**
- * The bytes per entry in the samples of a growing table.
- * @returns undefined if every sample has fewer than `MIN_KEYS` keys
- */
+/** @returns undefined if every sample has fewer than `MIN_KEYS` keys */
 export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
   const points = samples
     .filter(({ keys }) => keys >= MIN_KEYS)
@@ -30,13 +22,13 @@ export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefin
   return { min: min.each, max: max.each, minAtKeys: min.keys, maxAtKeys: max.keys };
 }
 
-export interface RateDip {
+interface RateDip {
   readonly keys: number;
   /** The lowest rate of the dip as a fraction of the median rate. */
   readonly part: number;
 }
 
-/** Length of the window over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
+/** Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
 /** Rate below which a window is a dip, as a fraction of the median rate. */
 const DIP = 0.7;
@@ -53,13 +45,9 @@ export function insertionRates({ samples }: TableGrowth): { readonly keys: numbe
   return rates;
 }
 
-/**
- * Smallest distance between two separate dips, in doublings of the number of keys. Dips that are closer to each other
- * count as one dip.
- */
+/** In doublings of the number of keys. Closer dips count as one. */
 const APART = 0.15;
 
-/** The dips of one round, in ascending order of the number of keys. */
 export function rateDips(growth: TableGrowth): RateDip[] {
   const rates = insertionRates(growth);
   const sorted = rates.map(({ rate }) => rate).sort((a, b) => a - b);
@@ -79,10 +67,7 @@ function isNear(a: number, b: number): boolean {
   return Math.abs(Math.log2(a / b)) < APART;
 }
 
-/**
- * Dips that occur near the same number of keys in most rounds. Such dips come from the growing table. All other dips
- * come from the machine. The list is empty for a single round, because a single round cannot show the difference.
- */
+/** Such dips come from the growing table, all others from the machine. Empty for one round, which cannot tell. */
 export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
   const [first = [], ...others] = rounds.map(rateDips);
   if (others.length === 0) return [];

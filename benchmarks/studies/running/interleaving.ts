@@ -1,28 +1,23 @@
 /**
- * Sends load to two sides in alternating slices of some milliseconds. A side consists of the servers and load
- * generators of one treatment. With short slices, both sides have the same conditions on the machine. Noise that lasts
- * longer than a slice affects both sides. Shorter noise averages out over hundreds of slices.
+ * With short slices, both sides (servers and load generators of a treatment) have the same conditions: longer noise
+ * affects both, and shorter noise averages out over hundreds of slices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Bounds of the random slice lengths, milliseconds. A fixed length would interfere with periodic noise. */
+/** A fixed length would interfere with periodic noise. */
 const MIN_SLICE_MS = 5;
 const MAX_SLICE_MS = 15;
 
-/** Controls one side. The slice of a side lasts from the end of `resume` to the beginning of `pause`. */
+/** The slice of a side lasts from the end of `resume` to the beginning of `pause`. */
 export interface SideControl {
-  /** Resumes first the servers, and then their load generators. */
   readonly resume: () => void;
-  /**
-   * Pauses first the load generators, and then the servers. In this order, no request is answered during a slice of the
-   * other side.
-   */
+  /** First the load generators, so that no request is answered during a slice of the other side. */
   readonly pause: () => void;
 }
 
 export type Pair<T> = readonly [T, T];
 
-/** A clock in milliseconds. Tests use a different clock. */
+/** Tests use a different clock. */
 export interface Clock {
   readonly now: () => number;
   readonly sleep: (length: number) => Promise<unknown>;
@@ -31,12 +26,10 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Gives slices to both sides in turn. Both sides must be paused when this function is called. Both sides are paused
- * when it returns.
- * @param seconds approximate total duration of the slices of each side
- * @param random random numbers from 0 to below 1, for the order and the length of each pair of slices
- * @returns the exact total duration of the slices of each side, seconds
- * @throws the reason of the signal if the signal is aborted
+ * Both sides must be paused, and are paused when it returns.
+ * @param random from 0 to below 1
+ * @returns the exact duration of the slices of each side, seconds
+ * @throws the reason of the signal if it is aborted
  */
 export async function interleaveSlices(
   sides: Pair<SideControl>,

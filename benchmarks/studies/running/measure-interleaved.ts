@@ -1,7 +1,4 @@
-/**
- * Measures two treatments in an interleaved way. The servers of both treatments run at the same time, and get load in
- * alternating slices of some milliseconds.
- */
+/** Measures two treatments whose servers run at the same time and get load in alternating slices of milliseconds. */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readInfoSections } from "../../../valkey/connection";
@@ -24,30 +21,20 @@ import { parseCpuList } from "../pinning";
 import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
-/**
- * Limits of the total duration of slices for each side and test, seconds. Between these limits, the total duration
- * equals the duration of a separate measurement. On a noisy machine with two cores, six rounds of three seconds give a
- * ratio with a precision of about 4 %.
- */
+/** Limits of a side's slices, seconds. On a noisy machine with two cores, six rounds of 3 s give about 4 %. */
 const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
-/**
- * Seconds of load before the measurement. During this time, connections are opened and memory is used for the first
- * time.
- */
+/** During this time, connections are opened and memory is used for the first time. */
 const WARMUP_SECONDS = 0.2;
-/** Time limit for the first request of a load generator, milliseconds. */
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/** Time before each reading of the counters, milliseconds. During this time, replies to requests in flight arrive. */
+/** During this time, replies to requests in flight arrive. */
 const SETTLE_MS = 20;
 
 /**
- * Measures the tests that both treatments of a pair have and that leave the data unchanged.
- * @param pinnings CPUs of the servers and load generators of each side; undefined without pinning
- * @param random random numbers from 0 to below 1, for the order in which the sides start, and for the order and the
- *   lengths of slices
- * @throws Failure when servers or load generators fail; the reason of the signal if the signal is aborted
+ * @param pinnings undefined without pinning
+ * @param random from 0 to below 1, for the order and lengths of slices
+ * @throws Failure when servers or load generators fail; the reason of the signal if it is aborted
  */
 export async function measureInterleaved(
   { base, other }: TreatmentPair,
@@ -98,9 +85,7 @@ export async function measureInterleaved(
   };
 }
 
-/** One side of the pair: its servers, connections to the servers, and load generators for one test after the other. */
 class Side {
-  /** Command line of the latest load generators. */
   command = "";
 
   constructor(
@@ -116,7 +101,7 @@ class Side {
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
-  /** Starts load generators. The caller must end these load generators. */
+  /** The caller must end these load generators. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;
@@ -143,10 +128,7 @@ class Side {
     return generators;
   }
 
-  /**
-   * Number of calls of the test's commands on all primaries.
-   * @throws Failure that names the node whose counters cannot be read
-   */
+  /** @throws Failure that names the node whose counters cannot be read */
   async count(test: TestName): Promise<number> {
     const primaries = this.session.nodes.filter(({ role }) => role === "primary");
     const calls = await Promise.all(
@@ -165,10 +147,7 @@ class Side {
     return calls.reduce((sum, each) => sum + each);
   }
 
-  /**
-   * Functions that resume and pause one side: its servers, their forked processes and the load generators. If one of
-   * these kept running, it would use CPU during the slices of the other side.
-   */
+  /** Also of forked processes: if one kept running, it would use CPU during the slices of the other side. */
   control(generators: PausableLoad): SideControl {
     return {
       resume: () => {
@@ -256,10 +235,7 @@ async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>>
   return [await sides[0].count(test), await sides[1].count(test)];
 }
 
-/**
- * Waits until the servers of a side have received their first request.
- * @throws Failure if no request arrives; the reason of the signal if the signal is aborted
- */
+/** @throws Failure if no request arrives; the reason of the signal if the signal is aborted */
 async function started(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
   const began = performance.now();
   while ((await side.count(test)) === before) {

@@ -1,4 +1,3 @@
-/** Measures one treatment, or the reference load, on separate servers. */
 import { REFERENCE_LOAD } from "../../measuring/reference-load";
 import { runMeasurements } from "../../measuring/run-measurements";
 import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
@@ -16,12 +15,7 @@ import type { Pinning } from "../pinning";
 import { parseCpuList } from "../pinning";
 import type { TableGrowthPlan } from "../study";
 
-/**
- * Measures every test of a treatment once. If the study includes table growth, table growth is measured as well.
- * @param ceiling requests per second of the latest reference load
- * @throws Failure if servers do not start, fail verification or cannot be measured; the reason of the signal if the
- * signal is aborted
- */
+/** @param ceiling requests per second of the latest reference load @throws Failure; the signal's reason */
 export async function measureTreatment(
   treatment: Treatment,
   round: number,

@@ -1,7 +1,4 @@
-/**
- * Load generators that run until `end` is called. These load generators can be paused (SIGSTOP) and resumed (SIGCONT)
- * at any time.
- */
+/** Load generators that run until `end` is called, and can be paused (SIGSTOP) and resumed at any time. */
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -11,24 +8,19 @@ import type { ValkeyBenchmarkRun } from "../../load/valkey-benchmark/arguments";
 import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
-/**
- * Seconds after which load generators end by themselves if this process is killed. A valkey-benchmark without
- * `--duration` gets a number of requests instead: as many as the fastest load generator sends in a minute.
- */
+/** Load generators end by themselves if this process is killed. Without `--duration`, after requests of a minute. */
 const MAX_SECONDS = 600;
 const MAX_REQUESTS = 200_000_000;
-/** Maximum number of characters of load generator output in a failure message. */
 const KEPT_CHARACTERS = 500;
 
-/** The load that several load generators send together, and the CPUs on which the load generators run. */
-export interface PausableLoadPlan {
+interface PausableLoadPlan {
   readonly run: RunDirectory;
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** Options of the load that all load generators send together. The `length` of this load is ignored. */
+  /** The `length` of this load is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   readonly count: number;
-  /** CPUs to which the load generators are pinned. @default no pinning */
+  /** @default no pinning */
   readonly cpus: readonly number[] | undefined;
 }
 
@@ -69,7 +61,6 @@ export class PausableLoad {
     this.#signal("SIGCONT");
   }
 
-  /** Kills all load generators, and waits until they have exited. */
   async end(): Promise<void> {
     this.#ending = true;
     this.#signal("SIGKILL");

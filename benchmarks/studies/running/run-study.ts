@@ -1,7 +1,4 @@
-/**
- * Runs a study until it reaches its target precision or its budget. A resumed study continues after the last step in
- * its checkpoint log.
- */
+/** A resumed study continues after the last step in its checkpoint log. */
 import { Failure, messageOf } from "../../../lib/errors";
 import type { ReportProgress } from "../../../lib/progress";
 import { randomFrom } from "../../../lib/statistics/random";
@@ -20,15 +17,14 @@ import { measureReferenceRate, measureTreatment } from "./measure-treatment";
 import { measureInterleaved } from "./measure-interleaved";
 import type { Study } from "../study";
 
-/** Measures the steps of a study. In tests, a different runner checks the order of the steps without servers. */
+/** In tests, a different runner checks the order of the steps without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
-  /** Measures one treatment. @param ceiling requests per second of the last reference load */
+  /** @param ceiling requests per second of the last reference load */
   readonly treatment: (treatment: Treatment, round: number, ceiling: number) => Promise<StudyLogEntry>;
   readonly interleaved: (pair: TreatmentPair, round: number) => Promise<StudyLogEntry>;
 }
 
-/** Measures steps on servers of this machine. */
 export function hostStepRunner(study: Study, cpus: readonly number[], environment: StudyEnvironment): StepRunner {
   return {
     referenceLoad: (round, place) => measureReferenceRate(round, place, environment),
@@ -45,29 +41,23 @@ export function hostStepRunner(study: Study, cpus: readonly number[], environmen
   };
 }
 
-/** Random numbers for a pair in a round. A study with the same seed gets the same numbers. */
+/** A study with the same seed gets the same numbers. */
 function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, round: number): () => number {
   return randomFrom(
     seed + Math.imul(round, 0x9e3779b1) + treatments.indexOf(base) * treatments.length + treatments.indexOf(other) + 1,
   );
 }
 
-/** Receives progress reports, and the state after each round. */
-export interface StudyListener {
+interface StudyListener {
   readonly report: ReportProgress;
-  /**
-   * Called after each round.
-   * @param isNew whether this process measured at least one step of the round; false if it read all steps from the log
-   */
+  /** @param isNew false if all steps of the round came from the log */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }
 
 /**
- * Measures rounds until `decideNext` stops the study. Each finished step is written to the checkpoint log before the
- * next step begins. Steps that the log contains are not measured again. A treatment or pair that fails twice in
- * succession is given up until the study is resumed.
- * @throws the reason of the signal if the signal is aborted; Failure if a reference load fails or all treatments were
- *   given up
+ * Finished steps are in the log before the next one begins, and are not repeated. Who fails twice in succession is
+ * given up until the study is resumed.
+ * @throws the signal's reason; Failure if a reference load or all treatments failed
  */
 export async function runStudy(
   study: Study,
@@ -118,10 +108,7 @@ export async function runStudy(
   }
 }
 
-/**
- * Decides whether a study continues. Ratios of treatments that were given up do not count.
- * @param tried entries since the study was started or resumed
- */
+/** @param tried entries since the study was started or resumed */
 function decisionOf(
   study: Study,
   entries: readonly StudyLogEntry[],
@@ -172,10 +159,7 @@ function treatmentOf({ treatments }: Study, id: string): Treatment {
   return treatment;
 }
 
-/**
- * Whether a step is no longer tried, because its treatment or pair was given up. A pair is also given up if one of its
- * treatments was given up.
- */
+/** A pair is also given up if one of its treatments was given up. */
 function isGivenUp(step: StudyStep, entries: readonly StudyLogEntry[]): boolean {
   if (step.kind === "reference-load") return false;
   const subjects = step.kind === "treatment" ? [step.treatment] : [step.base, step.other, stepSubject(step)];

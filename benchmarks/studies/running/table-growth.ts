@@ -1,7 +1,4 @@
-/**
- * Measures table growth: the memory and the insertion rate of a server while keys are inserted. The server is empty at
- * the start. The values come from the server's own counters.
- */
+/** The memory and the insertion rate of an empty server while keys are inserted, from its own counters. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
 import type { ProcessExit } from "../../../platforms/host/processes";
@@ -13,21 +10,16 @@ import type { TableGrowth } from "../../results/study-schema";
 import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import type { TableGrowthPlan } from "../study";
 
-/** Time between two samples, milliseconds. */
 const INTERVAL_MS = 50;
-/**
- * The write command of the published document "Dragonfly head-to-head" (docs/sources.md). The time to live of a key is
- * longer than the run, so no key expires.
- */
+/** As in the document "Dragonfly head-to-head" (docs/sources.md). No key expires during the run. */
 const COMMAND = ["SETEX", "key:__rand_int__", "10000", "__data__"];
 const CLIENTS = 48;
 const PIPELINE = 16;
 
 /**
- * Flushes the server, inserts keys at full speed, and flushes the server again. The counters are sampled while keys are
- * inserted.
- * @param session session with one primary in replication mode. The study owns the data of this primary
- * @throws Failure when the load generator fails; the reason of the signal if the signal is aborted
+ * Flushes the server before and after.
+ * @param session has one primary in replication mode, whose data are the study's
+ * @throws Failure when the load generator fails; the reason of the signal if it is aborted
  */
 export async function measureTableGrowth(
   session: Session,
@@ -92,11 +84,8 @@ function sampleOf(text: string): Sample {
   };
 }
 
-/**
- * Growth of the table: the last sample without keys, the samples until all keys are written, and the final sample.
- * Pure.
- */
-export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
+/** The last sample without keys, the samples until all keys are written, and the final sample. */
+function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   const start = samples.filter(({ keys }) => keys === 0).at(-1) ?? samples[0];
   if (start === undefined) return { samples: [] };
   const most = Math.max(...samples.map(({ keys }) => keys));

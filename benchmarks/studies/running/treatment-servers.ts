@@ -1,7 +1,4 @@
-/**
- * Servers of one treatment. The servers are started, formed and verified for a single step. At the end of this step,
- * they are always stopped.
- */
+/** The servers are started, formed and verified for a single step. At the end of this step, they are always stopped. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
@@ -17,20 +14,16 @@ import { verify } from "../../../valkey/verification/verify";
 import type { Treatment } from "../factors";
 import type { Pinning } from "../pinning";
 
-/** Programs, directories and listeners that all treatments share. */
 export interface StudyEnvironment {
-  /** Parent directory of the run directories. */
   readonly runs: string;
-  /** Programs by engine. The key `undefined` stands for the first Valkey that is found. */
+  /** The key `undefined` stands for the first Valkey that is found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
-  /** Path of valkey-benchmark. The same program is used for all engines. */
+  /** The same program is used for all engines. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** Zone labels of the servers, in order. */
   readonly zones: readonly string[];
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
-  /** Called with the unchanged output of load generators. */
   readonly raw: (heading: string, output: string) => void;
 }
 
@@ -43,11 +36,7 @@ export interface TreatmentServers {
   readonly signal: AbortSignal;
 }
 
-/**
- * Starts, forms and verifies the servers of a treatment, and stops them after `use`.
- * @throws Failure if servers do not start or fail verification; the errors of `use`; the reason of the signal if the
- *   signal is aborted
- */
+/** @throws Failure if servers do not start or fail verification; the errors of `use`; the signal's reason */
 export async function withServers<T>(
   treatment: Treatment,
   pinning: Pinning | undefined,

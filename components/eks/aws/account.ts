@@ -1,4 +1,3 @@
-/** The AWS account, region and partition of a stack, and the ARNs that contain them. */
 import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
@@ -8,7 +7,7 @@ interface Account {
   readonly accountId: string;
 }
 
-/** The account that the AWS provider uses. @param parent resource whose AWS provider is used */
+/** @param parent resource whose AWS provider is used */
 export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> {
   return pulumi
     .all([
@@ -19,7 +18,7 @@ export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> 
     .apply(([{ partition }, { region }, { accountId }]) => ({ partition, region, accountId }));
 }
 
-/** ARN of a cluster. It is known before the cluster exists, because the cluster's name is a plain value. */
+/** It is known before the cluster exists, because the cluster's name is a plain value. */
 export function clusterArn(clusterName: string, parent: pulumi.Resource): pulumi.Output<string> {
   return currentAccount(parent).apply(
     ({ partition, region, accountId }) => `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`,

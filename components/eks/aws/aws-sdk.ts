@@ -1,7 +1,4 @@
-/**
- * The parts of AWS's Pulumi SDKs that a stack uses, under their names in the SDKs. The index files of the SDKs load
- * every service of AWS, which makes a preview one second slower.
- */
+/** Imported one by one: the index files of the SDKs load every service of AWS, and a preview takes a second more. */
 export * as cloudwatch from "@pulumi/aws/cloudwatch";
 export * as ec2 from "@pulumi/aws/ec2";
 export { PullThroughCacheRule } from "@pulumi/aws/ecr/pullThroughCacheRule";

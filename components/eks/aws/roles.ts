@@ -1,8 +1,6 @@
-/** The IAM role of machines, and trust policies of roles. */
 import type * as pulumi from "@pulumi/pulumi";
 import * as aws from "./aws-sdk";
 
-/** Rights of every machine: join the cluster, run the CNI, pull images, accept Session Manager. */
 const NODE_POLICIES = [
   "AmazonEKSWorkerNodePolicy",
   "AmazonEKS_CNI_Policy",
@@ -10,7 +8,7 @@ const NODE_POLICIES = [
   "AmazonSSMManagedInstanceCore",
 ] as const;
 
-/** Creates a role for one group of machines. @param roleName name in AWS, at most 64 characters */
+/** @param roleName name in AWS, at most 64 characters */
 export function createNodeRole(
   name: string,
   roleName: string,
@@ -37,10 +35,7 @@ interface ServiceAccount {
   readonly name: string;
 }
 
-/**
- * Trust policy of a role that pods of one EKS cluster assume through EKS Pod Identity.
- * @param account service account whose pods may assume the role. @default every service account with an association
- */
+/** @param account whose pods may assume the role. @default every service account with an association */
 export function podIdentityTrust(clusterArn: string, account?: ServiceAccount): object {
   const owner = account && {
     "aws:RequestTag/kubernetes-namespace": account.namespace,
@@ -59,7 +54,6 @@ export function podIdentityTrust(clusterArn: string, account?: ServiceAccount): 
   };
 }
 
-/** Trust policy of a role that EC2 or EKS assumes. */
 function serviceTrust(service: "ec2.amazonaws.com" | "eks.amazonaws.com"): object {
   return {
     Version: "2012-10-17",

@@ -1,7 +1,6 @@
 /**
- * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14. Statements for
- * features that are not used are left out. These features are zonal shift and, if no pool uses spot machines, spot.
- * Every right to create, change or delete is limited to resources with the cluster's own tags. Pure.
+ * The statements of the CloudFormation template of Karpenter 1.14, without zonal shift and, if unused, spot. Every
+ * right to create, change or delete is limited to resources with the cluster's own tags.
  */
 
 interface Statement {
@@ -38,10 +37,7 @@ export const CONTROLLER_POLICIES = [
 ] as const;
 type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
 
-/**
- * The policies of the controller's role, by name. There are several policies, because a single policy would be longer
- * than AWS allows.
- */
+/** There are several policies, because a single policy would be longer than AWS allows. */
 export function controllerPolicies(scope: PolicyScope): Readonly<Record<ControllerPolicy, PolicyDocument>> {
   return {
     NodeLifecycle: policy(...nodeLifecycle(scope)),
@@ -231,10 +227,7 @@ function resourceDiscovery({ partition, region, accountId }: PolicyScope): State
   ];
 }
 
-/**
- * Allows only the cluster's own EventBridge rules to write to the interruption queue, and denies access without TLS.
- * @param ruleArns ARNs of the rules that have the queue as their target
- */
+/** Only from the cluster's own EventBridge rules, with TLS. @param ruleArns rules whose target is the queue */
 export function queuePolicy(queueArn: string, ruleArns: readonly string[]): PolicyDocument {
   return policy(
     {

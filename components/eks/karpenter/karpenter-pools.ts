@@ -17,7 +17,7 @@ export interface KarpenterPoolsArgs
   readonly pools: PoolSettings;
 }
 
-/** Time limits for creating and for deleting a pool. A machine takes minutes to detach its volumes. */
+/** A machine takes minutes to detach its volumes. */
 const TIMEOUTS = { create: "10m", delete: "30m" };
 
 /**

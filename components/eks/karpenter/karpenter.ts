@@ -29,7 +29,7 @@ const KARPENTER_SERVICE_ACCOUNT = "karpenter";
 interface KarpenterArgs {
   readonly clusterName: string;
   readonly region: string;
-  /** Rights of the controller. They exist before the controller's pods start. */
+  /** They exist before the controller's pods start. */
   readonly identity: KarpenterIdentity;
   readonly versions: Pick<EksVersions, "karpenter">;
   readonly size: ControllerSize;
@@ -38,15 +38,11 @@ interface KarpenterArgs {
 const CHARTS = "oci://public.ecr.aws/karpenter";
 
 /**
- * Karpenter's CRDs and its controller. Pulumi deletes the controller first, then the CRDs, then the rights of the
- * controller (`identity`). A resource whose machines Karpenter starts must depend on this component, so that the
- * controller outlives the last machine.
+ * Pulumi deletes the controller, then the CRDs, then its rights. Resources whose machines Karpenter starts must depend
+ * on this, so that the controller outlives the last machine.
  */
 export class Karpenter extends pulumi.ComponentResource {
-  /**
-   * @param opts `provider` is the Kubernetes provider of the cluster; `dependsOn` names the system machines, CoreDNS
-   * and the Pod Identity agent
-   */
+  /** @param opts `dependsOn` names the system machines, CoreDNS and the Pod Identity agent */
   constructor(
     name: string,
     { clusterName, region, identity, versions, size }: KarpenterArgs,
@@ -98,19 +94,14 @@ interface KarpenterIdentityArgs {
 }
 
 /**
- * The controller's role, its Pod Identity association and its queue, and the role of the machines that it starts.
- *
- * EKS gives a pod its credentials when it admits the pod. A Pod Identity association takes effect some seconds after it
- * is created. A pod that is admitted before this moment never gets credentials, even if its containers restart. So this
- * component depends only on the control plane. The controller also waits for the system machines and add-ons, which
- * take minutes longer, so the association is in effect by then.
+ * A pod that is admitted before its Pod Identity association takes effect never gets credentials. So this depends only
+ * on the control plane, while the controller also waits for system machines and add-ons, which take minutes longer.
  */
 export class KarpenterIdentity extends pulumi.ComponentResource {
-  /** Name of the machines' role. */
   readonly nodeRoleName: string;
   readonly queueName: pulumi.Output<string>;
 
-  /** Karpenter's rights. @param opts `dependsOn` must name the control plane, and no resource that is created later */
+  /** @param opts `dependsOn` must name the control plane, and no resource that is created later */
   constructor(name: string, { clusterName, spot }: KarpenterIdentityArgs, opts: pulumi.ComponentResourceOptions) {
     super("valkey:eks:KarpenterIdentity", name, {}, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;
@@ -126,7 +117,6 @@ export class KarpenterIdentity extends pulumi.ComponentResource {
     this.registerOutputs({ nodeRoleName: this.nodeRoleName });
   }
 
-  /** The controller's role and its association with the service account. */
   private controllerRights(
     name: string,
     { clusterName, spot }: KarpenterIdentityArgs,

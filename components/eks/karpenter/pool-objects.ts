@@ -1,7 +1,4 @@
-/**
- * The Kubernetes objects of a pool: its NodePool, and its EC2NodeClass with user data. They have Karpenter's v1
- * schemas. Pure.
- */
+/** NodePool, and EC2NodeClass with user data, in Karpenter's v1 schemas. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type * as pulumi from "@pulumi/pulumi";
@@ -90,16 +87,14 @@ interface NodePool {
 }
 
 /**
- * Disruption budget that keeps Karpenter from replacing a machine because its pool or class has changed (drift).
- * Without this budget, a changed tag, tuning, volume or image would drain servers with their data, or a load generator
- * during a measurement. Empty machines are still removed, because this budget applies only to the reason `Drifted`.
+ * Without this budget, a changed tag, tuning, volume or image would drain servers with their data (drift), or a load
+ * generator during a measurement. Empty machines are still removed.
  */
 const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
 
 /**
- * The NodePool of a pool. Karpenter removes a machine only when it is empty: machines do not expire, and they are
- * neither consolidated while in use nor replaced for drift. Machines for clients are removed a minute after the last
- * load generator has ended.
+ * Machines are removed only when empty: no expiry, no consolidation while in use, no replacement for drift. Those for
+ * clients a minute after the last load generator has ended.
  */
 export function nodePoolOf(
   pool: PoolName,
@@ -139,13 +134,9 @@ export function nodePoolOf(
 }
 
 /**
- * User data of an AL2023 machine: a MIME document with a shell script and a NodeConfig. cloud-init runs the script
- * before the kubelet starts. Karpenter merges the NodeConfig with its own.
- *
- * Transparent huge pages are off, because with huge pages, every byte that is written after the fork for a snapshot
- * copies a page of 2 MiB. Memory is overcommitted, because without overcommitment the fork can fail. Both are settings
- * of the machine, so no pod needs privileges for them. somaxconn is not set: each pod has its own value, which starts
- * at the kernel's default of 4,096, whatever the machine's value is.
+ * cloud-init runs the script before the kubelet starts, and Karpenter merges the NodeConfig with its own. Huge pages
+ * are off: every byte written after the fork for a snapshot would copy 2 MiB. Memory is overcommitted, because the fork
+ * can fail otherwise. somaxconn is not set: each pod has its own, from the kernel's default of 4,096.
  */
 export function userDataOf(tuning: Tuning): string {
   const interrupts = tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : "";
@@ -162,10 +153,7 @@ function mimePart(type: string, body: string): string {
   return `--${MIME_BOUNDARY}\nContent-Type: ${type}\n\n${body}\n`;
 }
 
-/**
- * Shell commands that install a systemd unit. At every start of the machine, the unit pins the interrupts of the
- * network card to CPUs.
- */
+/** By a systemd unit, which pins the interrupts of the network card to CPUs at every start of the machine. */
 function interruptScript(cpus: number): string {
   return [
     fileCommand(INTERRUPTS_SCRIPT, readUserData("interrupts.sh")),
@@ -179,7 +167,7 @@ function fileCommand(path: string, text: string): string {
   return `cat >${path} <<'END'\n${text}END\n`;
 }
 
-/** The project's part of a machine's NodeConfig. Karpenter adds taints, labels and the cluster. */
+/** Karpenter adds taints, labels and the cluster. */
 function nodeConfigOf(tuning: Tuning): object {
   const limit = { type: "RLIMIT_NOFILE", soft: FILE_DESCRIPTORS, hard: FILE_DESCRIPTORS };
   const spec = { containerd: { baseRuntimeSpec: { process: { rlimits: [limit] } } } };

@@ -23,14 +23,10 @@ import { bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
 
 const SPOOL_DIRECTORY = "/archive/spool";
 const SPOOL_SIZE = "4Gi";
-/**
- * Part of the pod's spool volume that waiting data may use. The rest is a reserve, because a file of the spool is
- * deleted only when all of it has been read.
- */
+/** Part of the spool volume that waiting data may use: a file is deleted only when all of it has been read. */
 const SPOOL_PART = 0.75;
 /** Time that a stopping pod has to write the received data to the bucket, seconds. */
 const GRACE_SECONDS = 60;
-/** Highest number of characters in the name of a CronJob. */
 const MOST_CRON_JOB = 52;
 
 /** @throws BadInput with every problem of the backup's arguments */
@@ -40,18 +36,13 @@ export function checkBackup(deployment: string, args: BackupArgs | undefined): v
   throw new BadInput(deployment, within("backup", problems));
 }
 
-/** Problem if Kubernetes does not accept the name of the CronJob. */
 function nameProblems(deployment: string, { drill }: BackupArgs): Problem[] {
   const { drill: name } = objectNames(deployment);
   if (drill === undefined || name.length <= MOST_CRON_JOB) return [];
   return [problem("name-too-long", "drill", `the CronJob ${name} needs a name of at most ${MOST_CRON_JOB} characters`)];
 }
 
-/**
- * Creates the pod `NAME-archive`, its service account, its network policy and, for keys in the arguments, a Secret.
- * @param target reference to the running servers, as the provider uses it
- * @returns the pod's access to the bucket
- */
+/** @param target reference to the running servers @returns the pod's access to the bucket */
 export function createArchive(
   context: DeploymentContext,
   kind: Pick<DeploymentKind, "mode" | "shape">,
@@ -115,7 +106,7 @@ function settingsOf(
   });
 }
 
-/** DNS name of the service record of all servers. Every part of the name is known, so that DNS asks once. */
+/** Every part of the name is known, so that DNS asks once. */
 export function serversRecord(context: DeploymentContext): pulumi.Output<string> {
   const host = hostInPod(context.names.headless, context);
   return pulumi

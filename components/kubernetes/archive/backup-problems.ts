@@ -1,4 +1,3 @@
-/** Problems of the arguments of a backup and of a bucket. Pure. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../archiver/pod-settings";
@@ -14,16 +13,11 @@ const REGION = /^[a-z0-9-]{1,64}$/;
 
 const isKnown = (value: unknown): value is string => typeof value === "string";
 
-/** Smallest allowed disk space for data that the bucket has not taken yet (the spool), bytes. */
 const SMALLEST_SPOOL = 256 * 1024 ** 2;
-/** Smallest allowed memory of the server of a drill, bytes. */
 const SMALLEST_MEMORY = 64 * 1024 ** 2;
 const ENCRYPTION = /^(none|AES256|aws:kms(:.+)?)$/;
 
-/**
- * Problems of a backup's arguments. Arguments that other resources compute are not known yet. The pod checks them when
- * it starts.
- */
+/** Arguments that other resources compute are not known yet. The pod checks them when it starts. */
 export function backupProblems(args: BackupArgs): Problem[] {
   const { encryption, baseEverySeconds, keepSeconds } = args;
   return compact([
@@ -47,10 +41,7 @@ function rangeProblem(
   return problem("out-of-range", field, `it is ${value}; expected a whole number from ${min} to ${max} seconds`);
 }
 
-/**
- * Problem if `keepSeconds` is shorter than `baseEverySeconds`. The archive deletes a base only together with the
- * commands that follow until the next base. So it would keep data for longer than `keepSeconds`.
- */
+/** A base is deleted only with the commands that follow until the next base, so data would be kept for longer. */
 function orderProblem({ baseEverySeconds, keepSeconds }: BackupArgs): Problem | undefined {
   const base = baseEverySeconds ?? BASE_SECONDS.default;
   const keep = keepSeconds ?? KEEP_SECONDS.default;
@@ -78,10 +69,7 @@ function drillMemoryProblem({ drill, drillMemory }: BackupArgs): Problem | undef
   return problem("too-small", "drillMemory", message);
 }
 
-/**
- * Problems of the arguments that describe a bucket. Arguments that other resources compute are not known yet. The pod
- * checks them when it starts.
- */
+/** Arguments that other resources compute are not known yet. The pod checks them when it starts. */
 export function bucketProblems(args: BucketArgs): Problem[] {
   const { bucket, prefix, region, role } = args;
   return compact([

@@ -1,4 +1,3 @@
-/** The access of a pod to a bucket: its service account, credentials, connections, and the settings of its program. */
 import * as pulumi from "@pulumi/pulumi";
 import type { ArchiverSettings } from "../../../archiver/pod-settings";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -12,15 +11,12 @@ import { SECRET_MODE } from "../pods/pod-volumes";
 
 /** Address of the EKS Pod Identity Agent on each machine. */
 const POD_IDENTITY = "169.254.170.23/32";
-/** Time limit for EKS to give the pod credentials, seconds. An association takes effect after some seconds. */
+/** An association takes effect after some seconds. */
 const CREDENTIALS_SECONDS = 90;
 
-/** Whether the pod gets its credentials from EKS Pod Identity. */
 const usesPodIdentity = ({ credentials, role }: BucketArgs): boolean => credentials === undefined && role === undefined;
 
-/** Access of a pod to a bucket. */
 export interface BucketAccess {
-  /** Resources that must exist before the pod. */
   readonly dependsOn: readonly pulumi.Resource[];
   /** Directory with the keys for the bucket; undefined if the pod takes a role. */
   readonly credentialsDirectory: string | undefined;
@@ -29,11 +25,9 @@ export interface BucketAccess {
 }
 
 /**
- * Creates a pod's service account and, for keys in the arguments, a Secret. With EKS Pod Identity, it also creates a
- * resource that waits until EKS gives new pods of the service account credentials.
- * @param target reference to the running servers, as the provider uses it
- * @param name name of the service account and of the Secret
- * @param component label `app.kubernetes.io/component` of the service account
+ * With EKS Pod Identity, also waits until EKS gives new pods of the account credentials.
+ * @param target reference to the servers
+ * @param name of the service account and the Secret
  */
 export function createBucketAccess(
   context: DeploymentContext,
@@ -71,7 +65,7 @@ export function createBucketAccess(
   };
 }
 
-/** Waits until EKS gives pods of a service account credentials. The bucket's name may come from the access to it. */
+/** The bucket's name may come from the access to it. */
 function awaitCredentials(
   context: DeploymentContext,
   target: pulumi.Input<KubernetesReference>,
@@ -94,10 +88,7 @@ function awaitCredentials(
   );
 }
 
-/**
- * The Secret with the keys for the bucket: the existing Secret `secretName`, or a new Secret with the keys in the
- * arguments.
- */
+/** The existing Secret `secretName`, or a new one with the keys in the arguments. */
 function credentialsSecret(
   context: DeploymentContext,
   name: string,
@@ -108,7 +99,7 @@ function credentialsSecret(
   return { name, dependsOn: [createSecretFiles(context, name, keys)] };
 }
 
-/** The bucket in the settings of a program. The prefix of the archive's objects has the default NAMESPACE/NAME. */
+/** The prefix of the archive's objects has the default NAMESPACE/NAME. */
 export function bucketPlace(
   { deployment, args: { namespace } }: DeploymentContext,
   { bucket, prefix, endpoint, region, encryption }: BucketArgs & { readonly encryption?: string | undefined },
@@ -122,10 +113,7 @@ export function bucketPlace(
   }));
 }
 
-/**
- * Rules for the connections to the bucket. No policy can name the addresses of a bucket, so the rules name ports: the
- * port of the endpoint, 443 for AWS and its token service, and EKS Pod Identity if the pod has no other credentials.
- */
+/** No policy can name the addresses of a bucket: ports of the endpoint, AWS' token service, Pod Identity. */
 export function bucketEgress(args: BucketArgs): k8s.types.input.networking.v1.NetworkPolicyEgressRule[] {
   const { endpoint, credentials } = args;
   const ports = new Set(endpoint === undefined ? [443] : [portOf(endpoint)]);

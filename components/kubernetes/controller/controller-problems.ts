@@ -1,4 +1,3 @@
-/** Problems of a controller's arguments. Pure. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { LOOK_SECONDS, LOST_MACHINE_SECONDS } from "../../../controller/pod-settings";
@@ -6,7 +5,6 @@ import { compact } from "../../../lib/compact";
 import type { Mode } from "../../../valkey/node";
 import type { ControllerArgs } from "../arguments";
 
-/** Properties of a deployment that decide what its controller may do. */
 export interface ControlledKind {
   readonly mode: Mode;
   readonly replicasPerPrimary: number;
@@ -14,7 +12,6 @@ export interface ControlledKind {
   readonly keepsData: boolean;
 }
 
-/** Problems of a controller's arguments, each with the name of the argument. */
 export function controllerProblems(args: ControllerArgs, kind: ControlledKind): Problem[] {
   const { everySeconds, replaceLostMachinesAfterSeconds } = args;
   return [
@@ -39,10 +36,7 @@ function settingsProblems({ repair = true, repairSettings = false }: ControllerA
   return repairSettings && !repair ? [problem("needs-repair", "repairSettings", "needs repair: true")] : [];
 }
 
-/**
- * Problems of `replaceLostMachinesAfterSeconds`. Volumes are not required, because a pod is replaced only while the
- * other servers have all data. Replicas are required, because without replicas no other server has the data.
- */
+/** Replicas are required, because otherwise no other server has the data. Volumes are not. */
 function replacementProblems(
   { repair = true, replaceLostMachinesAfterSeconds }: ControllerArgs,
   { replicasPerPrimary }: ControlledKind,

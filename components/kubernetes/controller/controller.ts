@@ -40,7 +40,6 @@ const looking = ({ primary, statefulSet }: ObjectNames): Rule[] => [
   rule("", ["events"], ["create"]),
 ];
 
-/** Rights in the deployment's namespace that the controller needs for repairs. */
 const repairing = ({ controller }: ObjectNames, { budgets }: ControlledObjects): Rule[] => [
   rule("coordination.k8s.io", ["leases"], ["create"]),
   rule("coordination.k8s.io", ["leases"], ["get", "update"], [controller]),
@@ -52,7 +51,6 @@ const repairing = ({ controller }: ObjectNames, { budgets }: ControlledObjects):
   rule("policy", ["poddisruptionbudgets"], ["get", "patch", "delete"], budgets),
 ];
 
-/** Rights in the deployment's namespace that the controller needs to replace pods of lost machines. */
 const replacing = ({ servers, sentinels }: ControlledObjects): Rule[] => [
   rule("", ["pods"], ["delete"], [...servers, ...sentinels]),
   rule(
@@ -65,15 +63,12 @@ const replacing = ({ servers, sentinels }: ControlledObjects): Rule[] => [
 
 /** Right to read machines, because the zone of a pod is a label of the pod's machine. */
 const MACHINES: Rule[] = [rule("", ["nodes"], ["get"])];
-/** Right to see which machines exist, and which of them are lost. */
 const ALL_MACHINES: Rule[] = [rule("", ["nodes"], ["get", "list"])];
-/** Right to find out which volumes are on a lost machine. */
 const VOLUMES: Rule[] = [rule("", ["persistentvolumes"], ["get"])];
 
 /**
- * Options of Node.js for a process that verifies deployments at intervals. The heap for new objects has 1 MiB instead
- * of 16 MiB: each verification makes much garbage, and a larger heap keeps the garbage longer. The optimizing compiler
- * is off: it needs 10 MiB of memory, and for code that runs so rarely, it needs more CPU time than it saves.
+ * Each verification makes much garbage, which a larger heap for new objects (16 MiB) keeps longer. The optimizing
+ * compiler needs 10 MiB, and more CPU time than it saves for code that runs so rarely.
  */
 export const LOOKING_OPTIONS = ["--max-semi-space-size=1", "--no-opt"] as const;
 
@@ -84,10 +79,7 @@ export function checkController(deployment: string, args: ControllerArgs | undef
   throw new BadInput(deployment, within("controller", problems));
 }
 
-/**
- * Creates the controller's pod, its rights and its network policy.
- * @param target reference to the running servers, as the provider uses it
- */
+/** @param target reference to the running servers, as the provider uses it */
 export function createController(
   context: DeploymentContext,
   target: pulumi.Output<KubernetesReference>,
@@ -123,10 +115,7 @@ function objectsOf({ name, statefulSet, sentinel, shape }: KubernetesReference):
   };
 }
 
-/**
- * Settings of the controller's pod. The controller does not inspect machines, because an inspection needs the right to
- * run programs in pods.
- */
+/** Without `tuning`: inspecting machines needs the right to run programs in pods. */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
   {
@@ -157,7 +146,7 @@ interface Rule {
   readonly apiGroups: string[];
   readonly resources: string[];
   readonly verbs: string[];
-  /** Names of the objects to which the rule applies. @default all objects */
+  /** @default all objects */
   readonly resourceNames?: string[];
 }
 
@@ -168,9 +157,8 @@ interface ControlledObjects {
 }
 
 /**
- * The controller cannot read Secrets. It can delete pods and their volume claims only if
- * `replaceLostMachinesAfterSeconds` is set. It can read only the ConfigMaps, and change only the Leases and disruption
- * budgets, of this deployment. It can list and create objects of any name: Kubernetes does not know the names before.
+ * No Secrets. Pods and claims are deleted only with `replaceLostMachinesAfterSeconds`. ConfigMaps, Leases and budgets
+ * only of this deployment; objects whose names Kubernetes does not know before, of any name.
  */
 function createRights(
   context: DeploymentContext,

@@ -28,10 +28,9 @@ export function certificateHosts(
 }
 
 /**
- * Creates a Certificate of cert-manager. cert-manager writes tls.crt, tls.key and ca.crt to the Secret and renews them.
- * Servers load renewed files by themselves. The certificate has wildcard names for the pods, so it stays valid when the
- * shape or the Sentinels change. When the deployment is destroyed, cert-manager keeps the Secret, unless cert-manager
- * runs with --enable-certificate-owner-ref.
+ * cert-manager renews the Secret, and servers load renewed files by themselves. Wildcard names stay valid when the
+ * shape or the Sentinels change. The Secret outlives the deployment, unless cert-manager runs with
+ * --enable-certificate-owner-ref.
  */
 export function createCertificate(
   deployment: string,

@@ -1,4 +1,4 @@
-/** Translates the arguments of a deployment into values of the upstream chart. Pure. */
+/** Translates the arguments of a deployment into values of the upstream chart. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
@@ -13,14 +13,13 @@ import { PASSWORD_FILE } from "../server-config";
 export const CHART_REPOSITORY = "https://valkey.io/valkey-helm/";
 export const CHART_VERSION = "0.11.0";
 
-/** Address of the chart, as arguments of Pulumi's Chart resource. */
 export interface ChartAddress {
   readonly chart: string;
   readonly version?: string;
   readonly repositoryOpts?: { readonly repo: string };
 }
 
-/** Address of the chart in a repository, in a registry or in a directory. For a directory the version is ignored. */
+/** For a directory the version is ignored. */
 export function chartAddress(source: string, version: string): ChartAddress {
   if (isDirectory(source)) return { chart: source };
   if (source.startsWith("oci://")) return { chart: source, version };
@@ -29,16 +28,13 @@ export function chartAddress(source: string, version: string): ChartAddress {
 
 const isDirectory = (source: string): boolean => /^\.{0,2}\//.test(source);
 
-/** Description of the installed chart: its version, or its directory. */
 export const installedChart = (source: string, version: string): string => (isDirectory(source) ? source : version);
 
-/** Problem with the source of a chart; undefined if the source is valid. */
 export function sourceProblem(source: string): string | undefined {
   if (isDirectory(source) || /^(https?|oci):\/\/./.test(source)) return undefined;
   return `it is "${source}"; expected https://…, oci://… or a directory that begins with ./ or /`;
 }
 
-/** Problem with the version of a chart; undefined if it is an exact version. */
 export function versionProblem(version: string): string | undefined {
   return /^\d+\.\d+\.\d+$/.test(version)
     ? undefined
@@ -77,7 +73,6 @@ const OWN: readonly string[] = [
   "replica.service",
 ];
 
-/** Problems with the chart values that a program gives: one problem for each value that only the component may set. */
 export function chartValueProblems(given: ChartValues): Problem[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;
@@ -86,10 +81,7 @@ export function chartValueProblems(given: ChartValues): Problem[] {
   );
 }
 
-/**
- * Values for the chart: the given values, and for all other keys the values that follow from the arguments.
- * @param release name of the chart's release and objects
- */
+/** @param release name of the chart's release and objects */
 export function chartValues(release: string, request: ChartRequest, given: ChartValues): ChartValues {
   const { replicas, placement, resources, storage, settings, clusterDomain = CLUSTER_DOMAIN } = request;
   const replica = asObject(given["replica"]);
@@ -126,10 +118,7 @@ export function chartValues(release: string, request: ChartRequest, given: Chart
 const asObject = (value: unknown): ChartValues =>
   typeof value === "object" && value !== null ? (value as ChartValues) : {};
 
-/**
- * Parts of `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. The part before the first slash is a registry if it contains a dot or
- * a port, or is `localhost`.
- */
+/** The part before the first slash is a registry if it contains a dot or a port, or is `localhost`. */
 function imageParts(image: string): { registry: string; repository: string; tag: string } {
   const [, registry = "", repository = "", tag = ""] =
     /^(?:((?:[^/]*[.:][^/]*|localhost))\/)?([^:@]+):(.+)$/.exec(image) ?? [];

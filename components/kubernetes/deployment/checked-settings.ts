@@ -1,7 +1,6 @@
 /**
- * Checks the settings of a component in the same way as the settings of a stack file. Both are checked against the same
- * schema, lists of directives and memory limit. Afterwards, `maxmemory` and the
- * limit of replication buffers are added, which depend on the memory limit. Pure.
+ * As in a stack file: the same schema, directives and memory limit. Adds `maxmemory` and the limit of replication
+ * buffers, which depend on the memory limit.
  */
 import { compact } from "../../../lib/compact";
 import { BadInput, problem, within } from "../../../lib/errors";
@@ -25,12 +24,12 @@ interface SettingsRequest {
 }
 
 interface CheckedSettings {
-  /** Configured and derived settings. Sizes are in bytes. */
+  /** Sizes are in bytes. */
   readonly settings: ServerSettings;
   readonly derived: readonly string[];
 }
 
-/** Checks the settings. @throws BadInput with every wrong setting */
+/** @throws BadInput with every wrong setting */
 export function checkedSettings(
   deployment: string,
   kind: Pick<DeploymentKind, "engine" | "mode" | "shape">,
@@ -65,10 +64,7 @@ export function checkedSettings(
   };
 }
 
-/**
- * Facts that decide how much memory the servers need; undefined if the memory limit is not known yet. Also undefined
- * for Dragonfly: it does not fork, so Valkey's memory plan does not apply to it.
- */
+/** Undefined if the memory limit is not known yet, and for Dragonfly, which does not fork. */
 function memoryDemand(
   { engine, mode, shape }: Pick<DeploymentKind, "engine" | "mode" | "shape">,
   { limits }: Resources,

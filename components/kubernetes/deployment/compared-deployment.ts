@@ -1,7 +1,4 @@
-/**
- * Base class of deployments that Valkey is compared with: other engines, and the upstream chart. Such a deployment is
- * created and verified. It does not get the further steps of Valkey's own components.
- */
+/** Other engines and the upstream chart are created and verified, without the further steps of Valkey's components. */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";

@@ -106,10 +106,7 @@ export interface DeploymentArgs
   readonly trigger?: number | undefined;
 }
 
-/**
- * Default of `passwordOverlapSeconds`. A new password may reach pods up to 90 s after it was written to the Secret. In
- * the remaining 30 s, clients in pods read the new password and reconnect.
- */
+/** A new password may reach pods up to 90 s after it was written to the Secret. Then clients read it and reconnect. */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_TIMEOUT_SECONDS = 600;
 export const DEFAULT_RESOURCES: Resources = {
@@ -117,10 +114,7 @@ export const DEFAULT_RESOURCES: Resources = {
   limits: { cpu: "2", memory: "1Gi" },
 };
 
-/**
- * Arguments of the servers, with defaults.
- * @throws BadInput unless `tls` names exactly one source of the certificate
- */
+/** @throws BadInput unless `tls` names exactly one source of the certificate */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
@@ -148,7 +142,6 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
   };
 }
 
-/** Arguments of the controller; undefined if the deployment has none. */
 export function controllerOf({ controller = true }: Pick<DeploymentArgs, "controller">): ControllerArgs | undefined {
   if (controller === false) return undefined;
   return controller === true ? {} : controller;

@@ -1,4 +1,3 @@
-/** The password of the user `default`. It is given, read from an existing Secret, or generated. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput, problem } from "../../../lib/errors";
 import { Password } from "../../../provider/resources";
@@ -14,8 +13,8 @@ interface PasswordRequest {
 }
 
 /**
- * The password of a deployment. A Secret is read again at each preview and each update, so the servers follow when
- * somebody rotates the password in the Secret. In the state the Secret's data is encrypted.
+ * A Secret is read again at each preview and update, so the servers follow when somebody rotates its password. It is
+ * encrypted in the state.
  * @throws BadInput if `passwordSecret` is given together with a different source
  */
 export function deploymentPassword(
@@ -37,7 +36,7 @@ export function deploymentPassword(
   return pulumi.secret(pulumi.all([data, name]).apply(([files, secret]) => valueIn(deployment, files, secret, key)));
 }
 
-/** Text under a key of a Secret's data. @throws BadInput with the keys that the Secret has, without their values */
+/** @throws BadInput with the keys that the Secret has, without their values */
 export function valueIn(
   deployment: string,
   files: Readonly<Record<string, string>> | undefined,

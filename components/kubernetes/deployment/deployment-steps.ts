@@ -1,7 +1,4 @@
-/**
- * Steps of a deployment on Kubernetes. Each step declares resources and their dependencies. `KubernetesDeployment`
- * calls the steps in order.
- */
+/** Each step declares resources with their dependencies; `KubernetesDeployment` calls the steps in order. */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -61,7 +58,6 @@ export interface Servers extends pulumi.Resource {
   readonly endpoint: pulumi.Output<string>;
 }
 
-/** Name, kind and arguments of a deployment, and the component that declares it. */
 interface Request {
   readonly name: string;
   readonly kind: DeploymentKind;
@@ -69,10 +65,7 @@ interface Request {
   readonly parent: pulumi.Resource;
 }
 
-/**
- * Checks the arguments that are plain values, and adds and logs the derived settings.
- * @throws BadInput with every problem
- */
+/** @throws BadInput with every problem */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
   checkExternal(name, kind, given.external);
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
@@ -89,7 +82,6 @@ function controlledKind({ mode, shape }: DeploymentKind, args: DeploymentArgs): 
   return { mode, replicasPerPrimary: shape.replicasPerPrimary, keepsData: keepsData(args) };
 }
 
-/** Reference and password with which a resource reaches the servers, and the time limit for that resource's wait. */
 interface ReachedServers {
   readonly target: pulumi.Output<KubernetesReference>;
   readonly password: pulumi.Output<string>;
@@ -97,7 +89,7 @@ interface ReachedServers {
 }
 
 export class DeploymentSteps {
-  /** Reference to the deployment. The reference is known before the servers exist, so a preview knows it as well. */
+  /** The reference is known before the servers exist, so a preview knows it as well. */
   readonly #planned: pulumi.Output<KubernetesReference>;
   readonly #access: InstanceType<typeof Access>;
   /** Arguments of the servers, with passwords and users that all running servers accept. */
@@ -174,11 +166,7 @@ export class DeploymentSteps {
     );
   }
 
-  /**
-   * Checks whether the archive can be restored, if the arguments have `restoreFrom`. The servers of a new deployment
-   * are created after this check.
-   * @returns the check, and the pods of the restore; undefined without `restoreFrom`
-   */
+  /** For `restoreFrom`: the servers are created after this check. @returns the check, and the pods of the restore */
   checkArchive(): CheckedArchive | undefined {
     const { name, kind, parent } = this.request;
     const { restoreFrom } = this.servers;
@@ -192,10 +180,7 @@ export class DeploymentSteps {
     return { check, pods, restoreSeconds };
   }
 
-  /**
-   * Changes running servers before their Kubernetes objects change. This step removes surplus nodes from the cluster,
-   * sets settings that servers accept while they run, and grows volumes.
-   */
+  /** Removes surplus nodes, sets what servers accept while they run, and grows volumes, before objects change. */
   changeRunning(checks: pulumi.Resource[]): {
     readonly scaleIn: InstanceType<typeof ScaleIn>;
     readonly volumes: pulumi.Resource;
@@ -230,9 +215,8 @@ export class DeploymentSteps {
   }
 
   /**
-   * Announces addresses for clients outside the Kubernetes cluster. In cluster mode each node announces its external
-   * address. After `external` was removed, each node withdraws that address. In replication mode this step only waits
-   * for the Services' addresses.
+   * In cluster mode each node announces its external address, or withdraws it without `external`. In replication mode
+   * this only waits for the Services' addresses.
    */
   announce({ inputs, revision, rollout }: RunningSteps): InstanceType<typeof ExternalAddresses> | undefined {
     const { name, kind, parent } = this.request;
@@ -251,10 +235,7 @@ export class DeploymentSteps {
     return addresses;
   }
 
-  /**
-   * Revokes former passwords and removes former users, when pods and clients have had enough time to switch to the new
-   * passwords.
-   */
+  /** When pods and clients have had enough time to switch to the new passwords. */
   retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
     const { changedAt, users, sentinelPassword } = this.#access;
     const { sentinel } = this.request.kind;
@@ -269,10 +250,7 @@ export class DeploymentSteps {
     );
   }
 
-  /**
-   * Forms a cluster. Servers in replication mode find their primary by themselves.
-   * @returns milliseconds that the formation took; null in replication mode
-   */
+  /** @returns milliseconds that the formation took; null in replication mode */
   form(
     { inputs }: RunningSteps,
     { emptiedAt }: InstanceType<typeof ScaleIn>,
@@ -283,10 +261,7 @@ export class DeploymentSteps {
     return new Formation(name, { ...inputs, emptiedAt }, this.#after(after)).milliseconds;
   }
 
-  /**
-   * Fills a new deployment from an archive, if there is one. Waits for the formation.
-   * @returns the result of the restore; undefined without an archive
-   */
+  /** Waits for the formation. @returns the result of the restore; undefined without an archive */
   fill(
     { inputs }: RunningSteps,
     archive: CheckedArchive | undefined,
@@ -318,10 +293,7 @@ export class DeploymentSteps {
     );
   }
 
-  /**
-   * Declares the controller, unless the arguments turn it off. The controller starts after the deployment has passed
-   * verification.
-   */
+  /** The controller starts after the deployment has passed verification. */
   control({ inputs }: RunningSteps, verified: pulumi.Resource): void {
     const { name, parent } = this.request;
     const { controller } = this.servers;
@@ -331,10 +303,7 @@ export class DeploymentSteps {
     createController(context, inputs.target, controller);
   }
 
-  /**
-   * Declares the pod that writes the backup and the drills of the backup, if the arguments have them. The pod starts
-   * after the deployment has passed verification.
-   */
+  /** The pod starts after the deployment has passed verification. */
   archive({ inputs }: RunningSteps, verified: pulumi.Resource): void {
     const { name, kind, parent } = this.request;
     const { backup } = this.servers;
@@ -359,15 +328,12 @@ export class DeploymentSteps {
   }
 }
 
-/** An archive that fills the deployment. */
 interface CheckedArchive {
   readonly check: pulumi.Resource;
   readonly pods: RestorePods;
-  /** Time limit for the restore, seconds. */
   readonly restoreSeconds: number;
 }
 
-/** Servers that run, for the steps after the roll-out. */
 interface RunningSteps {
   readonly revision: pulumi.Output<string>;
   readonly rollout: InstanceType<typeof Rollout>;

@@ -1,4 +1,3 @@
-/** The reference by which the provider and the commands find a deployment's pods. Pure. */
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
@@ -14,29 +13,22 @@ interface PodLocation {
   readonly zones: readonly string[];
   readonly settings: ServerSettings;
   readonly tls?: { readonly secretName: string } | undefined;
-  /** Whether there are Services for clients outside the Kubernetes cluster. @default false */
+  /** @default false */
   readonly external?: boolean | undefined;
-  /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */
+  /** @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
-  /** ACL rules of users, by name of the user. @default none */
+  /** @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Expected kernel settings of the machines. Verification fails if a machine has different settings.
-   * @default no expectations
-   */
+  /** Verification fails if a machine has different settings. @default no expectations */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Whether a controller repairs the deployment. @default false */
+  /** @default false */
   readonly repaired?: boolean | undefined;
 }
 
-/**
- * Name of the upstream chart's release and of its objects. This name is not the deployment's name. The reason is that
- * this project may earlier have deployed its own servers under the deployment's name, and the objects of those servers
- * may still exist.
- */
+/** Not the deployment's name, under which servers of this project may exist from earlier. */
 export const releaseName = (deployment: string): string => `${deployment}-chart`;
 
-/** Reference to a deployment, without kubeconfig and context. @throws BadInput when the name is not a host name */
+/** @throws BadInput when the name is not a host name */
 export function podReference(
   name: string,
   kind: DeploymentKind,

@@ -1,7 +1,4 @@
-/**
- * Inputs that several custom resources of a deployment share. These inputs are known before the deployment's servers
- * exist.
- */
+/** Inputs that are known before the deployment's servers exist. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { StorageRequest } from "../../../provider/updates/volume-refusals";
@@ -13,14 +10,13 @@ import { hasVolumes } from "../pods/pod-volumes";
 import type { DeploymentKind } from "../deployment-context";
 import { podReference } from "./reference";
 
-/** Access to the pods, and the expected kernel settings of their machines. */
 interface ReferenceAccess {
   readonly kubeconfig?: pulumi.Input<string> | undefined;
   readonly context?: string | undefined;
   readonly tuning?: ExpectedTuning | undefined;
 }
 
-/** Reference to a deployment. It is known before the deployment's servers exist. */
+/** It is known before the deployment's servers exist. */
 export function plannedReference(
   name: string,
   kind: DeploymentKind,
@@ -45,14 +41,13 @@ export function plannedReference(
   }));
 }
 
-/** ACL rules by name of the user. Rules are not secret, so a preview knows them even if a password is not known yet. */
+/** Rules are not secret, so a preview knows them even if a password is not known yet. */
 function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
   if (pulumi.Output.isInstance(users) || users instanceof Promise)
     return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));
   return pulumi.output(Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules])));
 }
 
-/** Configured volumes of the servers, for the handlers that create and change volumes. */
 export function storageRequest({
   engine,
   storage,

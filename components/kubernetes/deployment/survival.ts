@@ -1,4 +1,3 @@
-/** Consequences of failures for a whole deployment, computed from its arguments. Pure. */
 import type { Survival } from "../../../valkey/planning/survival";
 import { survivals } from "../../../valkey/planning/survival";
 import type { ServerArgs } from "../arguments";

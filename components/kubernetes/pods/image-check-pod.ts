@@ -1,4 +1,4 @@
-/** The pod that tests a new image before the servers use it. Pure. */
+/** The pod that tests a new image before the servers use it. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -7,10 +7,7 @@ import { INIT_RESOURCES } from "./sidecar-resources";
 
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check" };
 
-/**
- * Specification of the pod. The pod writes the version of the server to its termination message, because reading this
- * message needs no right to read logs.
- */
+/** Its termination message has the version of the server, because reading it needs no right to read logs. */
 export function imageCheckPod(context: DeploymentContext): types.input.core.v1.PodSpec {
   const { args } = context;
   const placement: Placement = { ...args.placement, hostAntiAffinity: "none", oneMachine: false };

@@ -1,7 +1,4 @@
-/**
- * The optional metrics exporter for Prometheus: a sidecar of each server, a Service and, if `serviceMonitor` is set, a
- * ServiceMonitor.
- */
+/** A sidecar of each server, a Service and, if `serviceMonitor` is set, a ServiceMonitor. */
 import { compact } from "../../../lib/compact";
 import * as k8s from "../kubernetes-sdk";
 import type { Metrics, ServerArgs, Tls } from "../arguments";
@@ -15,16 +12,12 @@ import { selectorLabels } from "../names";
 import { TLS_FILES } from "../server-config";
 import { secretMounts } from "./pod-volumes";
 
-/**
- * File in the Secret from which the exporter reads the password. The file is a JSON object that contains a password for
- * each server's address.
- */
+/** A JSON object that contains a password for each server's address. */
 export const EXPORTER_FILE = "exporter.json";
 
 const address = (tls: Tls | undefined): string =>
   `${tls === undefined ? "redis" : "rediss"}://localhost:${CLIENT_PORT}`;
 
-/** Text of the exporter's file in the Secret. */
 export function exporterPasswords(password: string, tls: Tls | undefined): string {
   return JSON.stringify({ [address(tls)]: password });
 }
@@ -53,10 +46,6 @@ export function exporterContainer(
   };
 }
 
-/**
- * Creates the Service of all exporters and, if `serviceMonitor` is set, a ServiceMonitor. Creates nothing if metrics
- * are off.
- */
 export function createMetrics(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   if (args.metrics === undefined) return;

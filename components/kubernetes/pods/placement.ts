@@ -1,4 +1,4 @@
-/** Scheduling of a pod: zones as a hard constraint, machines as configured. Pure. */
+/** Scheduling of a pod: zones as a hard constraint, machines as configured. */
 import type { types } from "@pulumi/kubernetes";
 import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/pods/zone-spread";
 import type { Placement } from "../arguments";
@@ -13,7 +13,7 @@ interface Scheduling {
   readonly tolerations: types.input.core.v1.Toleration[];
 }
 
-/** Scheduling of a deployment's pods. @param labels labels of the pods. @default the labels of the servers */
+/** @param labels labels of the pods. @default the labels of the servers */
 export function scheduling(deployment: string, placement: Placement, labels = selectorLabels(deployment)): Scheduling {
   const { zones, ownMachines = false } = placement;
   return {

@@ -1,14 +1,11 @@
-/** Settings of every pod of a deployment: no rights in Kubernetes or on the machine, and its placement. Pure. */
+/** Settings of every pod of a deployment: no rights in Kubernetes or on the machine, and its placement. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement, PullPolicy } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { scheduling } from "./placement";
 import { BadInput } from "../../../lib/errors";
 
-/**
- * ID of the user and of the group. It is above 10000, so that no user of the machine has this ID. The group owns the
- * files of a volume.
- */
+/** Above 10000, so that no user of the machine has this ID. The group owns the files of a volume. */
 const USER = 10_001;
 
 /** With the context of containers it meets the restricted Pod Security Standard. */
@@ -40,7 +37,7 @@ interface PodBasics {
   readonly graceSeconds?: number;
   /** Labels of all pods that are spread over the zones together with this pod. @default the labels of the servers */
   readonly labels?: Record<string, string>;
-  /** Placement of the pod. @default the placement of the servers */
+  /** @default the placement of the servers */
   readonly placement?: Placement;
 }
 
@@ -61,7 +58,7 @@ export function podBasics(
   };
 }
 
-/** Refuses an image if its version is not fixed. @throws BadInput when the image has no tag, or the tag `latest` */
+/** @throws BadInput when the image has no tag, or the tag `latest` */
 export function requireTag(image: string): void {
   const tag = WITH_TAG.exec(image)?.[1];
   if (tag === undefined || tag === "latest")

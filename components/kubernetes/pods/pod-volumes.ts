@@ -1,4 +1,3 @@
-/** Volumes and mounts of a server's container: configuration, scripts, password, certificates. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/settings/engines";
 import type { ServerArgs, Tls } from "../arguments";
@@ -7,7 +6,7 @@ import { CONFIG_DIRECTORY, PRIMARY_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTOR
 import type { ObjectNames } from "../names";
 import { PASSWORD_FILE } from "../server-config";
 
-/** Whether each server has its own persistent volume. Dragonfly keeps nothing on disk here. */
+/** Dragonfly keeps nothing on disk here. */
 export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "storage">): boolean {
   return engine !== "dragonfly" && storage.ephemeral !== true;
 }
@@ -24,7 +23,6 @@ export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.inpu
   ];
 }
 
-/** Volume with the name of the primary's pod, for scripts of servers and Sentinels. */
 export function primaryVolume({ primary }: ObjectNames): {
   readonly volume: types.input.core.v1.Volume;
   readonly directory: string;
@@ -40,10 +38,7 @@ function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
   return tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }];
 }
 
-/**
- * Volume with the deployment's Secret. While two passwords are valid, the volume also contains a file that makes a
- * starting server accept both passwords.
- */
+/** While two passwords are valid, also a file that makes a starting server accept both. */
 function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
   return {
     name: "secret",
@@ -54,10 +49,7 @@ function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Vol
   };
 }
 
-/**
- * Volume with only passwords from the deployment's Secret. The kubelet updates them in running pods.
- * @param files keys of the Secret. @default only the password of the servers
- */
+/** The kubelet updates them in running pods. @param files keys of the Secret. @default only the servers' password */
 export function passwordVolume(
   { secret }: ObjectNames,
   files: readonly string[] = [PASSWORD_FILE],
@@ -78,10 +70,7 @@ export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
   return [{ name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }, ...tlsMounts(tls)];
 }
 
-/**
- * Environment variables that node.sh reads.
- * @param authority file of the certificate authority; undefined without TLS
- */
+/** @param authority file of the certificate authority; undefined without TLS */
 export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {
   return {
     VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,

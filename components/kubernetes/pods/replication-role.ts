@@ -1,4 +1,4 @@
-/** Role of a server in replication mode: the parts of its pod that are specific to this mode. Pure. */
+/** Role of a server in replication mode: the parts of its pod that are specific to this mode. */
 import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
@@ -16,11 +16,7 @@ import type { ServerRole } from "./server-pod";
 import { hostInPod, zoneArguments } from "./server-pod";
 import { primaryVolume } from "./pod-volumes";
 
-/**
- * Role of a Valkey server in replication mode.
- * @param sentinel settings of the Sentinels; undefined if `up` designates the primary
- * @param maxLagSeconds highest lag at which a replica is still ready, seconds
- */
+/** @param sentinel undefined if `up` designates the primary @param maxLagSeconds of a ready replica */
 export function replicationRole(
   context: DeploymentContext,
   sentinel: SentinelSettings | undefined,
@@ -54,10 +50,7 @@ export function replicationRole(
   };
 }
 
-/**
- * Role of a Redis or Dragonfly server, for comparisons with Valkey. Pod 0 is the primary. A server starts without
- * asking other servers for newer data.
- */
+/** For Redis or Dragonfly. Pod 0 is the primary, and a server starts without asking others for newer data. */
 export function comparedRole(context: DeploymentContext): ServerRole {
   const { names, args } = context;
   const common = {

@@ -1,7 +1,3 @@
-/**
- * The pod of a server, for every topology and engine. A server's role contains the parts that differ between topologies
- * and engines. Pure.
- */
 import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
@@ -19,14 +15,10 @@ import { hasVolumes, podVolumes, scriptEnvironment, serverMounts } from "./pod-v
 type Container = types.input.core.v1.Container;
 type EnvVar = types.input.core.v1.EnvVar;
 
-/** Parts of a server's pod that depend on the topology and the engine. */
 export interface ServerRole {
   /** Command line: the start script, followed by the command line of the server. */
   readonly command: readonly string[];
-  /**
-   * Environment variables in addition to the variables that every server has. The additional variables may refer to
-   * `$(POD_NAME)` and `$(POD_NAMESPACE)`.
-   */
+  /** The additional variables may refer to `$(POD_NAME)` and `$(POD_NAMESPACE)`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly ports: readonly number[];
   readonly probes: Pick<Container, "startupProbe" | "livenessProbe" | "readinessProbe">;
@@ -36,11 +28,7 @@ export interface ServerRole {
   readonly volumes?: readonly { readonly volume: types.input.core.v1.Volume; readonly directory: string }[] | undefined;
 }
 
-/**
- * Pod template of the servers.
- * @param config text of valkey.conf without the settings that running servers accept. A change of this text restarts
- * the pods one by one
- */
+/** @param config valkey.conf without what running servers accept; a change restarts the pods one by one */
 export function serverPod(
   context: DeploymentContext,
   config: string,
@@ -89,10 +77,7 @@ function serverContainer(
   };
 }
 
-/**
- * Environment variables that other variables refer to. In the list of variables, they must come before those other
- * variables.
- */
+/** In the list of variables, they must come before those other variables. */
 export const POD_VARIABLES: readonly EnvVar[] = [
   fromPod("POD_NAME", "metadata.name"),
   fromPod("POD_NAMESPACE", "metadata.namespace"),
@@ -111,18 +96,12 @@ export function asEnvironment(variables: Readonly<Record<string, string>>): EnvV
   return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }
 
-/**
- * Host name of a Service, for a variable or an argument of a container. The prefix `$(POD_NAME).` turns it into the
- * host name of the pod.
- */
+/** The prefix `$(POD_NAME).` turns it into the host name of the pod. */
 export function hostInPod(service: string, { args: { clusterDomain } }: DeploymentContext): string {
   return `${service}.$(POD_NAMESPACE).svc.${clusterDomain ?? CLUSTER_DOMAIN}`;
 }
 
-/**
- * Arguments with the directive for the server's zone. Versions without this directive get no such argument, because a
- * server does not start with an unknown directive.
- */
+/** A server does not start with an unknown directive, so versions without it get no such argument. */
 export function zoneArguments({ args: { engine = "valkey", image } }: DeploymentContext): string[] {
   return engine === "valkey" && supportsZoneDirective(tagOf(image) ?? "") ? ["--availability-zone", "$(ZONE)"] : [];
 }

@@ -1,4 +1,3 @@
-/** Location of a deployment's pods, for formation, verification and load generators. */
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
@@ -8,15 +7,13 @@ import { PASSWORD_FILE } from "../server-config";
 
 export interface ServerPods {
   readonly namespace: pulumi.Output<string>;
-  /** Name of the StatefulSet. Its pods are `NAME-0` … `NAME-(count − 1)`. */
+  /** Its pods are `NAME-0` … `NAME-(count − 1)`. */
   readonly statefulSet: string;
   readonly count: number;
-  /** Labels that select the pods of the deployment's servers and no other pods. */
   readonly selector: Readonly<Record<string, string>>;
-  /** Name of the server's container in the pod. */
   readonly container: string;
   readonly port: number;
-  /** Name of the headless Service. A pod's host name is `POD.SERVICE`. */
+  /** A pod's host name is `POD.SERVICE`. */
   readonly headless: string;
   readonly secret: { readonly name: string; readonly key: string };
   readonly zones: readonly string[];
@@ -36,7 +33,6 @@ export function serverPods({ deployment, names, args }: DeploymentContext, count
   };
 }
 
-/** Fully qualified host name of a Service. */
 export function serviceHost(service: string, { args }: DeploymentContext): pulumi.Output<string> {
   return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? CLUSTER_DOMAIN}`;
 }

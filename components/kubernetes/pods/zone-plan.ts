@@ -1,4 +1,4 @@
-/** Number of nodes per zone, and whether replicas can be in other zones than their primaries. Pure. */
+/** Number of nodes per zone, and whether replicas can be in other zones than their primaries. */
 import type { Problem } from "../../../lib/errors";
 import { BadInput, problem } from "../../../lib/errors";
 import { counted } from "../../../lib/units";
@@ -8,14 +8,11 @@ import { nodeCount, distributePrimaries } from "../../../valkey/topology/placeme
 interface ZonePlan {
   readonly zones: readonly string[];
   readonly nodes: number;
-  /** Number of nodes in each zone, in descending order. The scheduler chooses which zone gets which number. */
+  /** The scheduler chooses which zone gets which number. */
   readonly sizes: readonly number[];
 }
 
-/**
- * Number of nodes per zone. The scheduler lets the numbers of two zones differ by at most one.
- * @throws BadInput with every reason why the nodes cannot be spread
- */
+/** The scheduler lets the numbers of two zones differ by at most one. @throws BadInput with every reason */
 export function planZones(deployment: string, shape: Shape, zones: readonly string[], leastPrimaries = 1): ZonePlan {
   const problems = [...countProblems(shape, leastPrimaries), ...zoneProblems(shape, zones)];
   if (problems.length > 0) throw new BadInput(`${deployment} cannot be placed`, problems);
@@ -27,11 +24,7 @@ function spreadSizes(nodes: number, zones: readonly string[]): number[] {
   return zones.map((_zone, index) => Math.floor(nodes / zones.length) + (index < nodes % zones.length ? 1 : 0));
 }
 
-/**
- * Checks that replicas can be in other zones than their primaries. The scheduler does not know which nodes become
- * primaries. So the check covers every spread of the nodes in which two zones differ by at most one node.
- * @returns reason why replicas cannot be in other zones than their primaries; undefined if they can
- */
+/** The scheduler does not know which nodes become primaries, so every spread must work. @returns the reason if not */
 export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
   const nodes = nodeCount(shape);
   const sizes = spreadSizes(nodes, zones);
@@ -43,11 +36,7 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
   );
 }
 
-/**
- * Number of nodes per zone for a cluster.
- * @throws BadInput with every reason why the nodes cannot be spread, or why replicas cannot be in other zones than
- * their primaries
- */
+/** @throws BadInput with every reason why nodes cannot be spread, or replicas share zones with primaries */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
   const plan = planZones(deployment, shape, zones, 3);
   const why = zoneSpreadProblem(shape, zones);

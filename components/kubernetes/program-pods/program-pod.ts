@@ -1,7 +1,4 @@
-/**
- * A pod beside a deployment that runs a program of this package all the time, such as the controller: its Service for
- * Prometheus, and its Deployment.
- */
+/** A pod that runs a program of this package all the time, with a Service for Prometheus. */
 import * as pulumi from "@pulumi/pulumi";
 import { METRICS_PATH } from "../../../lib/pod/text-server";
 import type { DeploymentContext } from "../deployment-context";
@@ -18,15 +15,12 @@ interface ProgramPod extends Program {
   readonly readyPath?: string;
 }
 
-/**
- * Tolerations with which a new pod starts on a different machine after the old machine was away for 30 s. The default of
- * Kubernetes is five minutes.
- */
+/** The default of Kubernetes, until a new pod starts on a different machine, is five minutes. */
 const AWAY_FOR_SECONDS = ["not-ready", "unreachable"].map((state) => ({
   ...{ key: `node.kubernetes.io/${state}`, operator: "Exists", effect: "NoExecute", tolerationSeconds: 30 },
 }));
 
-/** Creates the ConfigMaps, the Service and the Deployment. The service account must be created by the caller. */
+/** The service account must be created by the caller. */
 export function createProgramPod(context: DeploymentContext, pod: ProgramPod): void {
   const { options } = context;
   const { name, component, labels, dependsOn } = pod;

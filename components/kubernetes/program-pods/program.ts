@@ -1,7 +1,4 @@
-/**
- * A program of this package in a container that has only Node.js: the program and its settings in ConfigMaps, and the
- * specification of the pod.
- */
+/** A program of this package in a container that has only Node.js, with its settings in ConfigMaps. */
 import { gzipSync } from "node:zlib";
 import * as pulumi from "@pulumi/pulumi";
 import type { Bundle } from "../../../lib/bundle";
@@ -18,42 +15,36 @@ import { podBasics, pullPolicy, CONTAINER_SECURITY_CONTEXT } from "../pods/pod-b
 import { passwordVolume } from "../pods/pod-volumes";
 import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE } from "../server-config";
 
-/** A program, and the differences between its pod and the pods of other programs. */
 export interface Program {
   /** Name of the container, and the label `app.kubernetes.io/component` of all objects. */
   readonly component: string;
   /** Name of the ConfigMap with the settings, and beginning of the name of the ConfigMap with the program. */
   readonly name: string;
-  /** Labels that select the pod. */
   readonly labels: Record<string, string>;
   readonly program: Bundle;
-  /** Options of Node.js. */
   readonly nodeOptions: readonly string[];
-  /** Text of the settings, JSON. A change of this text restarts the pod. */
+  /** A change of this text restarts the pod. */
   readonly settings: pulumi.Output<string>;
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
   readonly resources: Resources;
-  /** Name of the pod's service account. @default the name of the program */
+  /** @default the name of the program */
   readonly serviceAccount?: string;
-  /** Whether the pod gets a token for the API server. @default true */
+  /** @default true */
   readonly hasToken?: boolean;
   /** Whether the pod gets the password of the deployment and, with TLS, the certificate. @default true */
   readonly connectsToServers?: boolean;
   /** Whether the pod also gets the password of the user `admin` of Sentinels. @default false */
   readonly connectsToSentinels?: boolean;
-  /** Environment variables by name. @default none */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
+  /** @default 30, as in Kubernetes */
   readonly graceSeconds?: number;
   readonly volumes?: readonly k8s.types.input.core.v1.Volume[];
   readonly volumeMounts?: readonly k8s.types.input.core.v1.VolumeMount[];
 }
 
-/** The ConfigMaps of a program. */
 export interface ProgramFiles {
   readonly program: k8s.core.v1.ConfigMap;
-  /** Resources that must exist before the pod. */
   readonly dependsOn: readonly pulumi.Resource[];
 }
 
@@ -62,10 +53,7 @@ const SETTINGS_FILE = "settings.json";
 const directoryOf = ({ component }: Program, part: "settings" | "program"): string => `/${component}/${part}`;
 const programFile = ({ component }: Program): string => `${component}.cjs`;
 
-/**
- * JavaScript that unpacks the program in memory and runs it. The container's file system is read-only. Two limits save
- * 10 MiB of memory: the program has only ASCII characters, and it is unpacked as one chunk.
- */
+/** Unpacked in memory, because the file system is read-only. Only ASCII characters, and one chunk, save 10 MiB. */
 function startText(pod: Program): string {
   const file = programFile(pod);
   return [
@@ -76,17 +64,13 @@ function startText(pod: Program): string {
   ].join("; ");
 }
 
-/** Creates the ConfigMaps with the program and with its settings. */
 export function createProgramFiles(context: DeploymentContext, program: Program): ProgramFiles {
   const { name, settings } = program;
   const code = createCode(context, program);
   return { program: code, dependsOn: [createConfig(context, name, { [SETTINGS_FILE]: settings }), code] };
 }
 
-/**
- * Creates the ConfigMap with the program. The name of the ConfigMap changes with the program, so that a pod never
- * starts with parts of two different programs.
- */
+/** Its name changes with the program, so that a pod never starts with parts of two different programs. */
 function createCode(context: DeploymentContext, pod: Program): k8s.core.v1.ConfigMap {
   const { options } = context;
   const text = pulumi.output(pod.program.text());
@@ -104,10 +88,7 @@ function createCode(context: DeploymentContext, pod: Program): k8s.core.v1.Confi
   );
 }
 
-/**
- * Specification of a pod that runs the program in its only container.
- * @param placement @default the placement of the servers, without their rules for machines
- */
+/** @param placement @default that of the servers, without their rules for machines */
 export function programPodSpec(
   context: DeploymentContext,
   pod: Program,

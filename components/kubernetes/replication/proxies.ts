@@ -26,10 +26,7 @@ const SCRIPTS = Object.fromEntries(
   ["follow-password.lua", "follow-sentinels.lua"].map((name) => [name, readFile(name)]),
 );
 
-/**
- * Time between two checks of the primary, milliseconds. HAProxy also limits the time for the connection of a check and
- * its TLS handshake to this time. On a machine without idle processors, a handshake can take longer than 250 ms.
- */
+/** HAProxy also limits connection and TLS handshake of a check to it, which take over 250 ms on a busy machine. */
 const INTERVAL_MS = 400;
 /** Lowest and highest number of failed checks after which HAProxy sends no clients to a server any more. */
 const [FEWEST_CHECKS, MOST_CHECKS] = [4, 16];
@@ -39,14 +36,9 @@ const RESOLVED = "resolvers cluster resolve-prefer ipv4 init-addr none";
 
 const CONFIG_DIRECTORY = "/valkey/proxy";
 
-/** Seconds for which a stopping proxy still accepts connections. */
 const LEAVE_SECONDS = 5;
 
-/**
- * Creates the proxies in front of the primary.
- * @param nodes number of servers, including the primary
- * @param secret Secret with the password, without which proxies cannot start
- */
+/** @param nodes servers, including the primary @param secret with the password, without which proxies cannot start */
 export function createProxies(
   context: DeploymentContext,
   nodes: number,
@@ -91,7 +83,6 @@ export function createProxies(
   );
 }
 
-/** DNS names of the pods of a StatefulSet. */
 function podHosts(
   { args }: DeploymentContext,
   statefulSet: string,
@@ -144,32 +135,22 @@ interface ProxyPlan {
   readonly sentinels: readonly string[];
   /** Time without an answer after which Sentinels replace the primary, milliseconds. */
   readonly downAfterMs: number;
-  /**
-   * Whether connections are encrypted. Clients' connections are passed through; the proxy's own connections check the
-   * certificates and names of servers and Sentinels.
-   */
+  /** Clients' connections are passed through; the proxy's own connections check certificates and names. */
   readonly tls: boolean;
 }
 
 /**
- * Files of a proxy by name: the configuration of HAProxy, and its scripts. Clients reach only the server that Sentinels
- * name (follow-sentinels.lua), and only while that server says that it is the primary. HAProxy asks every server for
- * its role. When a server has answered several times that it is a replica, HAProxy closes the clients' connections to
- * this server. The clients connect again and reach the new primary. Reasons for the options:
- *
- * - `weight 0`: a server gets no clients before Sentinels have named it. Its checks go on.
- * - `inter` and `fall`: a primary that does not answer keeps its clients about as long as Sentinels wait before they
- *   replace it. Before that, there is no other primary for these clients.
- * - `fastinter 10ms`: the answers of a replica come soon after each other, so that all of them take 0.2 to 0.4 s.
- * - `redispatch`: clients get the new primary at once when the former primary refuses their connection.
- * - `tcp-check connect default`: the check uses the options of the server's line, including those for TLS.
- * - `min-recv 64`: the role is in the first 64 bytes of the answer. Without this option the check of a replica lasts
- *   until its time limit, and HAProxy notices a promotion only after this time.
- * - `init-state down`: a server in a restarted pod gets no clients before it has answered.
- * - `no strict-limits`: HAProxy starts even if the machine allows fewer than two open files for each connection.
- *
- * Passwords come from files, so that a new password needs no restart. The control socket has no file, so that only
- * containers of the pod reach it. `frontend status` answers the readiness probe.
+ * Clients reach only the server that Sentinels name (follow-sentinels.lua), while it says that it is the primary. When
+ * it has answered several times that it is a replica, HAProxy closes their connections, and they reach the new primary.
+ * - `weight 0`: no clients before Sentinels have named a server; checks go on.
+ * - `inter` and `fall`: clients stay about as long as Sentinels wait.
+ * - `fastinter 10ms`: answers of a replica then take 0.2 to 0.4 s.
+ * - `redispatch`: clients get the new primary at once when the former one refuses.
+ * - `tcp-check connect default`: the options of the server's line, also for TLS.
+ * - `min-recv 64`: the role is in the first 64 bytes; else the check of a replica lasts until its time limit.
+ * - `init-state down`: no clients before a restarted pod has answered.
+ * - `no strict-limits`: starts even if the machine allows fewer than two open files for each connection.
+ * Passwords come from files, so that a new one needs no restart; the control socket has no file, so only the pod reaches it.
  */
 export function proxyFiles({
   deployment,

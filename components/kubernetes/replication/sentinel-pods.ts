@@ -1,4 +1,3 @@
-/** The Sentinels of a deployment, spread over its zones. */
 import type { types } from "@pulumi/kubernetes";
 import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
@@ -15,16 +14,11 @@ import { TLS_FILES } from "../server-config";
 import { sentinelVariables } from "../pods/replication-role";
 import { createSupportBudget } from "./support-budget";
 
-/** Time limit for a Sentinel to stop, seconds. */
 const GRACE_SECONDS = 5;
 
-/** Time limit for a Sentinel to ask the other Sentinels and to start, seconds. */
 const STARTUP_SECONDS = 60;
 
-/**
- * Probe that sends PING. The probe accepts any certificate, because a restart would not make an invalid certificate
- * valid.
- */
+/** Any certificate, because a restart would not make an invalid certificate valid. */
 function ping(tls: boolean): types.input.core.v1.Probe {
   const secure = tls ? ["--tls", "--insecure"] : [];
   return {

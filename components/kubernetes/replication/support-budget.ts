@@ -1,4 +1,3 @@
-/** The disruption budget of the pods that support a deployment's servers: Sentinels or proxies. */
 import type { types } from "@pulumi/kubernetes";
 import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
@@ -9,7 +8,7 @@ interface SupportPods {
   readonly labels: Record<string, string>;
 }
 
-/** Creates a budget that allows one unavailable pod. @returns metadata for the other objects of these pods */
+/** @returns metadata for the other objects of these pods */
 export function createSupportBudget(
   context: DeploymentContext,
   { name, labels }: SupportPods,

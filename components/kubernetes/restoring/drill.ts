@@ -1,4 +1,3 @@
-/** The drills of an archive: a CronJob whose pods restore the last archived data for a test. */
 import * as pulumi from "@pulumi/pulumi";
 import type { DrillInterval } from "../../../archiver/pod-settings";
 import { checksum } from "../../../lib/checksum";
@@ -14,18 +13,13 @@ import { createBackupPodPolicy } from "../network-policy";
 import { createProgramFiles } from "../program-pods/program";
 import { restorerPodSpec, restorerProgram, SCRATCH_DIRECTORY } from "./restorer-pod";
 
-/** Time limit of a drill, seconds. */
 const DEADLINE_SECONDS = 86_400;
 /** Time after the planned start in which a drill may still start, for example when the control plane was away, seconds. */
 const STARTING_SECONDS = 3_600;
 /** Time for which a finished drill can be inspected, seconds. */
 const KEPT_SECONDS = 604_800;
 
-/**
- * Creates the CronJob `NAME-drill` and its network policy. Its pods use the service account of the archive's pod, so
- * that one permission for the bucket serves both.
- * @param access access of the archive's pod to the bucket
- */
+/** The archive pod's service account: one permission for the bucket serves both. @param access of the archive's pod */
 export function createDrill(
   context: DeploymentContext,
   interval: DrillInterval,
@@ -85,10 +79,7 @@ export function createDrill(
   );
 }
 
-/**
- * Schedule of a CronJob, in the time zone of Kubernetes. It depends on the name of the deployment, so that drills of
- * different deployments start at different times. Pure.
- */
+/** In Kubernetes' time zone. By the deployment's name, so that drills start at different times. */
 export function drillSchedule(deployment: string, interval: DrillInterval): string {
   const number = Number.parseInt(checksum(deployment).slice(0, 8), 16);
   const minute = number % 60;

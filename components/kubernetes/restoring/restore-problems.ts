@@ -1,4 +1,4 @@
-/** Problems of the arguments of `restoreFrom`, and the bucket that it means. Pure. */
+/** Problems of the arguments of `restoreFrom`, and the bucket that it means. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
@@ -10,14 +10,9 @@ import type { BackupArgs, BucketArgs, RestoreFromArgs } from "../backup-argument
 
 /** Time limit of a restore, seconds. */
 export const RESTORE_SECONDS = { min: 60, max: 604_800, default: 86_400 } as const;
-/** Smallest allowed memory and disk space, bytes. */
 const SMALLEST = 64 * 1024 ** 2;
 
-/**
- * The bucket of `restoreFrom`. Without a bucket of its own, it is the bucket of the deployment's backup, with the same
- * server, region and credentials.
- * @returns undefined if there is no bucket
- */
+/** Without a bucket of its own, that of the deployment's backup, with the same server, region and credentials. */
 export function restoredBucket(
   { bucket, prefix, endpoint, region, credentials, role }: RestoreFromArgs,
   backup: BackupArgs | undefined,
@@ -35,7 +30,6 @@ export function restoredBucket(
   };
 }
 
-/** Problems of the arguments of `restoreFrom`, each with the name of the argument. */
 export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | undefined): Problem[] {
   const { at, keys = [], ttl, memory, scratchSize, timeoutSeconds: seconds } = args;
   const bucket = restoredBucket(args, backup);

@@ -31,24 +31,17 @@ export function checkRestoreFrom(
   throw new BadInput(deployment, within("restoreFrom", problems));
 }
 
-/** The pods that restore an archive into a new deployment. */
 export interface RestorePods {
   /** Checks before the servers exist whether the archive can be restored. */
   readonly check: k8s.types.input.core.v1.PodSpec;
-  /** Fills the deployment. */
   readonly fill: k8s.types.input.core.v1.PodSpec;
   readonly labels: Record<string, string>;
   /** The archive, the time and the keys, as text for messages. */
   readonly source: pulumi.Output<string>;
-  /** Resources that must exist before the pods. */
   readonly dependsOn: readonly pulumi.Resource[];
 }
 
-/**
- * Creates the service account, the network policy, the ConfigMaps and, for keys in the arguments, the Secret of the pods
- * `NAME-restore`.
- * @param target reference to the servers, as the provider uses it. The servers need not exist
- */
+/** @param target reference to the servers, which need not exist */
 export function createRestorePods(
   context: DeploymentContext,
   target: pulumi.Input<KubernetesReference>,

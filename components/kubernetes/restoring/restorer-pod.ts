@@ -1,7 +1,4 @@
-/**
- * A pod that restores an archive once: its program, and a second container with the servers' image, in which the
- * program starts staging servers (temporary servers that load archived data).
- */
+/** A program, and a container of the servers' image for staging servers, which load archived data. */
 import type * as pulumi from "@pulumi/pulumi";
 import { RESTORER_BUNDLE, STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/bundle";
 import type { RestorerSettings } from "../../../restorer/pod-settings";
@@ -13,7 +10,6 @@ import { RESTORER_RESOURCES } from "../pods/sidecar-resources";
 import type { Program, ProgramFiles } from "../program-pods/program";
 import { programPodSpec } from "../program-pods/program";
 
-/** Directory that both containers share. */
 export const SCRATCH_DIRECTORY = "/scratch";
 const STAGING_CPU = { request: "500m", limit: "2" };
 
@@ -37,7 +33,6 @@ interface Restorer {
   readonly image: string | undefined;
 }
 
-/** The program of a pod that restores an archive. */
 export function restorerProgram(
   { settings, access, ...restorer }: Restorer,
   { scratchSize }: RestorerSizes = {},
@@ -55,7 +50,7 @@ export function restorerProgram(
   };
 }
 
-/** Specification of the pod. The container of the staging servers ends with the program. */
+/** The container of the staging servers ends with the program. */
 export function restorerPodSpec(
   context: DeploymentContext,
   program: Program,

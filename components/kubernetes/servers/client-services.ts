@@ -1,14 +1,10 @@
-/**
- * The Services to which clients in the Kubernetes cluster connect, and the nodes to which each of these Services
- * routes. Pure.
- */
+/** Services for clients, with the nodes to which each of them routes. */
 import type { Engine } from "../../../valkey/settings/engines";
 import type { Mode } from "../../../valkey/node";
 import type { ClientWay } from "../../../valkey/client-endpoints";
 import type { ObjectNames } from "../names";
 import { PROXY_COUNT } from "../pods/sidecar-resources";
 
-/** The properties of a deployment that decide which Services it has. */
 interface ServedKind {
   /** Engine of the servers. @default "valkey" */
   readonly engine?: Engine | undefined;
@@ -17,10 +13,7 @@ interface ServedKind {
   readonly sentinel?: object | undefined;
 }
 
-/**
- * Services for clients. The first Service is always the deployment's endpoint. With Sentinels, this first Service
- * routes to proxies, which forward clients to the primary.
- */
+/** The first is the deployment's endpoint; with Sentinels it routes to proxies. */
 export function clientServices(
   names: ObjectNames,
   { engine = "valkey", mode, sentinel }: ServedKind,

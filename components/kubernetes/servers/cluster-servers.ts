@@ -30,19 +30,16 @@ import type { ServerRole } from "../pods/server-pod";
 import { hostInPod, zoneArguments } from "../pods/server-pod";
 
 interface ClusterServersArgs extends ServerArgs {
-  /** Number of shards and of replicas per shard. A new shape changes only the field `replicas` of the StatefulSet. */
+  /** A new shape changes only the field `replicas` of the StatefulSet. */
   readonly shape: Shape;
 }
 
 /**
- * The servers of a cluster. At first, a pod is ready as soon as its server answers. Then the resource `Formation` forms
- * a cluster of the servers. From then on a pod is ready while its node serves its part of the cluster. The component's
- * name is part of the name of every Kubernetes object, so a new name creates a new deployment.
+ * At first, a pod is ready as soon as its server answers; after the resource `Formation`, while its node serves its
+ * part. A new name creates a new deployment, as objects have the component's name.
  */
 export class ClusterServers extends pulumi.ComponentResource {
-  /** Location of the nodes' pods. */
   readonly pods: ServerPods;
-  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` at which clients in the Kubernetes cluster discover all nodes. */
   readonly endpoint: pulumi.Output<string>;

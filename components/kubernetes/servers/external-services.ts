@@ -13,13 +13,9 @@ import { objectNames, selectorLabels } from "../names";
 import type { ExternalReach, ServerArgs } from "../arguments";
 import { nodeCount } from "../../../valkey/topology/placement";
 
-/** Maximum length of a Service's name. */
 const LONGEST = 63;
 
-/**
- * Names of the Services. In cluster mode there is one Service for each node, in the order of the pods. In replication
- * mode the first Service is for the primary, and the second is for all nodes.
- */
+/** One for each node in the order of the pods; in replication mode for the primary, then for all nodes. */
 export function externalServices(
   deployment: string,
   { mode, shape }: Pick<DeploymentKind, "mode" | "shape">,
@@ -29,7 +25,7 @@ export function externalServices(
   return Array.from({ length: nodeCount(shape) }, (_, index) => `${statefulSet}-${index}-external`);
 }
 
-/** Checks the settings for clients outside the Kubernetes cluster. @throws BadInput with every problem */
+/** @throws BadInput with every problem */
 export function checkExternal(deployment: string, kind: DeploymentKind, external: ExternalReach | undefined): void {
   if (external === undefined) return;
   const { type, sourceRanges = [] } = external;
@@ -47,10 +43,7 @@ export function checkExternal(deployment: string, kind: DeploymentKind, external
   if (problems.length > 0) throw new BadInput(deployment, problems);
 }
 
-/**
- * Creates one Service for each node of a cluster. The Service routes to its node even while the node is not ready,
- * because other nodes send clients to that Service.
- */
+/** Routes to its node even while that is not ready, because other nodes send clients to the Service. */
 export function createNodeServices(context: DeploymentContext, nodes: number): void {
   const { deployment, names } = context;
   const shape = { primaries: nodes, replicasPerPrimary: 0 };
@@ -61,10 +54,7 @@ export function createNodeServices(context: DeploymentContext, nodes: number): v
     });
 }
 
-/**
- * Creates the Services of the primary and of all nodes.
- * @param proxies proxies in front of the primary. @default no proxies
- */
+/** @param proxies proxies in front of the primary. @default no proxies */
 export function createReplicationServices(context: DeploymentContext, proxies?: k8s.apps.v1.Deployment): void {
   const { deployment, names } = context;
   const { selector, options } = leadToPrimary(context, proxies);

@@ -1,4 +1,3 @@
-/** The servers of a deployment: the parts that all topologies and engines have in common. */
 import type * as pulumi from "@pulumi/pulumi";
 import { compact } from "../../../lib/compact";
 import type { ServerArgs } from "../arguments";
@@ -28,17 +27,13 @@ import {
 interface NativeServersPlan {
   readonly nodes: number;
   readonly config: string;
-  /**
-   * Text of the server's configuration file without the settings that CONFIG SET can change on a running server. A
-   * change of this text restarts the pods one by one.
-   */
+  /** A change of this text restarts the pods one by one. */
   readonly restarting: string;
   readonly scripts: ScriptSet;
   readonly role: ServerRole;
   readonly accessFiles: SecretFiles;
   /**
-   * Way in which the primary is chosen. `elected`: Sentinels elect the primary, and also connect to the servers.
-   * `designated`: `up` designates the primary.
+   * `elected`: by Sentinels, which also connect to the servers. `designated`: by `up`.
    * @default neither: nodes of a cluster elect primaries themselves; for Redis and Dragonfly pod 0 is always the
    * primary
    */
@@ -49,17 +44,11 @@ interface NativeServers {
   readonly pods: ServerPods;
   readonly revision: pulumi.Output<string>;
   readonly secret: k8s.core.v1.SecretPatch;
-  /**
-   * Files, service account and network policy that must exist before the pods start. A pod that starts before its
-   * scripts exist fails for up to a minute.
-   */
+  /** A pod that starts before its scripts exist fails for up to a minute. */
   readonly needed: readonly pulumi.Resource[];
 }
 
-/**
- * Creates the StatefulSet, the headless Service, configuration, password, disruption budget, network policy and service
- * account, and the exporter's objects if metrics are configured.
- */
+/** StatefulSet, headless Service, configuration, password, budget, network policy, service account, exporter. */
 export function createNativeServers(context: DeploymentContext, plan: NativeServersPlan): NativeServers {
   const { names, args } = context;
   const { nodes, config, restarting, role, primary } = plan;

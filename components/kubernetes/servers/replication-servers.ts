@@ -1,7 +1,4 @@
-/**
- * Valkey in replication mode on Kubernetes. At first pod 0 is the primary. Later, Sentinels elect the primary or `up`
- * designates it.
- */
+/** At first pod 0 is the primary. Later, Sentinels elect the primary or `up` designates it. */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
 import type { SentinelSettings } from "../../../valkey/sentinel-config";
@@ -42,14 +39,11 @@ export interface ReplicationServersArgs extends ServerArgs {
 const DEFAULT_MAX_LAG_SECONDS = 10;
 
 /**
- * The servers of a deployment in replication mode. All pods start at the same time. Before the primary starts, it asks
- * the other servers for newer data. The component's name is part of the name of every Kubernetes object, so a new name
- * creates a new deployment.
+ * All pods start at the same time; the primary first asks the others for newer data. A new name creates a new
+ * deployment, as objects have the component's name.
  */
 export class ReplicationServers extends pulumi.ComponentResource {
-  /** Location of the nodes' pods. */
   readonly pods: ServerPods;
-  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
   readonly endpoint: pulumi.Output<string>;
@@ -108,16 +102,12 @@ interface FailoverPlan {
   readonly settings: SentinelSettings;
   /** Number of servers, including the primary. */
   readonly nodes: number;
-  /** Secret with the password. */
   readonly secret: k8s.core.v1.Secret;
-  /** Labels of machines for Sentinels and proxies. @default the labels of the servers' machines */
+  /** @default the labels of the servers' machines */
   readonly selectors?: FailoverNodeSelectors | undefined;
 }
 
-/**
- * There are Sentinels in every zone. Servers ask the Sentinels for the primary before they start. Proxies forward
- * clients to the primary. @returns the proxies, to which the Services of the primary route
- */
+/** Sentinels in every zone, whom servers ask for the primary, and proxies for clients. @returns the proxies */
 function createFailover(
   context: DeploymentContext,
   { settings, nodes, secret, selectors }: FailoverPlan,

@@ -1,4 +1,3 @@
-/** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
 import * as pulumi from "@pulumi/pulumi";
 import { DESIGNATED_KEY, leadLabels } from "../../../platforms/kubernetes/access/primary-lead";
 import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
@@ -17,10 +16,7 @@ import {
 } from "../layout";
 import { objectLabels, primaryLead, selectorLabels } from "../names";
 
-/**
- * Creates the headless Service. This Service gives every pod a DNS name, even before the pod is ready, because nodes of
- * a cluster that is not formed yet find each other by these names.
- */
+/** DNS names for pods that are not ready: nodes of a cluster that is not formed yet find each other by them. */
 export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
@@ -38,11 +34,7 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
   );
 }
 
-/**
- * Creates the Services for clients. A Service routes to ready pods, and its address stays the same when pods get new
- * addresses.
- * @param proxies proxies to which some of the Services route. These Services are created when the proxies are ready
- */
+/** Their addresses stay when pods get new ones. @param proxies some Services are created when these are ready */
 export function createServices(
   context: DeploymentContext,
   ways: readonly ClientWay[],
@@ -73,11 +65,7 @@ function createService(
   );
 }
 
-/**
- * Selector and options of a Service of the primary. If there are proxies, the Service routes to the proxies and is
- * created when they are ready. Without proxies the Service routes to pod 0 at first. Later `Rollout` changes the
- * selector.
- */
+/** To the proxies, once they are ready; without proxies first to pod 0, then `Rollout` changes the selector. */
 export function leadToPrimary(
   { deployment, names, args, options }: DeploymentContext,
   proxies: k8s.apps.v1.Deployment | undefined,
@@ -92,9 +80,7 @@ export function leadToPrimary(
   };
 }
 
-/**
- * Creates the ConfigMap from which scripts read the name of the primary's pod. At first, this ConfigMap names pod 0.
- */
+/** From which scripts read the name of the primary's pod. At first, this ConfigMap names pod 0. */
 export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.ConfigMap {
   const { primary, statefulSet } = context.names;
   return new k8s.core.v1.ConfigMap(
@@ -115,9 +101,8 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
 }
 
 /**
- * Creates a disruption budget that allows one unavailable pod, so a primary and its replica are never evicted together.
- * Later, `DeploymentVerification` may allow more unavailable pods of a cluster at the same time.
- * `disruptionGroups` in `provider/updates/budgets.ts` decides how many, from the shards that the verification finds.
+ * Allows one unavailable pod, so a primary and its replica are never evicted together. `DeploymentVerification` may
+ * allow more for a cluster, by `disruptionGroups` in `provider/updates/budgets.ts`.
  */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;
@@ -131,12 +116,7 @@ export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v
   );
 }
 
-/**
- * Creates the StatefulSet. The StatefulSet updates one pod at a time.
- * @param hasVolumes whether each pod has a volume of its own
- * @param isRestartedByRollout whether `Rollout` restarts the pods, because a different server must take over before the
- *   primary restarts
- */
+/** @param isRestartedByRollout `Rollout` restarts pods, because another server must first take over */
 export function createStatefulSet(
   context: DeploymentContext,
   nodes: number,

@@ -1,4 +1,4 @@
-/** Tier of EKS's control plane for a number of machines and pods. Pure. */
+/** Tier of EKS's control plane for a number of machines and pods. */
 import { formatCount } from "../../../lib/units";
 
 export const CONTROL_PLANE_TIERS = ["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] as const;
@@ -12,10 +12,7 @@ interface Capacity {
   readonly podsPerSecond: number;
 }
 
-/**
- * Capacity of each tier, from AWS' document "Amazon EKS Provisioned Control Plane", for Kubernetes 1.30 and later. AWS
- * publishes no capacity of the standard tier.
- */
+/** From AWS' document "Amazon EKS Provisioned Control Plane" (Kubernetes 1.30 and later). */
 const CAPACITY: Readonly<Record<ProvisionedTier, Capacity>> = {
   "tier-xl": { seats: 1700, podsPerSecond: 167 },
   "tier-2xl": { seats: 3400, podsPerSecond: 283 },
@@ -24,20 +21,18 @@ const CAPACITY: Readonly<Record<ProvisionedTier, Capacity>> = {
 };
 const PROVISIONED = CONTROL_PLANE_TIERS.filter((tier): tier is ProvisionedTier => tier !== "standard");
 
-/** Limits of the standard tier. Above either limit, "EKS Scalability best practices" advises to plan the scaling. */
+/** Above either limit, "EKS Scalability best practices" advises to plan the scaling. */
 const STANDARD_LIMITS = { machines: 300, pods: 5000 };
 
 /**
- * Simultaneous requests per machine. Kubernetes was validated with 5,000 machines and 2,000 simultaneous requests
- * (`--max-requests-inflight` 1,500 and `--max-mutating-requests-inflight` 500). The number is doubled, because those
- * machines were idle, and here all machines join within minutes.
+ * Simultaneous requests. Kubernetes was validated with 5,000 machines and 2,000 (`--max-requests-inflight` 1,500 and
+ * `--max-mutating-requests-inflight` 500). Doubled, because those machines were idle, and here all join within minutes.
  */
 const SEATS_PER_MACHINE = (2 * 2000) / 5000;
 
 /** Seconds within which all pods must have been bound, while Karpenter starts machines. */
 const BINDING_SECONDS = 120;
 
-/** Number of pods that run on every machine. */
 const DAEMON_PODS = 4;
 
 export interface ControlPlanePlan {
@@ -50,12 +45,7 @@ export interface ControlPlanePlan {
   readonly needed: Capacity;
 }
 
-/**
- * The tier of a control plane.
- * @param machines number of machines in the cluster, including system machines
- * @param pods number of pods of the stack
- * @param configured tier to use instead of the suggested tier
- */
+/** @param machines including system machines @param configured tier to use instead of the suggested tier */
 export function planControlPlane(
   machines: number,
   pods: number,
@@ -71,10 +61,7 @@ export function planControlPlane(
   return { tier: configured ?? suggested, suggested, machines, pods: allPods, needed };
 }
 
-/**
- * Lowest tier that suffices. If no tier suffices, the result is the highest tier, because AWS provides a larger control
- * plane only on request.
- */
+/** The highest tier if none suffices, because AWS provides a larger control plane only on request. */
 function smallestTier({ seats, podsPerSecond }: Capacity): ProvisionedTier {
   const fits = (tier: ProvisionedTier): boolean =>
     CAPACITY[tier].seats >= seats && CAPACITY[tier].podsPerSecond >= podsPerSecond;

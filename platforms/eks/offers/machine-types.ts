@@ -1,7 +1,4 @@
-/**
- * Machine types that AWS sells: processors, memory and network. `pools/allocatable.ts` computes what a machine leaves
- * for pods. Pure; the table is `prices/machines.json`.
- */
+/** Machine types that AWS sells: `prices/machines.json`. */
 import { z } from "zod";
 import existing from "./prices/families.json";
 import table from "./prices/machines.json";
@@ -28,20 +25,15 @@ const machineSchema = z.strictObject({
   addressesPerInterface: positive,
 });
 
-/** The properties of a machine type that a plan needs. */
 export type MachineType = z.infer<typeof machineSchema>;
 
 const MACHINES = z
   .strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) })
   .parse(table).machines;
 
-/**
- * Names of the machine types in the table, such as `r7g.large`. The table has the current families that begin with c, m
- * or r.
- */
+/** The table has the current families that begin with c, m or r. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
-/** Finds a machine type by its name. @returns undefined if the type is not in the table */
 export function machineType(name: string): MachineType | undefined {
   return MACHINES[name];
 }
@@ -55,10 +47,7 @@ const EC2 = z
   .strictObject({ source: z.object({ values: positive }), families: z.array(z.string()).min(1) })
   .parse(existing);
 
-/**
- * Reason why a machine type is not in the table, with alternatives. Either EC2 does not have the family, or the table
- * does not contain the family or the size.
- */
+/** With alternatives: EC2 does not have the family, or the table lacks the family or the size. */
 export function unknownTypeProblem(name: string): string {
   const family = familyOf(name);
   const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);

@@ -1,4 +1,3 @@
-/** Prices by region. Pure. Each table is a file in `prices/` with its date and its sources. */
 import { z } from "zod";
 import { CONTROL_PLANE_TIERS } from "./control-plane";
 import usWest2 from "./prices/us-west-2.json";
@@ -30,17 +29,15 @@ const priceTableSchema = z.strictObject({
   machines: z.record(z.string(), z.strictObject({ usdPerHour: price, zones: z.int().min(1) })),
 });
 
-/** Prices of one region. A plan reports the prices that it needs and that are missing. */
+/** A plan reports the prices that it needs and that are missing. */
 export type PriceTable = z.infer<typeof priceTableSchema>;
 
 const TABLES: ReadonlyMap<string, PriceTable> = new Map(
   [usWest2].map((raw) => priceTableSchema.parse(raw)).map((table) => [table.region, table]),
 );
 
-/** Regions with a price table. */
 export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];
 
-/** Finds the prices of a region. @returns undefined if there is no table for the region */
 export function pricesOf(region: string): PriceTable | undefined {
   return TABLES.get(region);
 }

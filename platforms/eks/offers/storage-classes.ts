@@ -1,4 +1,4 @@
-/** The storage classes: encrypted gp3 volumes at two speeds. Pure. */
+/** The storage classes: encrypted gp3 volumes at two speeds. */
 
 /** Speed of a gp3 volume. */
 export interface VolumeSpeed {

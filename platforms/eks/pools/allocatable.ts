@@ -1,9 +1,8 @@
-/** Resources that a machine leaves for pods, after the system and the DaemonSets. Pure. */
+/** Resources that a machine leaves for pods, after the system and the DaemonSets. */
 import type { MachineType } from "../offers/machine-types";
 import type { Tuning } from "./tuning";
 import { reservedCpus } from "./tuning";
 
-/** Resources of a machine that are left for pods after the DaemonSets. */
 export interface AllocatableResources {
   readonly cpuMilli: number;
   readonly memoryMiB: number;
@@ -11,22 +10,13 @@ export interface AllocatableResources {
   readonly volumes: number;
 }
 
-/**
- * Highest number of volumes that the pods of one Nitro machine can have. Many machine types allow 28 attachments. The
- * root volume and a network interface use two of these attachments.
- */
+/** 28 attachments of many types of Nitro machines, without the root volume and a network interface. */
 const MAX_VOLUMES = 26;
 
-/**
- * Requests of the DaemonSets: aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB. The Pod Identity
- * agent requests nothing.
- */
+/** aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB. The Pod Identity agent requests nothing. */
 const DAEMONS: AllocatableResources = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
 
-/**
- * Number of DaemonSet pods with their own address. Only ebs-csi-node has one; all other DaemonSet pods use the address
- * of the machine.
- */
+/** Only ebs-csi-node; all other DaemonSet pods use the address of the machine. */
 export const DAEMON_ADDRESSES = 1;
 
 export function allocatableOn(machine: MachineType, tuning: Tuning): AllocatableResources {

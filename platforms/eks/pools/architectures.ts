@@ -1,4 +1,3 @@
-/** Architectures of a pool's machines, derived from its machine types. Pure. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import type { Architecture } from "../offers/machine-types";
@@ -12,10 +11,7 @@ export function architecturesOf(types: readonly string[]): Architecture[] {
   return ARCHITECTURES.filter((architecture) => found.has(architecture));
 }
 
-/**
- * A problem for each pool whose machine types have both architectures. In such a pool, two measurements could run on
- * different processors.
- */
+/** In such a pool, two measurements could run on different processors. */
 export function architectureProblems(pools: Pools): Problem[] {
   return POOLS.flatMap((pool) => {
     const types = pools[pool]?.instanceTypes ?? [];

@@ -1,4 +1,4 @@
-/** Machines that each pool needs in each zone, by type. Pure. */
+/** Machines that each pool needs in each zone, by type. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
@@ -24,25 +24,18 @@ export interface MachineGroup {
   readonly podAddresses: number;
 }
 
-/**
- * The cheapest machine type with room for the pods of some groups. Without prices, it is the type with the fewest
- * vCPUs.
- */
+/** The cheapest with room for the pods of some groups; without prices, the one with the fewest vCPUs. */
 interface Choice {
   readonly name: string;
   readonly type: MachineType;
   readonly room: AllocatableResources;
 }
 
-/** A set of machines during planning, while groups of pods are still added to it. */
 interface GrowingSet {
   readonly choice: Choice;
   readonly instanceType: string | undefined;
   readonly pinsType: boolean;
-  /**
-   * Whether the pods of different owners may share the machines of the set. They may share only if the machine type is
-   * known, because the number of pods on a machine depends on the type.
-   */
+  /** Whether pods of different owners may share: only if the type is known, on which the number of pods depends. */
   readonly open: boolean;
   groups: readonly PodGroup[];
   layout: SetLayout;
@@ -56,11 +49,9 @@ interface MachinePlan {
 }
 
 /**
- * Plans machines for groups of pods. The machines form sets, and only the pods of a set's groups run on its machines.
- * Owners are planned in the order of the configuration. The groups of one owner are added to the first set that they
- * can safely share, or else to a new set. If the groups of one owner cannot share machines with each other, a set is
- * chosen for each group separately.
- * @param prices prices of the region; undefined if there are none
+ * Only the pods of a set's groups run on its machines. An owner's groups join the first set that they can safely share,
+ * or a new one, or one each if they cannot share.
+ * @param prices undefined if there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
   const notes: string[] = [];
@@ -92,11 +83,9 @@ function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
 
 const labelOf = ({ label, name }: PodGroup): string => label ?? name;
 
-/** Plans the sets of machines of one pool. */
 class PoolSets {
   readonly sets: GrowingSet[] = [];
   readonly notes: string[] = [];
-  /** Groups with a pod for which no machine type has room. */
   readonly unfitting: PodGroup[] = [];
 
   constructor(
@@ -109,10 +98,7 @@ class PoolSets {
     for (const groups of groupBy(members, keyOf).values()) this.#place(groups);
   }
 
-  /**
-   * Chooses sets of machines for the groups of pods of one owner.
-   * @param groups groups of one owner. The groups name the same machine type, or no type
-   */
+  /** @param groups of one owner, with the same machine type or none */
   #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
     if (first === undefined || this.#tryToJoin(groups, first) || this.#tryToOpen(groups, first)) return;
@@ -120,7 +106,7 @@ class PoolSets {
     else this.unfitting.push(first);
   }
 
-  /** Adds the groups to the first existing set of machines that they can share. @returns whether there is such a set */
+  /** @returns whether there is such a set */
   #tryToJoin(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     for (const set of this.sets) {
       if (!set.open || set.instanceType !== instanceType) continue;
@@ -134,10 +120,7 @@ class PoolSets {
     return false;
   }
 
-  /**
-   * Creates a set of machines for the groups.
-   * @returns false if no machine type is large enough, or if the groups cannot share machines
-   */
+  /** @returns false if no machine type is large enough, or if the groups cannot share machines */
   #tryToOpen(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     const types = instanceType === undefined ? this.args.instanceTypes : [instanceType];
     const choice = chooseType({ ...this.args, instanceTypes: types }, groups, this.prices);
@@ -174,7 +157,6 @@ function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingS
   };
 }
 
-/** The machines of all sets, summed up by type and zone. */
 function machinesOf(pool: PoolName, sets: readonly GrowingSet[]): MachineGroup[] {
   const found = new Map<string, MachineGroup>();
   for (const { choice, layout } of sets) {

@@ -64,17 +64,12 @@ export interface MachineSet {
   readonly machines: Readonly<Record<string, number>>;
 }
 
-/** Machines that groups of pods share: their number, by zone. */
 export interface SetLayout {
   readonly machines: ReadonlyMap<string, number>;
-  /** Highest number of pods on one machine. */
   readonly fullest: number;
 }
 
-/**
- * Additional node selectors of each group's pods, by the group's label. The pods also have the node selector of the
- * pool.
- */
+/** By the group's label, in addition to the selector of the pool. */
 export function nodeSelectorsOfMachineSets(
   sets: readonly MachineSet[],
 ): ReadonlyMap<string, Readonly<Record<string, string>>> {
@@ -88,10 +83,7 @@ export function nodeSelectorsOfMachineSets(
   );
 }
 
-/**
- * Resources that one machine must have for a group: for all pods if the pods must be together, and otherwise for one
- * pod.
- */
+/** For all pods if they must be together, otherwise for one. */
 export function unitOf(group: PodGroup): AllocatableResources {
   return requestsOf(group, group.together === true ? group.pods.length : 1);
 }
@@ -105,12 +97,7 @@ export function fits(wanted: AllocatableResources, room: AllocatableResources): 
   );
 }
 
-/**
- * Plans the machines that the given groups share.
- * @param groups groups whose pods fit on a machine
- * @param room resources of one machine
- * @returns undefined if the number of machines would depend on the order in which the scheduler binds the pods
- */
+/** @param room resources of one machine @returns undefined if the number depends on the order of binding */
 export function layoutOf(groups: readonly PodGroup[], room: AllocatableResources): SetLayout | undefined {
   const [only] = groups;
   if (groups.length === 1 && only !== undefined) return layoutLedBy(only, [], room);
@@ -174,12 +161,11 @@ function mostOnMachine(group: PodGroup, room: AllocatableResources): number {
   );
 }
 
-/** Whether no two pods of the group may share a machine. */
 function isApart({ separate, together = false }: PodGroup): boolean {
   return separate && !together;
 }
 
-/** Zones of the group. If all pods of the group must be on one machine, the result is only the zone of this machine. */
+/** If all pods of the group must be on one machine, the result is only the zone of this machine. */
 function zonesOf({ zones, together = false }: PodGroup): readonly string[] {
   return together ? zones.slice(0, 1) : zones;
 }

@@ -1,4 +1,4 @@
-/** Groups of equal pods, by zone. Pure. */
+/** Groups of equal pods, by zone. */
 import type { PlacedNode, Shape } from "../../../valkey/topology/placement";
 import { nodeCount, spreadOverZones } from "../../../valkey/topology/placement";
 import type { PoolName } from "./pools";
@@ -43,10 +43,7 @@ export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
   readonly shape: Shape;
 }
 
-/**
- * Group of a deployment's servers. Pods are spread as the scheduler spreads them: the roles of the servers do not
- * matter, and the numbers of pods in any two zones differ by at most 1.
- */
+/** As the scheduler spreads them: roles do not matter, and numbers in any two zones differ by at most 1. */
 export function serverPodGroup({ shape, ...group }: ServerGroupArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);
   return { ...group, pods: spreadOverZones(names, group.zones) };

@@ -1,4 +1,4 @@
-/** Problems with pools of machines that do not depend on the pods that run there. Pure. */
+/** Problems with pools of machines that do not depend on the pods that run there. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
@@ -8,7 +8,7 @@ import type { PoolArgs, PoolName, Pools } from "./pools";
 import { POOLS, capacityTypeProblems } from "./pools";
 import type { PriceTable } from "../offers/prices";
 
-/** Problems with pools of machines. @param prices prices of the region; undefined if there are none */
+/** @param prices prices of the region; undefined if there are none */
 export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   return [
     ...POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices)),
@@ -17,10 +17,7 @@ export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   ];
 }
 
-/**
- * A problem for each pool without `vcpuLimit`. Without a plan there is no default limit, so the pool could grow
- * endlessly.
- */
+/** Without a plan there is no default for `vcpuLimit`, so the pool could grow endlessly. */
 export function limitProblems(pools: Pools): Problem[] {
   return POOLS.filter((pool) => pools[pool] !== undefined && pools[pool].vcpuLimit === undefined).map((pool) =>
     problem(

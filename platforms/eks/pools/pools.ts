@@ -1,4 +1,4 @@
-/** Machine pools: names, taints, capacity types, and the toleration and selector of a pod in a pool. Pure. */
+/** Machine pools: names, taints, capacity types, and the toleration and selector of a pod in a pool. */
 import type { Tuning } from "./tuning";
 import { UNTUNED } from "./tuning";
 import type { Problem } from "../../../lib/errors";
@@ -57,13 +57,11 @@ export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
   clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
 };
 
-/** The configured pools, completed with the defaults. */
 export function completePools(pools: PoolSettings): Pools {
   const named = POOLS.filter((pool) => pools[pool] !== undefined);
   return Object.fromEntries(named.map((pool) => [pool, { ...POOL_DEFAULTS[pool], ...pools[pool] }]));
 }
 
-/** Names of the pools' Kubernetes objects. */
 const OBJECT_NAMES: Readonly<Record<PoolName, string>> = {
   servers: "servers",
   networkOptimized: "network-optimized",
@@ -102,10 +100,9 @@ export function poolSelector(pool: PoolName): Readonly<Record<string, string>> {
   return { [POOL_KEY]: poolObjectName(pool) };
 }
 
-/** Key of the label that names a machine's set of machines. Pods use the same key in their node selectors. */
+/** Pods use the same key in their node selectors. */
 export const MACHINE_SET_KEY = "valkey-measured/machines";
 
-/** Name of the set of machines for load generators. */
 export const LOAD_GENERATOR_SET = "load-generators";
 
 /** Node selector of a pod that runs only on the machines of a set. All machines of a set belong to one pool. */

@@ -1,7 +1,4 @@
-/**
- * CPU settings of a pool's machines, and all settings that the boot script (user data) makes there, in the form that
- * verification expects. Pure.
- */
+/** CPU settings of a pool's machines, and what the boot script sets there, in the form that verification expects. */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 
 /** CPU settings of a pool's machines. */
@@ -29,10 +26,7 @@ export function reservedCpus({ staticCpus }: Tuning): number {
   return staticCpus ? 1 : 0;
 }
 
-/**
- * Number of file descriptors of every container. The published document "One billion requests per second" uses the same
- * number for its servers.
- */
+/** For every container, as in the published document "One billion requests per second". */
 export const FILE_DESCRIPTORS = 1_048_544;
 
 /** Default of `tcp-backlog` in Valkey and Redis. */
@@ -44,7 +38,7 @@ interface TunedServer {
   readonly backlog: string | undefined;
 }
 
-/** Expected settings of a machine of a pool. @param server the server on the machine; undefined for a load generator */
+/** @param server the server on the machine; undefined for a load generator */
 export function expectedTuning({ interruptCpus, staticCpus }: Tuning, server?: TunedServer): ExpectedTuning {
   const ownCpus = staticCpus ? server?.wholeCpus : undefined;
   return {

@@ -1,17 +1,11 @@
-/**
- * Images of Docker Hub that many machines pull: the number of pulls, and a cache in ECR that pulls each image once.
- * Pure.
- */
+/** Docker Hub's images that many machines pull: number of pulls, and a cache in ECR that pulls each once. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";
 import type { PodGroup } from "../pools/pod-groups";
 
-/**
- * Number of pulls from one IPv4 address that Docker Hub allows in 6 hours without an account, according to "Docker Hub
- * pull usage and limits". With a free account, 200 pulls are allowed, regardless of the number of addresses.
- */
+/** From one IPv4 address in 6 hours without an account ("Docker Hub pull usage and limits"); 200 with a free one. */
 export const ANONYMOUS_PULLS = 100;
 
 interface CacheRegistry {
@@ -48,32 +42,23 @@ export function hubRepository(image: string): string | undefined {
   return name.includes("/") ? name : `library/${name}`;
 }
 
-/** Name of an image in the cache. Names of images in other registries are returned unchanged. */
+/** Names of images in other registries are returned unchanged. */
 export function cachedImage(image: string, { host, prefix }: CacheRegistry): string {
   const repository = hubRepository(image);
   return repository === undefined ? image : `${host}/${prefix}/${repository}`;
 }
 
-/** Repository in the cache, without tag and digest. */
 export function cacheRepository(image: string, prefix: string): string {
   return `${prefix}/${(hubRepository(image) ?? image).replace(/[:@].*$/, "")}`;
 }
 
-/**
- * Prefix of the names of a cluster's cache repositories in ECR. ECR allows at most 30 characters, and no double
- * hyphens.
- */
+/** ECR allows at most 30 characters, and no double hyphens. */
 export function cachePrefix(clusterName: string): string {
   const name = clusterName.replaceAll(/-+/g, "-").slice(0, 26).replace(/-$/, "");
   return `${name}-hub`;
 }
 
-/**
- * Plans the images that machines pull from Docker Hub.
- * @param machines planned machines of the groups
- * @param addresses `one` if all machines leave the network through one address; `perZone` if each zone has its own
- *   address
- */
+/** @param addresses `one` if all machines leave the network through one address, `perZone` for one in each zone */
 export function planImages(
   groups: readonly PodGroup[],
   machines: readonly MachineGroup[],
@@ -104,7 +89,6 @@ function machinesByZone(machines: readonly MachineGroup[]): Map<string, number> 
   return counts;
 }
 
-/** Number of pods by image of Docker Hub, then by zone. */
 function podsByImage(groups: readonly PodGroup[]): Map<string, Map<string, number>> {
   const found = new Map<string, Map<string, number>>();
   for (const { images = [], pods } of groups) {
@@ -126,7 +110,6 @@ export function secretCommand(name: string, region: string): string {
   return `aws secretsmanager create-secret --region ${region} --name ${name} --secret-string file://docker-hub.json`;
 }
 
-/** Content of the file from which `secretCommand` creates the secret. */
 export const SECRET_CONTENT = '{"username": "NAME", "accessToken": "TOKEN"}';
 
 export function imageProblems({ hubImages, pulls, cache }: ImagePlan): Problem[] {

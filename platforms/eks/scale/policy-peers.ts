@@ -1,14 +1,10 @@
-/**
- * Peers of network policies. They are pods, selected by their labels, or the addresses of the network if there are too
- * many pods. Pure.
- */
+/** Peers of policies are pods by their labels, or the addresses of the network if there are too many pods. */
 import { formatCount } from "../../../lib/units";
 
 /**
- * Number of addresses in one PolicyEndpoint object. EKS resolves the peers of a policy into objects of this size.
- * Whenever a pod starts or stops, EKS writes these objects again and sends each object to every machine. The default of
- * the controller is 200, but an object on EKS had 1,000 (NVIDIA/NVSentinel, issue 1792). A policy that needs several
- * objects drops connections while the objects change (aws/amazon-network-policy-controller-k8s, issue 201).
+ * In one PolicyEndpoint object. EKS writes and sends these to every machine whenever a pod starts or stops. The default
+ * is 200, but an object on EKS had 1,000 (NVIDIA/NVSentinel, issue 1792). A policy of several objects drops connections
+ * while they change (aws/amazon-network-policy-controller-k8s, issue 201).
  */
 const ADDRESSES_PER_OBJECT = 1000;
 
@@ -24,11 +20,7 @@ export interface PolicyPeers {
   readonly unknownBlock: boolean;
 }
 
-/**
- * Decides how network policies name their peers.
- * @param pods number of pods in the stack's namespace
- * @param cidr block of the network; undefined if the network exists already
- */
+/** @param pods in the stack's namespace @param cidr block of the network; undefined if the network exists already */
 export function planPolicyPeers(pods: number, cidr: string | undefined): PolicyPeers {
   const isLarge = pods > ADDRESSES_PER_OBJECT;
   return { pods, cidr: isLarge ? (cidr ?? null) : null, unknownBlock: isLarge && cidr === undefined };

@@ -1,4 +1,4 @@
-/** System machines: the pods that run on them, and the smallest machine type that has room for these pods. Pure. */
+/** System machines: the pods that run on them, and the smallest machine type that has room for these pods. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
@@ -10,28 +10,26 @@ import { UNTUNED } from "../pools/tuning";
 import type { PriceTable } from "../offers/prices";
 
 /**
- * Memory of Karpenter per machine. Karpenter 1.14.1 used 994 MiB with 2,370 NodeClaims before any Node existed, which
- * is 0.4 MiB per NodeClaim. The value is three times as large, because Nodes, their pods and the simulation of a batch
- * need memory as well.
+ * Karpenter 1.14.1 used 994 MiB with 2,370 NodeClaims before any Node existed, 0.4 MiB each. Three times as large,
+ * because Nodes, their pods and the simulation of a batch need memory as well.
  */
 const MEMORY_PER_MACHINE_MIB = 1.25;
 const BASE_MEMORY_MIB = 512;
-/** Lowest memory for Karpenter. It is the value in "Getting Started with Karpenter". */
+/** It is the value in "Getting Started with Karpenter". */
 const LEAST_MEMORY_MIB = 1024;
 const MEMORY_STEP_MIB = 512;
 
-/** CPU request for small clusters. Half a CPU is enough, although "Getting Started with Karpenter" requests one CPU. */
+/** Half a CPU is enough, although "Getting Started with Karpenter" requests one CPU. */
 const SMALL_CONTROLLER = { machines: 100, cpuMilli: 500 };
 const MACHINES_PER_CPU = 1000;
 
-/** Number of Karpenter's replicas. Each needs its own machine. */
+/** Each needs its own machine. */
 export const KARPENTER_REPLICAS = 2;
 
 const LEAST_DNS_REPLICAS = 2;
 /**
- * Number of machines per replica of CoreDNS. EKS' document "Scale CoreDNS Pods for high DNS traffic" advises one
- * replica for 16 machines or for 256 CPUs, whichever gives more replicas. CPUs are ignored here, because even a machine
- * with 64 CPUs may run a single pod.
+ * EKS' "Scale CoreDNS Pods for high DNS traffic" advises one replica for 16 machines or for 256 CPUs. CPUs are ignored,
+ * because even a machine with 64 CPUs may run a single pod.
  */
 const MACHINES_PER_DNS_REPLICA = 16;
 
@@ -53,29 +51,19 @@ export interface SystemPlan {
   readonly dnsReplicas: number;
 }
 
-/** Family of the default type: Graviton with 4 GiB per CPU. Every region with a price table has this family. */
+/** Every region with a price table has this family. */
 const FAMILY = "m7g";
-/**
- * Lowest number of vCPUs. A machine with one vCPU is too small, because it has addresses for only four pods besides the
- * DaemonSets.
- */
+/** A machine with one vCPU has addresses for only four pods besides the DaemonSets. */
 const MIN_VCPUS = 2;
 
-/**
- * Requests of one replica of the CoreDNS add-on, and of one replica of the volume controller. The volume controller has
- * six containers with 10m and 40 MiB each.
- */
+/** One replica of CoreDNS, and of the volume controller: six containers with 10m and 40 MiB each. */
 const DNS = { cpuMilli: 100, memoryMiB: 70 };
 const VOLUME_CONTROLLER = { cpuMilli: 60, memoryMiB: 240 };
 const VOLUME_CONTROLLER_REPLICAS = 2;
 
-/**
- * Highest number of pods on a machine of a managed node group: `large` for machines with at least `vcpus` vCPUs, else
- * `small`.
- */
+/** For a managed node group: `large` with at least `vcpus` vCPUs, else `small`. */
 const MANAGED_PODS = { small: 110, large: 250, vcpus: 30 };
 
-/** Plans the system machines. @param startedMachines number of machines that Karpenter starts */
 export function planSystem(
   { instanceType, machines }: SystemArgs,
   startedMachines: number,
@@ -89,15 +77,11 @@ function dnsOf(startedMachines: number): Pick<SystemPlan, "dnsReplicas"> {
   return { dnsReplicas: dnsReplicas(startedMachines) };
 }
 
-/** Number of addresses that the pods of one system machine take. */
 export function systemPodAddresses(plan: Omit<SystemPlan, "instanceType">): number {
   return busiestMachine(plan).pods + DAEMON_ADDRESSES;
 }
 
-/**
- * Requests on the busiest machine in the worst case. This machine has one replica of Karpenter, an even share of
- * CoreDNS, and both replicas of the volume controller.
- */
+/** Worst case: one Karpenter, an even share of CoreDNS, both replicas of the volume controller. */
 function busiestMachine({
   machines,
   karpenter,
@@ -138,12 +122,11 @@ function smallestType(plan: Omit<SystemPlan, "instanceType">, prices: PriceTable
   return candidates(prices).find(({ type }) => hasRoom(type, plan))?.name;
 }
 
-/** Largest type of the default family. If every type is too small, the plan uses this type and reports the problem. */
+/** If every type is too small, the plan uses this type and reports the problem. */
 function largestType(prices: PriceTable | undefined): string {
   return candidates(prices).at(-1)?.name ?? `${FAMILY}.large`;
 }
 
-/** Reasons why the system machines do not have room for the system pods. */
 export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined): Problem[] {
   const { instanceType, machines } = plan;
   const path = "system.instanceType";
@@ -192,10 +175,7 @@ export interface ControllerSize {
   readonly memoryMiB: number;
 }
 
-/**
- * Resources of one replica of Karpenter. Only one of the two replicas works at a time.
- * @param machines number of machines that Karpenter starts
- */
+/** Only one of the two replicas works at a time. @param machines that Karpenter starts */
 export function karpenterSize(machines: number): ControllerSize {
   const memory = BASE_MEMORY_MIB + machines * MEMORY_PER_MACHINE_MIB;
   return {
@@ -205,9 +185,7 @@ export function karpenterSize(machines: number): ControllerSize {
   };
 }
 
-/**
- * Number of replicas of CoreDNS. It can be low, because pods resolve names only when they start and when they connect.
- */
+/** It can be low, because pods resolve names only when they start and when they connect. */
 export function dnsReplicas(machines: number): number {
   return Math.max(LEAST_DNS_REPLICAS, Math.ceil(machines / MACHINES_PER_DNS_REPLICA));
 }

@@ -1,10 +1,7 @@
 /**
- * Unpacks packages of Valkey, Redis or HAProxy from Debian or Ubuntu into a directory. Redis is used for comparisons,
- * and HAProxy for tests of the proxies. Unpacking needs no root and installs nothing.
- *
- * apt fetches the packages from the mirror that is configured on this machine, and checks their signatures. apt uses
- * separate state and cache directories. Programs of a newer suite need the C library of that suite, so they run through
- * the loader in the unpacked tree.
+ * Unpacks Valkey, Redis (for comparisons) or HAProxy (for tests) from Debian or Ubuntu without root. apt fetches from
+ * this machine's mirror and checks signatures, with separate state and cache. Programs of a newer suite run through the
+ * loader in the unpacked tree, because they need its C library.
  */
 import { execFile } from "node:child_process";
 import {
@@ -26,20 +23,16 @@ import { Failure, messageOf } from "../../../lib/errors";
 const run = promisify(execFile);
 const PROGRAM_TEMPLATE = join(__dirname, "unpacked-program.sh");
 
-/** A suite of Debian or Ubuntu, such as `trixie`, that has packages of Valkey. */
 interface Suite {
   readonly suite: string;
   readonly component: string;
-  /**
-   * Package version with which this project is tested. If the suite has a different version, that version is used and
-   * reported.
-   */
+  /** Package version with which this project is tested. A different one is used and reported. */
   readonly pinned: string | undefined;
   /** Name of the suite that has the dependencies of this suite's packages. @default this suite has them itself */
   readonly base?: string;
 }
 
-/** Suites by distribution, newest first. Ubuntu's suites have no pinned versions. */
+/** Ubuntu's suites have no pinned versions. */
 const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   debian: [
     { suite: "forky", component: "main", pinned: "9.1.2-1" },
@@ -52,28 +45,21 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   ],
 };
 
-/**
- * Valkey or Redis. The packages of a product are PRODUCT-server and PRODUCT-tools. Its programs are PRODUCT-server,
- * PRODUCT-cli and PRODUCT-benchmark.
- */
+/** Packages are PRODUCT-server and PRODUCT-tools, programs PRODUCT-server, -cli and -benchmark. */
 export type Product = "valkey" | "redis";
 export const programNames = (product: Product): readonly string[] =>
   ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
 
-/** Product whose packages can be unpacked. */
 type Unpackable = Product | "haproxy";
 const packagesOf = (product: Unpackable): readonly string[] =>
   product === "haproxy" ? [product] : [`${product}-server`, `${product}-tools`];
 const programsIn = (product: Unpackable): readonly string[] =>
   product === "haproxy" ? [product] : programNames(product);
 
-/** Oldest major versions that this project deploys. Redis 7.0 is the first version with `shutdown-on-sigterm`. */
+/** Redis 7.0 is the first version with `shutdown-on-sigterm`. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Unpackable, number>> = { valkey: 8, redis: 7, haproxy: 3 };
 
-/**
- * Small packages that satisfy a dependency of the servers' packages. Without these small packages, apt would fetch all
- * of systemd for this dependency.
- */
+/** Without these small packages, apt would fetch all of systemd for a dependency. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
 /** Directories of programs that are already unpacked, newest first. */
@@ -88,13 +74,7 @@ export function hasApt(): boolean {
   return process.platform === "linux" && existsSync("/usr/bin/apt-get") && existsSync("/usr/bin/dpkg-deb");
 }
 
-/**
- * Fetches and unpacks a product from the newest available suite.
- * @param packages directory for unpacked trees; it need not exist
- * @param only name of a suite; other suites are then not used
- * @returns the directory with the programs
- * @throws Failure with a reason for each suite, when no suite is available
- */
+/** From the newest suite. @param only other suites are not used @throws Failure with a reason for each suite */
 export async function fetchPrograms(
   packages: string,
   report: (line: string) => void,
@@ -190,10 +170,7 @@ async function fetchFrom(
   return join(target, "bin");
 }
 
-/**
- * Options of apt for separate state, cache and sources. The rest of the system's apt configuration, such as proxies,
- * still applies.
- */
+/** The rest of the system's apt configuration, such as proxies, still applies. */
 function aptOptions(work: string, sources: string): string[] {
   for (const directory of ["lists/partial", "cache/archives/partial", "none"])
     mkdirSync(join(work, directory), { recursive: true });
@@ -222,10 +199,7 @@ function aptOptions(work: string, sources: string): string[] {
   return ["-q", ...Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`])];
 }
 
-/**
- * Option for the entry of a package source: apt then trusts only the keyring of the distribution. Empty if this machine
- * does not have that keyring.
- */
+/** apt then trusts only the distribution's keyring. Empty if this machine does not have it. */
 function trust(distribution: string): string {
   const keyring = ["gpg", "pgp"]
     .map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`)
@@ -233,7 +207,6 @@ function trust(distribution: string): string {
   return keyring === undefined ? "" : `[signed-by=${keyring}] `;
 }
 
-/** Writes a script for each program from the template unpacked-program.sh. */
 function writePrograms(tree: string, product: Unpackable): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
@@ -255,10 +228,7 @@ function writePrograms(tree: string, product: Unpackable): void {
   }
 }
 
-/**
- * Renames the unpacked tree to `target` when it is complete, so that no incomplete tree is visible there. If a
- * different run has already unpacked `target`, this function uses the existing `target`.
- */
+/** When complete, so that no incomplete tree is visible. Uses a `target` that a different run has unpacked. */
 async function moveInPlace(tree: string, target: string, product: Unpackable): Promise<void> {
   try {
     renameSync(tree, target);
@@ -268,10 +238,7 @@ async function moveInPlace(tree: string, target: string, product: Unpackable): P
   await run(join(target, "bin", programsIn(product)[0] ?? ""), ["-v"]);
 }
 
-/**
- * Mirrors of the distribution that this machine's apt uses, the most likely mirror first. Other repositories are left
- * out.
- */
+/** Those of this machine's apt, the most likely first, without other repositories. */
 async function findMirrors(codename: string, signal: AbortSignal): Promise<string[]> {
   const { stdout } = await run(
     "apt-get",

@@ -1,7 +1,4 @@
-/**
- * Finds the engines that a study compares. Engines are versions of Valkey and Redis, on this machine or in the
- * distribution's packages.
- */
+/** Versions of Valkey and Redis, on this machine or in the distribution's packages. */
 import type { Problem } from "../../../lib/errors";
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
@@ -14,9 +11,7 @@ import { findPrograms, inspectPrograms } from "./programs";
 /** Pattern of an engine in a study: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
-/**
- * Debian suite that has a version of an engine, by engine and version. Other versions are expected in the newest suite.
- */
+/** Other versions are expected in the newest suite. */
 const SUITES: Readonly<Record<string, string>> = {
   "valkey-8.0": "bookworm-backports",
   "valkey-8.1": "trixie",
@@ -27,18 +22,11 @@ const SUITES: Readonly<Record<string, string>> = {
 interface PackageDirectories {
   /** Directory with the packages of the default Valkey version. */
   readonly packages: string;
-  /**
-   * Directory with the engines for comparisons. It differs from `packages`, because `findPrograms` uses all programs in
-   * `packages`.
-   */
+  /** Differs from `packages`, because `findPrograms` uses all programs there. */
   readonly comparison: string;
 }
 
-/**
- * Finds the programs of every engine.
- * @param engines names and directories; undefined for the default Valkey, which `findPrograms` finds
- * @throws BadInput with a reason for every engine that was not found
- */
+/** @param engines undefined for the default Valkey @throws BadInput with a reason for every engine not found */
 export async function findEngines(
   engines: ReadonlySet<string | undefined>,
   places: PackageDirectories,
@@ -119,7 +107,7 @@ function placesOf(product: Product, packages: string, others: string): [director
   return [...homes, ...onPath, ...unpacked].filter(([directory]) => existsSync(join(directory, `${product}-server`)));
 }
 
-/** Whether the programs have the wanted version. `8.1` matches any 8.1.x; undefined matches every version. */
+/** `8.1` matches any 8.1.x; undefined matches every version. */
 function isVersion({ version }: Programs, wanted: string | undefined): boolean {
   return wanted === undefined || version === wanted || version.startsWith(`${wanted}.`);
 }

@@ -9,7 +9,6 @@ import type { Product } from "./debian-packages";
 
 const run = promisify(execFile);
 
-/** Absolute paths of the three programs of an installation of Valkey or Redis. */
 export interface Programs {
   readonly product: Product;
   /** Version that the server prints, such as `9.1.2`. */
@@ -22,10 +21,7 @@ export interface Programs {
 }
 
 /**
- * Finds Valkey 8.0 or newer. If VALKEY_HOME is set, only this directory is searched. If VALKEY_HOME is not set, these
- * places are tried in order: the PATH, packages that are already unpacked, and the packages of the distribution if the
- * machine has apt.
- * @param packages directory of unpacked packages
+ * Valkey 8.0 or newer, in VALKEY_HOME if it is set, else the PATH, unpacked packages, packages through apt.
  * @throws BadInput with a reason for each place, and how to install Valkey
  */
 export async function findPrograms(
@@ -76,9 +72,7 @@ function candidates(packages: string, path: string): [directory: string, source:
   ];
 }
 
-/**
- * Inspects the programs in a directory. The result is the programs, or a sentence that says why they cannot be used.
- */
+/** @returns the programs, or a sentence that says why they cannot be used */
 export async function inspectPrograms(
   directory: string,
   source: string,

@@ -1,8 +1,7 @@
-/** Staging servers as processes on this machine. */
 import type { StagingServers } from "../../../valkey/restoring/staging";
 import type { Host } from "../host";
 
-/** Staging servers in the run directory of a host. Each server is a deployment of its own. */
+/** Each server is a deployment of its own. */
 export function stagingProcesses(host: Host): StagingServers {
   const nodeOf = (name: string): string => `${name}-0`;
   return {

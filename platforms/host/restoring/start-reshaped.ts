@@ -18,11 +18,8 @@ import type { StagedShard } from "../../../valkey/restoring/staging";
 import { RESTORED, giveSlots, restoredPlan } from "./start-restored";
 
 /**
- * Writes each staged key into the data directory of the primary that will serve the key's slot.
- * @param options.keys the keys that are written
- * @returns the plan of the deployment
- * @throws BadInput if keys do not fit into the deployment, or if no key matches a pattern; then no server of the
- *   deployment has started
+ * To the primary that will serve a key's slot.
+ * @throws BadInput if keys do not fit, or no key matches a pattern; then no server has started
  * @throws the errors of `splitRdbs`
  */
 export async function writeReshaped(
@@ -56,16 +53,14 @@ export async function writeReshaped(
   return restoredPlan(shape, replicas, Math.max(usual, ...databases.map((database) => database + 1)));
 }
 
-/**
- * Starts the servers of the plan, and waits until they have loaded their data. The servers do not know each other yet.
- */
+/** Waits until they have loaded their data. They do not know each other yet. */
 export async function startReshaped(host: Host, plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
   const deployment = await host.start(plan, signal);
   await awaitLoaded(deployment, signal);
   return deployment;
 }
 
-/** Yields the bytes of a file in pieces. @throws the signal's reason when the signal is aborted */
+/** @throws the signal's reason when the signal is aborted */
 async function* interruptible(file: string, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
   for await (const piece of readFileInPieces(file)) {
     signal.throwIfAborted();

@@ -1,4 +1,3 @@
-/** Restores a deployment of an archive as processes on this machine. */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,11 +10,9 @@ import type { RestoreShape } from "../../../valkey/restoring/restore-shape";
 import type { HostDeploymentPlan } from "../deployment-plan";
 import type { Host } from "../host";
 
-/** Name of the deployment that a restore creates. */
 export const RESTORED = "restored";
 const ZONES = ["a", "b", "c"] as const;
 
-/** The plan of the restored deployment. Pure. @param databases number of databases of each server */
 export function restoredPlan(
   { mode, shards }: Pick<RestoreShape, "mode" | "shards">,
   replicas: number,
@@ -31,9 +28,8 @@ export function restoredPlan(
 }
 
 /**
- * Restores a deployment with the shape of the archive: writes the data of each shard into the directory of its server,
- * starts the servers, and waits until they have loaded their data. The servers do not know each other yet.
- * @throws Failure when archived data are damaged, or when a server cannot load its data; the signal's reason
+ * With the shape of the archive; waits until servers have loaded their data. They do not know each other yet.
+ * @throws Failure for damaged data, or if a server cannot load its data; the signal's reason
  */
 export async function startRestored(
   host: Host,
@@ -53,10 +49,7 @@ export async function startRestored(
   return deployment;
 }
 
-/**
- * Writes the file `nodes.conf`, which tells a new node which slots it serves. Without this file, the node would serve
- * only the slots of its keys.
- */
+/** Without `nodes.conf`, a new node would serve only the slots of its keys. */
 export function giveSlots(directory: string, slots: string): void {
   const id = randomBytes(20).toString("hex");
   writeFileSync(

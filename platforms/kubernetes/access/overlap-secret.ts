@@ -1,8 +1,6 @@
 /**
- * The overlap Secret. While two passwords are valid, pods read this Secret in addition to the deployment's own Secret.
- *
- * The overlap Secret contains a file that replaces the file with the same name in the deployment's Secret. With this
- * file, a server that restarts accepts both passwords. The deployment's Secret contains only the new password.
+ * While two passwords are valid, its users file replaces that of the deployment's Secret, which has only the new
+ * password: with it, a server that restarts accepts both.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";
@@ -14,7 +12,7 @@ import { openPortForward } from "../api/port-forward";
 
 const RELOAD_TIMEOUT_MS = 10_000;
 
-/** Creates or replaces the overlap Secret of a deployment. @param users text of the users' file */
+/** @param users text of the users' file */
 export async function publishOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -36,10 +34,7 @@ export async function publishOverlap(
   );
 }
 
-/**
- * Whether the overlap Secret of a deployment exists. While it exists, servers that restart may accept an old password
- * too.
- */
+/** While it exists, servers that restart may accept an old password too. */
 export async function overlapExists(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -50,7 +45,7 @@ export async function overlapExists(
   return (await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ name, namespace }))) !== undefined;
 }
 
-/** Deletes the overlap Secret of a deployment. Does nothing if this Secret does not exist. */
+/** Does nothing if this Secret does not exist. */
 export async function removeOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -60,7 +55,7 @@ export async function removeOverlap(
   await kubernetes.find(`deleting the Secret ${name}`, kubernetes.core.deleteNamespacedSecret({ name, namespace }));
 }
 
-/** Makes a pod's metrics exporter read its password again. @throws Failure when the exporter does not read it */
+/** @throws Failure when the exporter does not read it */
 export async function reloadExporter(
   kubernetes: KubernetesClient,
   target: { readonly namespace: string; readonly pod: string; readonly port: number },

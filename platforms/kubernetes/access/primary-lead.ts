@@ -1,7 +1,4 @@
-/**
- * Objects by which clients and servers find the primary in replication mode. Clients use Services. Servers without
- * Sentinels read a ConfigMap when they start.
- */
+/** Clients use Services. Servers without Sentinels read a ConfigMap when they start. */
 import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -24,7 +21,6 @@ export interface PrimaryLead {
   readonly configMap: string;
 }
 
-/** Objects by which clients and servers find the primary of a deployment, and their namespace. */
 export interface LeadPlace {
   readonly namespace: string;
   readonly lead: PrimaryLead;
@@ -32,23 +28,15 @@ export interface LeadPlace {
 
 const ANNOTATION = "valkey/primary";
 
-/**
- * Key in the ConfigMap whose value is the name of the primary's pod. Pods read this value from a file of the same name.
- */
+/** Pods read this value from a file of the same name. */
 export const DESIGNATED_KEY = "pod";
 
-/**
- * Labels of the pods to which a Service of the primary routes. They are the labels of the proxies or, if there are no
- * proxies, the labels of `pod`.
- */
+/** Those of the proxies or, if there are none, those of `pod`. */
 export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labels {
   return proxies ?? { ...servers, [POD_NAME_LABEL]: pod };
 }
 
-/**
- * Name of the pod that the ConfigMap designates as the primary; undefined if the ConfigMap does not exist. Servers
- * without Sentinels consider the designated pod the primary.
- */
+/** Servers without Sentinels consider it the primary. Undefined if the ConfigMap does not exist. */
 export async function designatedPod(
   kubernetes: KubernetesClient,
   { namespace, lead: { configMap: name } }: LeadPlace,
@@ -60,10 +48,7 @@ export async function designatedPod(
   return found?.data?.[DESIGNATED_KEY];
 }
 
-/**
- * Whether every existing Service of the primary routes to the given pod or to the proxies.
- * @throws Failure when this program has no permission to read the Services
- */
+/** @throws Failure when this program has no permission to read the Services */
 export async function areLed(
   kubernetes: KubernetesClient,
   { namespace, lead }: LeadPlace,
@@ -81,10 +66,7 @@ export async function areLed(
   return found.every((service) => service === undefined || isDeepStrictEqual(service.spec?.selector, wanted));
 }
 
-/**
- * Routes clients to a pod, or to the proxies if there are any.
- * @throws Failure when this program has no permission to change the Services
- */
+/** @throws Failure when this program has no permission to change the Services */
 export async function leadClients(
   kubernetes: KubernetesClient,
   { namespace, lead }: LeadPlace,
@@ -102,10 +84,9 @@ export async function leadClients(
 }
 
 /**
- * Designates a pod as the primary in the ConfigMap, which servers without Sentinels read when they start. This function
- * also annotates running pods, so that their kubelets soon read the changed ConfigMap. Without the annotation, kubelets
- * read it only after about a minute.
- * @throws Failure when the ConfigMap does not exist, or this program has no permission to change it
+ * Servers without Sentinels read it when they start. Running pods are annotated, so that their kubelets read the change
+ * soon, not after about a minute.
+ * @throws Failure without the ConfigMap, or the permission
  */
 export async function designate(
   kubernetes: KubernetesClient,

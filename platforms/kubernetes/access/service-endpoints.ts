@@ -12,7 +12,6 @@ import { openPortForward } from "../api/port-forward";
 import { CLUSTER_DOMAIN } from "../api/cluster-domain";
 
 const SERVICE_LABEL = "kubernetes.io/service-name";
-/** Time limit for a login through a proxy, milliseconds. */
 const LOGIN_MS = 5_000;
 
 interface ClientWaysPlan {
@@ -26,13 +25,12 @@ interface ClientWaysPlan {
   readonly isDirect?: boolean | undefined;
 }
 
-/** A ready pod behind a Service. */
 interface ReadyPod {
   readonly name: string;
   readonly address: string;
 }
 
-/** Reads the ready endpoints of all Services. @throws Failure when the API server does not answer or refuses */
+/** @throws Failure when the API server does not answer or refuses */
 export async function readClientWays(kubernetes: KubernetesClient, plan: ClientWaysPlan): Promise<ClientWayFacts[]> {
   const { namespace, ways } = plan;
   const names = ways.map(({ service }) => service);
@@ -58,9 +56,7 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
   );
 }
 
-/**
- * The ready pods by name. A pod with an IPv4 and an IPv6 address is in two slices; the result contains this pod once.
- */
+/** A pod with an IPv4 and an IPv6 address is in two slices; the result contains this pod once. */
 function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
   // The API server answers null for a slice without endpoints.
   const ready = slices
@@ -74,10 +70,7 @@ function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/**
- * Logs in through a proxy, and reads the run ID of the server to which the proxy routes. With TLS, the certificate must
- * contain the name of the Service, as clients expect.
- */
+/** Through a proxy, with its run ID. With TLS, the certificate must contain the name of the Service. */
 async function serverBehind(
   kubernetes: KubernetesClient,
   { namespace, port, access, clusterDomain = CLUSTER_DOMAIN, isDirect = false }: ClientWaysPlan,

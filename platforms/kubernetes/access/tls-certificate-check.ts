@@ -1,4 +1,3 @@
-/** The Secret with the TLS files, and a check whether a deployment can use these files. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../../../lib/errors";
 import { formatList } from "../../../lib/units";
@@ -15,7 +14,7 @@ type TlsSecretLook =
   | { readonly state: "absent" | "unreadable" }
   | { readonly state: "read"; readonly data: SecretData };
 
-/** Reads the Secret with the TLS files. @returns `unreadable` if the permission to read it is missing */
+/** @returns `unreadable` if the permission to read it is missing */
 export async function readTlsSecret(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -40,11 +39,7 @@ export function pemOf(data: SecretData, key: Key): string {
 
 const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-/**
- * Problems with the content of the Secret.
- * @param hosts host names that the certificate must contain, literally or by a wildcard
- * @returns a sentence for each problem
- */
+/** @param hosts which the certificate must contain, literally or by a wildcard */
 export function tlsSecretProblems(data: SecretData, hosts: readonly string[], now: Date): string[] {
   const missing = KEYS.filter((key) => (data[key] ?? "") === "");
   if (missing.length > 0) return [`has no ${missing.join(", no ")}; expected ${KEYS.join(", ")}`];
@@ -74,7 +69,7 @@ export function tlsSecretProblems(data: SecretData, hosts: readonly string[], no
   return problems;
 }
 
-/** The certificates in a PEM text. @throws Error when there is no certificate, or when a certificate is damaged */
+/** @throws Error when there is no certificate, or when a certificate is damaged */
 function certificates(text: string): X509Certificate[] {
   const found = text.match(PEM) ?? [];
   if (found.length === 0) throw new Error("it has no certificate in PEM");

@@ -1,14 +1,8 @@
-/**
- * Explains errors of the API server and of the connection to it. Each explanation is a sentence that says what to do.
- * Pure.
- */
+/** Errors are explained by sentences that say what to do. */
 import { codeOf, messageOf } from "../../../lib/errors";
 
-/** The API server, for messages. */
 export interface ApiServer {
-  /** Context of the kubeconfig. */
   readonly context: string;
-  /** URL of the API server. */
   readonly server: string;
 }
 
@@ -21,14 +15,13 @@ interface ApiStatus {
 const FORBIDDEN =
   /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
-/** Status in an error of the client library; undefined for other errors. */
 export function statusInError(error: unknown): ApiStatus | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "number") return undefined;
   const body: unknown = "body" in error ? error.body : undefined;
   return parseStatus(error.code, body);
 }
 
-/** Parses the body of a response that reports an error. @param body body of the response, parsed or as text */
+/** @param body body of the response, parsed or as text */
 export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
   const message =
@@ -40,10 +33,7 @@ export function parseStatus(status: number, body: unknown): ApiStatus {
   return { code: status, message: message === "" ? `HTTP status ${status}` : message };
 }
 
-/**
- * A status as a sentence that says what to do.
- * @param doing the request that failed, such as `reading the pods of namespace x`
- */
+/** @param doing the failed request, such as `reading the pods of namespace x` */
 export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
   if (code === 401)
     return (
@@ -63,7 +53,6 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
   return `${doing}: ${message}`;
 }
 
-/** An error as a sentence that says what to do. @param error error of the connection, or of the API server */
 export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
   const refusal = statusInError(error);
   if (refusal !== undefined) return explainStatus(refusal, doing, api);

@@ -1,8 +1,4 @@
-/**
- * The parts of the client library that this project uses. A bundle that imports this file contains only these parts,
- * and a pod that runs the bundle has only these parts in its memory. The library consists of ECMAScript modules, so this
- * file is one too.
- */
+/** Bundles have only these parts in memory. The library consists of ECMAScript modules, so this file is one too. */
 export {
   AppsV1Api,
   AuthorizationV1Api,

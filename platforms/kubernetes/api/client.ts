@@ -1,7 +1,6 @@
 /**
- * A client of a Kubernetes API server, configured with a kubeconfig. The client does not repeat a request that fails:
- * callers that wait for something ask again themselves, and `pods/pod-changes.ts` reopens a watch that has ended. The
- * client library is loaded when it is first used, because loading takes time.
+ * Failed requests are not repeated: callers ask again, and `pods/pod-changes.ts` reopens ended watches. The client
+ * library is loaded at first use, because loading takes time.
  */
 import { Agent } from "node:https";
 import type {
@@ -26,29 +25,21 @@ import type { ApiServer } from "./api-errors";
 import type * as ClientLibrary from "./client-library.mjs";
 import { explainApiError, statusInError } from "./api-errors";
 
-/**
- * Time after which an unused connection is closed, milliseconds. It is short, so that the next verification opens a new
- * connection, and no request waits for a connection that has broken in the meantime.
- */
+/** Short, so that the next verification opens a new connection, and no request waits for a broken one. */
 const CLOSE_UNUSED_MS = 5_000;
 
-/** Selection of the Kubernetes cluster to use. */
 export interface KubeconfigSelection {
-  /**
-   * Path of a kubeconfig, or its text.
-   * @default KUBECONFIG, else ~/.kube/config, else a pod's own service account
-   */
+  /** Path or text. @default KUBECONFIG, else ~/.kube/config, else a pod's own service account */
   readonly kubeconfig?: string | undefined;
   /** Name of the context. @default the current context of the kubeconfig */
   readonly context?: string | undefined;
 }
 
-/** Time limit of a request, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
 
 type Library = typeof ClientLibrary;
 
-/** Client with the Kubernetes APIs that this project uses. Its methods throw errors that tell the user what to do. */
+/** Its methods throw errors that tell the user what to do. */
 export class KubernetesClient implements ApiServer {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
@@ -59,10 +50,7 @@ export class KubernetesClient implements ApiServer {
   readonly discovery: DiscoveryV1Api;
   readonly policy: PolicyV1Api;
   readonly coordination: CoordinationV1Api;
-  /**
-   * Option for patch requests: the API server applies the object (server-side apply), and creates it if it does not
-   * exist.
-   */
+  /** Server-side apply, which creates a missing object. */
   readonly serverSideApply: ConfigurationOptions;
 
   private constructor(
@@ -84,11 +72,7 @@ export class KubernetesClient implements ApiServer {
     this.serverSideApply = library.setHeaderOptions("Content-Type", library.PatchStrategy.ServerSideApply);
   }
 
-  /**
-   * Opens a client. The new client sends one request, so that problems with the connection are reported at once.
-   * @throws BadInput when the kubeconfig cannot be used or lacks the context
-   * @throws Failure when the API server cannot be reached or refuses the credentials
-   */
+  /** Sends one request, to report problems at once. @throws BadInput for the kubeconfig; Failure for the API server */
   static async open(access: KubeconfigSelection = {}): Promise<KubernetesClient> {
     const library = await import("./client-library.mjs");
     const config = load(new library.KubeConfig(), access);
@@ -101,12 +85,7 @@ export class KubernetesClient implements ApiServer {
     return kubernetes;
   }
 
-  /**
-   * Awaits the answer to a request.
-   * @param doing description of the request for messages, such as `reading the pods of namespace x`
-   * @returns the answer
-   * @throws Failure that says what to do
-   */
+  /** @param doing for messages, such as `reading the pods of namespace x` @throws Failure that says what to do */
   async call<T>(doing: string, answer: Promise<T>): Promise<T> {
     try {
       return await answer;
@@ -115,7 +94,7 @@ export class KubernetesClient implements ApiServer {
     }
   }
 
-  /** Awaits the answer to a request, as `call` does. @returns the answer; undefined if the object does not exist */
+  /** @returns the answer; undefined if the object does not exist */
   async find<T>(doing: string, answer: Promise<T>): Promise<T | undefined> {
     const known = answer.catch((error: unknown) => {
       if (statusInError(error)?.code === 404) return undefined;
@@ -125,7 +104,6 @@ export class KubernetesClient implements ApiServer {
   }
 }
 
-/** Configuration of the client library, with a time limit for requests. */
 function configurationOf(library: Library, config: KubeConfig, server: string): Configuration {
   return library.createConfiguration({
     baseServer: new library.ServerConfiguration(server, {}),
@@ -169,7 +147,7 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
 /** Name of the context that the library invents if it finds no kubeconfig. */
 const NO_KUBECONFIG = "loaded-context";
 
-/** Chooses the context. @throws BadInput when it does not exist, or the kubeconfig does not describe its cluster */
+/** @throws BadInput when it does not exist, or the kubeconfig does not describe its cluster */
 function choose(
   config: KubeConfig,
   { context }: KubeconfigSelection,
@@ -202,10 +180,7 @@ function choose(
   return { context: name, server };
 }
 
-/**
- * Lets requests share connections. The client library opens a new connection for each request, and the TLS handshakes
- * then need more CPU time than everything else.
- */
+/** The client library opens a connection for each request, whose TLS handshakes need more CPU than everything else. */
 class SharedAgent implements SecurityAuthentication {
   #agent: Agent | undefined;
   #key = "";

@@ -12,7 +12,7 @@ export interface EventText {
 /** Longest message that the API server accepts, characters. */
 const LONGEST_MESSAGE = 1024;
 
-/** Creates an Event about an object. @throws Failure when the API server does not answer, or refuses */
+/** @throws Failure when the API server does not answer, or refuses */
 export async function createEvent(
   kubernetes: KubernetesClient,
   about: V1ObjectReference & { readonly namespace: string },

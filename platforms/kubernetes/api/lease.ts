@@ -1,7 +1,6 @@
 /**
- * A Lease of Kubernetes. Only the process that holds the Lease changes the deployment. If this process dies, other
- * processes can take the Lease after LEASE_SECONDS. Each process measures this time on its own machine, so the clocks
- * of machines may differ.
+ * Only its holder changes the deployment. Others can take it after LEASE_SECONDS without a renewal, which each measures
+ * on its own machine, because clocks of machines may differ.
  */
 import type { V1Lease, V1MicroTime, V1OwnerReference } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
@@ -14,10 +13,7 @@ import type { Plain } from "./plain";
 /** Seconds without a renewal after which a Lease is free. */
 export const LEASE_SECONDS = 60;
 const RENEW_MS = 5_000;
-/**
- * Milliseconds without a renewal after which the holder stops its work. This is shorter than LEASE_SECONDS, so that the
- * holder has stopped before another process takes the Lease.
- */
+/** Shorter than LEASE_SECONDS, so that the holder has stopped before another process takes the Lease. */
 const STOP_MS = 40_000;
 const POLL_MS = 2_000;
 
@@ -26,20 +22,18 @@ interface LeaseName {
   readonly lease: string;
 }
 
-/** Annotations of a Lease, by key. They stay when the holder changes. */
+/** They stay when the holder changes. */
 export type LeaseNotes = Readonly<Record<string, string>>;
 
-/** A Lease, as one process sees it. The process can take, renew and free the Lease. */
 export class Lease {
   /** The last renewal by a different process, and the time at which this process first saw that renewal. */
   #foreign: { readonly renewal: string; readonly seenAt: number } | undefined;
   #notes: LeaseNotes = {};
 
   /**
-   * @param name a service account of the same name owns the Lease, so that Kubernetes deletes both together
-   * @param holder identity of this process
-   * @param mayTakeFrom whether the Lease may be taken from a holder before the holder's time has passed
-   * @param seconds time without a renewal after which the Lease is free
+   * @param name the service account of this name owns the Lease: both are deleted together
+   * @param mayTakeFrom takes it from a holder before its time has passed
+   * @param seconds without a renewal after which it is free
    */
   constructor(
     private readonly kubernetes: KubernetesClient,
@@ -49,28 +43,17 @@ export class Lease {
     private readonly seconds = LEASE_SECONDS,
   ) {}
 
-  /** Annotations of the Lease when it was last read or written. */
   get notes(): LeaseNotes {
     return this.#notes;
   }
 
-  /**
-   * The other process that holds the Lease, if there is one. Call this method at intervals, long before the Lease is
-   * needed. The first call starts to measure the time without renewal, so that a dead holder's Lease can be taken as
-   * soon as it is needed.
-   * @throws the errors of `acquire`
-   */
+  /** To call early and at intervals: the first call starts to measure the time without renewal. @throws */
   async otherHolder(): Promise<string | undefined> {
     const found = await this.#read();
     return found && this.#otherHolder(found);
   }
 
-  /**
-   * Takes or renews the Lease.
-   * @param notes annotations to add or to change
-   * @returns the other holder; undefined if this process holds the Lease
-   * @throws Failure when the API server does not answer, or the permission is missing
-   */
+  /** Takes or renews. @returns the other holder; undefined if this process has it. @throws Failure */
   async acquire(notes: LeaseNotes = {}): Promise<string | undefined> {
     const found = await this.#read();
     const other = found && this.#otherHolder(found);
@@ -81,11 +64,9 @@ export class Lease {
   }
 
   /**
-   * Renews an existing Lease. A missing Lease is not created, because a Lease that was deleted together with its
-   * service account must not come back.
-   * @returns the other holder, or that the Lease is gone; undefined if this process holds the Lease
-   * @throws the errors of `acquire`; Failure when the Lease changed meanwhile, perhaps because this process wrote an
-   *   annotation
+   * Never creates a Lease that was deleted with its service account.
+   * @returns the other holder, or that it is gone
+   * @throws the errors of `acquire`; Failure when it changed meanwhile, perhaps by an annotation of this process
    */
   async renew(): Promise<{ readonly other: string } | "gone" | undefined> {
     const found = await this.#read();
@@ -97,7 +78,7 @@ export class Lease {
     return undefined;
   }
 
-  /** Waits until this process holds the Lease. @throws the errors of `acquire`; Failure when the time is up */
+  /** @throws the errors of `acquire`; Failure when the time is up */
   async await(notes: LeaseNotes, timeoutMs: number, signal: AbortSignal, report: ReportProgress): Promise<void> {
     const until = Date.now() + timeoutMs;
     const take = async (): Promise<true | undefined> => {
@@ -111,10 +92,7 @@ export class Lease {
     await poll(take, { intervalMs: POLL_MS, signal });
   }
 
-  /**
-   * Does the work, and renews the Lease until the work ends.
-   * @param work gets a signal that is aborted if another process takes the Lease, or if the Lease is gone
-   */
+  /** Renews it meanwhile. @param work its signal is aborted if the Lease is lost */
   async during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lost = new AbortController();
     const stop = this.keep((why) => {
@@ -128,9 +106,8 @@ export class Lease {
   }
 
   /**
-   * Renews the Lease at intervals. The timer does not keep the process alive.
-   * @param onLost called once with the reason: another process has the Lease, no renewal has succeeded for 40 s, or the
-   *   Lease is `gone`
+   * Does not keep the process alive.
+   * @param onLost called once: another process has it, no renewal for 40 s, or it is `gone`
    * @returns a function that ends the renewals
    */
   keep(onLost: (why: string) => void): () => void {
@@ -165,11 +142,7 @@ export class Lease {
     return stop;
   }
 
-  /**
-   * Frees the Lease, if this process holds it.
-   * @param notes annotations to add or to change
-   * @throws the errors of `acquire`
-   */
+  /** @throws the errors of `acquire` */
   async release(notes: LeaseNotes = {}): Promise<void> {
     const found = await this.#read();
     if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "", notes);
@@ -194,7 +167,7 @@ export class Lease {
     return seconds > this.seconds ? undefined : holder;
   }
 
-  /** Writes the Lease. @returns false if another process has changed the Lease since it was read */
+  /** @returns false if another process has changed the Lease since it was read */
   async #write(found: Plain<V1Lease> | undefined, holderIdentity: string, added: LeaseNotes): Promise<boolean> {
     const { namespace, lease: name } = this.name;
     const { coordination } = this.kubernetes;
@@ -237,10 +210,7 @@ export class Lease {
   }
 }
 
-/**
- * UID of the service account that owns a Lease and has the same name; undefined if this account does not exist.
- * @throws Failure when the API server does not answer, or the permission is missing
- */
+/** The service account owns the Lease of its name. @returns undefined if it does not exist. @throws Failure */
 export async function serviceAccountUid(
   kubernetes: KubernetesClient,
   { namespace, lease: name }: LeaseName,

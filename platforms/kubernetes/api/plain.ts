@@ -1,6 +1,4 @@
-/** Kubernetes objects as plain data. */
-
-/** A plain object with the properties of one of the client library's classes. The API accepts plain objects too. */
+/** The API accepts plain objects too. */
 export type Plain<T> = T extends Date
   ? T
   : T extends (infer E)[]

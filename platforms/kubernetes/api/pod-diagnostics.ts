@@ -1,4 +1,3 @@
-/** Finds the reasons why pods do not run. Each reason is a sentence that also says what to do. Pure. */
 import type {
   CoreV1Event,
   V1ContainerStateTerminated,
@@ -8,14 +7,12 @@ import type {
 } from "@kubernetes/client-node";
 import { listNames } from "../../../valkey/verification/assertion";
 
-/** Facts from the API server about pods that should run. */
 export interface PodEvidence {
   readonly namespace: string;
   readonly wanted: number;
   /** Advice for the user if pods cannot be scheduled, other than to add machines. */
   readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
-  /** Volume claims of the pods. */
   readonly claims: readonly V1PersistentVolumeClaim[];
   /** Events of the pods, of their claims, and of the StatefulSet or Job that creates the pods. */
   readonly events: readonly CoreV1Event[];
@@ -28,14 +25,11 @@ export interface PodEvidence {
 interface PodDiagnostic {
   readonly names: readonly string[];
   readonly cause: string;
-  /**
-   * Whether waiting is useless. For example, waiting is useless if an image is missing, but not if an autoscaler may
-   * add machines.
-   */
+  /** Not, for example, if an autoscaler may add machines; but if an image is missing. */
   readonly permanent: boolean;
 }
 
-/** The reasons why pods do not run. Pods with the same reason share one diagnostic. */
+/** Pods with the same reason share one diagnostic. */
 export function diagnosePods(seen: PodEvidence): PodDiagnostic[] {
   const causes = [...seen.pods.flatMap((pod) => diagnosePod(pod, seen)), ...makerDiagnostics(seen)];
   const merged = new Map<string, PodDiagnostic>();
@@ -51,10 +45,7 @@ export function formatDiagnostic({ names, cause }: PodDiagnostic): string {
   return `${listNames(names)}: ${cause}`;
 }
 
-/**
- * Whether a pod's container runs and the pod has an address.
- * @param container name of the container. @default the pod's first container
- */
+/** The pod must also have an address. @param container @default the pod's first container */
 export function isPodRunning(pod: V1Pod, container: string | undefined): boolean {
   const { status, metadata } = pod;
   if (status?.phase !== "Running" || status.podIP === undefined || metadata?.deletionTimestamp !== undefined)
@@ -62,13 +53,11 @@ export function isPodRunning(pod: V1Pod, container: string | undefined): boolean
   return statusOf(pod, container)?.state?.running !== undefined;
 }
 
-/** Status of a container. @param container name of the container; undefined for the first one */
 function statusOf(pod: V1Pod, container: string | undefined): V1ContainerStatus | undefined {
   const name = container ?? pod.spec?.containers[0]?.name;
   return pod.status?.containerStatuses?.find((each) => each.name === name);
 }
 
-/** Name of a Kubernetes object; empty if it has none. */
 export function resourceName({ metadata }: { readonly metadata?: { readonly name?: string } }): string {
   return metadata?.name ?? "";
 }
@@ -97,7 +86,7 @@ function diagnosePod(pod: V1Pod, seen: PodEvidence): PodDiagnostic[] {
   );
 }
 
-/** A sentence with the scheduler's message and with advice. @param otherwise advice other than to add machines */
+/** @param otherwise advice other than to add machines */
 function unschedulable(message: string, otherwise: string | undefined): string {
   // The end of the message is about preemption, which never helps here. So it is removed.
   const said = message
@@ -188,10 +177,7 @@ function pullError(message: string | undefined): string | undefined {
   return cause === "" ? undefined : cause;
 }
 
-/**
- * Problems with volume claims. A claim that waits for its pod is not a problem, because the claim is bound when the pod
- * is scheduled.
- */
+/** A claim that waits for its pod is not a problem: it is bound when the pod is scheduled. */
 function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
   const names = (pod.spec?.volumes ?? []).flatMap(
     ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [],
@@ -216,7 +202,6 @@ function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvi
   });
 }
 
-/** Reasons why a StatefulSet or a Job could not create its pods. */
 function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): PodDiagnostic[] {
   const missing = wanted - pods.length;
   if (missing <= 0) return [];
@@ -241,10 +226,7 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: refused }];
 }
 
-/**
- * Reason and message of the last warning event of an object; undefined if it has none.
- * @param name name of the object
- */
+/** Reason and message; undefined if it has none. @param name of the object */
 export function lastWarningEvent(events: readonly CoreV1Event[], name: string): string | undefined {
   const event = events.findLast((each) => each.involvedObject.name === name && each.type === "Warning");
   return event === undefined ? undefined : `${event.reason ?? "warning"}: ${event.message ?? ""}`;

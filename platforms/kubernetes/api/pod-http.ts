@@ -6,13 +6,9 @@ import type { KubernetesClient } from "./client";
 import type { PodPort } from "./port-forward";
 import { openPortForward } from "./port-forward";
 
-/** Time limit of a request, milliseconds. */
 const ANSWER_MS = 10_000;
 
-/**
- * Sends GET to a pod, and returns the body of the answer.
- * @throws Failure when the pod does not answer, or answers with a status other than 200
- */
+/** @throws Failure when the pod does not answer, or answers with a status other than 200 */
 export async function getFromPod(kubernetes: KubernetesClient, target: PodPort, path: string): Promise<string> {
   const stream = await openPortForward(kubernetes, target);
   try {

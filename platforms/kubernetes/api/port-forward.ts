@@ -1,8 +1,6 @@
 /**
- * A port-forward: one TCP connection to a pod, through a websocket to the API server.
- *
- * The port-forward of the client library is not used. It does not end a stream when the other side ends, does not wait
- * for slow readers, and hides the reason why the API server refused.
+ * One TCP connection to a pod, through a websocket to the API server. That of the client library does not end with the
+ * other side, does not wait for slow readers, and hides why the API server refused.
  */
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -10,40 +8,27 @@ import { Failure, messageOf } from "../../../lib/errors";
 import type { KubernetesClient } from "./client";
 import { explainApiError, explainStatus, parseStatus } from "./api-errors";
 
-/**
- * Protocol of the websocket. Each frame begins with the number of a channel. Each port has a channel for data and a
- * channel for errors.
- */
+/** Each frame begins with a channel: one for data and one for errors of each port. */
 const PROTOCOL = "v4.channel.k8s.io";
 const DATA = 0;
 /** First byte of each frame with data. */
 const CHANNEL = Buffer.from([DATA]);
 /** Length of the port number at the beginning of each channel's first frame. */
 const PORT_BYTES = 2;
-/** Time limit for opening a port-forward, milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;
-/**
- * Time between pings, milliseconds. Pings are needed because load balancers drop connections that are silent for
- * minutes.
- */
+/** Load balancers drop connections that are silent for minutes. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** A pod's port. */
 export interface PodPort {
   readonly namespace: string;
   readonly pod: string;
   readonly port: number;
 }
 
-/**
- * Failure of a port-forward that the API server accepted, but whose pod does not answer. A later attempt may succeed.
- */
+/** The API server accepted it, but the pod does not answer. A later attempt may succeed. */
 export class PortForwardBroken extends Failure {}
 
-/**
- * Opens a port-forward. If no program listens on the port, the stream fails later.
- * @throws Failure with a reason that says what to do
- */
+/** If no program listens on the port, the stream fails later. @throws Failure with a reason that says what to do */
 export async function openPortForward(kubernetes: KubernetesClient, target: PodPort): Promise<Duplex> {
   const { namespace, pod, port } = target;
   const doing = `a port-forward to ${pod}`;
@@ -86,9 +71,7 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
 }
 
 class PortForward extends Duplex {
-  /**
-   * Numbers of the channels whose first frame has arrived. Only the first frame of a channel contains the port number.
-   */
+  /** Channels whose first frame has arrived: only that frame contains the port number. */
   readonly #announced = new Set<number>();
   readonly #keepAlive: NodeJS.Timeout;
 

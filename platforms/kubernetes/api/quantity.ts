@@ -1,4 +1,4 @@
-/** Quantities in the notation of Kubernetes. Pure. The client library does not export its parser. */
+/** The client library does not export its parser of quantities. */
 
 const FACTORS: Readonly<Record<string, number>> = {
   n: 1e-9,
@@ -23,10 +23,7 @@ export function parseQuantity(text: string): number {
   return number === "" || factor === undefined ? NaN : Number(number) * factor;
 }
 
-/**
- * The shortest text of a quantity, in the form that the API server prints: `1Gi` for `1024Mi`, but `1500Mi` for
- * `1500Mi`. A text that is not a quantity is returned unchanged.
- */
+/** As the API server prints it: `1Gi` for `1024Mi`, but `1500Mi` for `1500Mi`. Other texts are unchanged. */
 export function canonicalQuantity(text: string): string {
   const value = parseQuantity(text);
   if (!Number.isSafeInteger(value) || value <= 0) return text;

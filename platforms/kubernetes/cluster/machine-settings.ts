@@ -1,7 +1,4 @@
-/**
- * Reads the settings of machines as containers see them: a script in a container reads them, and the Node's labels add
- * the result of the boot script.
- */
+/** Settings as containers see them, read by a script, and the boot script's result, a label of the Node. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -14,27 +11,22 @@ import type { MachineSettings, QueueInterrupt } from "../../../valkey/machine-se
 import type { KubernetesClient } from "../api/client";
 import { Failure, messageOf } from "../../../lib/errors";
 
-/** Message of an event. If a WebSocket cannot be opened, the promise is rejected with an event instead of an Error. */
+/** If a WebSocket cannot be opened, the promise is rejected with an event instead of an Error. */
 const eventMessage = (event: unknown): string =>
   typeof event === "object" && event !== null && "message" in event ? String(event.message) : messageOf(event);
 
-/** Time limit of a script, milliseconds. */
 const SCRIPT_TIMEOUT_MS = 15_000;
 
-/**
- * Label of a Node whose boot script failed, with the value `failed`. The boot script sets it before the kubelet starts.
- */
+/** Set before the kubelet starts, with the value `failed`, if the boot script failed. */
 export const BOOT_LABEL = "valkey-measured/boot";
 
-/** Highest number of containers whose settings are read at the same time. */
 const QUESTIONS = 32;
 
-/** A container, and the machine on which it runs. */
 export interface PlacedContainer extends ContainerName {
   readonly machine: string;
 }
 
-/** Reads the settings of machines. The reader asks each container once. */
+/** The reader asks each container once. */
 export class MachineSettingsReader {
   readonly #semaphore = new Semaphore(QUESTIONS);
   readonly #read = new Map<string, Promise<MachineSettings>>();
@@ -43,12 +35,7 @@ export class MachineSettingsReader {
 
   constructor(private readonly kubernetes: KubernetesClient) {}
 
-  /**
-   * Reads the settings of a container's machine.
-   * @param key key under which the settings are stored: of all containers with the same key, only the first one is
-   *   asked. @default namespace and name of the pod
-   * @throws Failure when the container or its machine cannot be read
-   */
+  /** @param key only the first container of a key is asked. @default namespace and name of the pod @throws Failure */
   read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {
     const known = this.#read.get(key);
     if (known !== undefined) return known;
@@ -69,11 +56,7 @@ export class MachineSettingsReader {
   }
 }
 
-/**
- * Parses machine settings. Pure.
- * @param printed output of `machine-settings.sh`
- * @param boot value of the Node's boot label
- */
+/** @param printed output of `machine-settings.sh` @param boot value of the Node's boot label */
 export function parseMachineSettings(printed: string, boot: string | undefined): MachineSettings {
   const lines = printed.split("\n").map((line) => line.trim());
   const read = (key: string): Observation<string> => {
@@ -113,12 +96,7 @@ interface ContainerName {
   readonly container: string;
 }
 
-/**
- * Runs a shell script in a running container.
- * @returns the output of the script
- * @throws Failure when the script cannot be run, fails or takes longer than 15 seconds. This program needs the right to
- *   create pods/exec
- */
+/** Needs the right to create pods/exec. @returns its output. @throws Failure when it fails or takes longer than 15 s */
 export async function runInPod(
   kubernetes: KubernetesClient,
   { namespace, pod, container }: ContainerName,

@@ -1,4 +1,3 @@
-/** A machine on which servers or load generators run. */
 import { z } from "zod";
 
 /** A machine of a Kubernetes cluster, as the API server describes it. */

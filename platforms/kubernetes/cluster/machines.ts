@@ -9,14 +9,9 @@ import { Semaphore } from "../../../lib/semaphore";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type";
-/** Highest number of requests at the same time. */
 const QUESTIONS = 16;
 
-/**
- * Reads machines from the API server.
- * @param names names of machines. A name may occur several times; the result has each machine once
- * @throws Failure when this program has no permission to read machines
- */
+/** Each machine once. @throws Failure when this program has no permission to read machines */
 export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {
   const semaphore = new Semaphore(QUESTIONS);
   const distinct = [...new Set(names)].filter((name) => name !== "").sort();
@@ -44,25 +39,20 @@ function describe(machine: V1Node): Machine {
   };
 }
 
-/** State of a machine, as the API server reports it. */
 export interface MachineState {
   readonly name: string;
   readonly isReady: boolean;
-  /**
-   * Text that changes whenever the machine becomes Ready or not Ready. It contains the time of that change by a clock
-   * of Kubernetes, so compare it only for equality.
-   */
+  /** Changes when the machine becomes Ready or not. By a clock of Kubernetes, so compare only for equality. */
   readonly change: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Reads the states of all machines. @throws Failure when this program has no permission to list machines */
+/** @throws Failure when this program has no permission to list machines */
 export async function listMachineStates(kubernetes: KubernetesClient): Promise<MachineState[]> {
   const { items } = await kubernetes.call("reading machines", kubernetes.core.listNode());
   return items.map(machineState);
 }
 
-/** State of a machine. */
 export function machineState(machine: V1Node): MachineState {
   const { metadata, status } = machine;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");

@@ -1,6 +1,4 @@
-/**
- * Finds the machine of each pod, and the machines that can use the pod's volumes. Also deletes a pod of a lost machine.
- */
+/** Finds the machine of each pod and those that can use its volumes, and deletes a pod of a lost machine. */
 import type { V1Pod, V1PersistentVolume } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { resourceName } from "../api/pod-diagnostics";
@@ -11,12 +9,9 @@ import { listAllPods } from "../pods/running-pods";
 import { isPodReady } from "../pods/await-rollout";
 import type { Plain } from "../api/plain";
 
-/**
- * Last parts of labels that name one machine, such as `kubernetes.io/hostname` and `topology.hostpath.csi/node`. Labels
- * of zones and regions never tie a volume to a machine, even if a zone has only one machine at the moment.
- */
+/** Such as `kubernetes.io/hostname`. Labels of zones never tie a volume to a machine, even if a zone has only one. */
 const MACHINE_LABEL = /\/(hostname|node|nodename|node-name)$/i;
-/** Finalizer of volumes that a CSI driver attaches to machines. Drivers that attach nothing do not set it. */
+/** Drivers that attach nothing do not set it. */
 const ATTACHER = /^external-attacher\//;
 const ONE_MACHINE_MODES: ReadonlySet<string> = new Set(["ReadWriteOnce", "ReadWriteOncePod"]);
 
@@ -30,26 +25,16 @@ export interface PlacedClaim {
 export interface PodPlace {
   readonly name: string;
   readonly uid: string;
-  /**
-   * Machine of the pod. For a pod that is not scheduled yet, it is the only machine that can use the pod's volume, or
-   * undefined if no single machine is known.
-   */
+  /** For a pod that is not scheduled, the only machine that can use its volume, if known. */
   readonly machine: string | undefined;
-  /** Address of the pod. */
   readonly address: string | undefined;
   /** Whether the pod is ready and is not being deleted. */
   readonly isReady: boolean;
-  /**
-   * Claims of the pod that are bound to a volume; empty if the pod is ready, because only other pods may be replaced.
-   */
+  /** Empty if the pod is ready, because only other pods may be replaced. */
   readonly claims: readonly PlacedClaim[];
 }
 
-/**
- * Reads the machine, the address and the claims of each pod of a StatefulSet, in the order of their ordinals. Pods that
- * are being deleted are included.
- * @throws Failure when this program has no permission to read pods, claims or volumes
- */
+/** In the order of ordinals, including pods that are being deleted. @throws Failure without the permission */
 export async function readPodPlaces(
   kubernetes: KubernetesClient,
   { namespace, statefulSet }: StatefulSetName,
@@ -105,10 +90,8 @@ async function claimsOf(
 }
 
 /**
- * Deletes claims whose volumes are on a lost machine, and then the pod, without waiting for the kubelet of the machine.
- * The StatefulSet creates both again. The claims are deleted first: a new pod would otherwise use the old claim, and
- * could never start. If this function is killed between the two deletions, the pod is still there, and the next call
- * completes the work. A newer pod or claim of the same name stays, because each deletion requires the known UID.
+ * Without waiting for the kubelet. Claims first: a new pod would use the old claim, and never start. After an
+ * interruption, the next call completes it. Newer objects of the same name stay: the UID is required.
  */
 export async function deleteLostPod(
   kubernetes: KubernetesClient,
@@ -134,18 +117,14 @@ export async function deleteLostPod(
 }
 
 /**
- * Tie of a volume to machines.
- *
- * - `machine`: only one machine can use the volume, so the data of a lost machine are lost too.
- * - `exclusive`: other machines can use the volume, but only one machine at a time, because a driver attaches it.
- * - `shared`: other machines can use the volume, and nothing prevents that two machines write to it.
+ * `machine`: only one machine can use the volume, so data are lost with it. `exclusive`: others can, one at a time,
+ * because a driver attaches it. `shared`: nothing prevents that two machines write to it.
  */
 export type VolumeTie =
   | { readonly kind: "machine"; readonly machine: string }
   | { readonly kind: "exclusive" }
   | { readonly kind: "shared" };
 
-/** Finds which machines can use a volume. @param machines all machines that exist */
 export function volumeTie({ metadata, spec }: Plain<V1PersistentVolume>, machines: readonly MachineState[]): VolumeTie {
   const names = new Set(
     (spec?.nodeAffinity?.required?.nodeSelectorTerms ?? []).map((term): string | undefined => {

@@ -1,6 +1,4 @@
-/**
- * Checks whether a stack can run on a Kubernetes cluster, as far as this can be known before anything is created. Pure.
- */
+/** Checks a Kubernetes cluster as far as this can be done before anything is created. */
 import type { Labels, Toleration } from "../pods/running-pods";
 
 interface MachineSelection {
@@ -8,7 +6,6 @@ interface MachineSelection {
   readonly tolerations?: readonly Toleration[] | undefined;
 }
 
-/** Requirements of the servers of one deployment. */
 export interface ServerRequirements extends MachineSelection {
   readonly name: string;
   readonly nodes: number;
@@ -16,25 +13,20 @@ export interface ServerRequirements extends MachineSelection {
   readonly onePerMachine: boolean;
 }
 
-/** Requirements of a stack on a Kubernetes cluster. */
 export interface KubernetesRequirements {
   readonly namespace: string;
-  /** Whether the stack creates the namespace. A namespace that the stack does not create must exist. */
+  /** A namespace that the stack does not create must exist. */
   readonly createsNamespace: boolean;
   readonly zones: readonly string[];
   /** Names of storage classes; null means the cluster's default class. */
   readonly storageClasses: readonly (string | null)[];
   readonly servers: readonly ServerRequirements[];
-  /**
-   * Machines for load generators that must not share machines with servers. Undefined if load generators may share
-   * machines with servers, or if nothing is measured.
-   */
+  /** Undefined if load generators may share machines with servers, or if nothing is measured. */
   readonly runner?: MachineSelection | undefined;
-  /** Names of the deployments that get a controller. Each controller needs a ClusterRole. */
+  /** Each controller needs a ClusterRole. */
   readonly controllers: readonly string[];
 }
 
-/** Facts about a machine that decide whether a pod can be scheduled on it. */
 export interface MachineSchedulingFacts {
   readonly name: string;
   readonly zone: string | undefined;
@@ -44,30 +36,20 @@ export interface MachineSchedulingFacts {
   readonly unschedulable: boolean;
 }
 
-/** Facts about a Kubernetes cluster. A fact that this program may not read is undefined. */
+/** A fact that this program may not read is undefined. */
 export interface KubernetesFacts {
   readonly context: string;
-  /**
-   * The namespace; null if it does not exist. The state `ends` means that the namespace is being deleted. `keptBy` is
-   * the stack that keeps the namespace for its volumes.
-   */
+  /** Null if it does not exist. `ends`: it is being deleted. `keptBy`: the stack that keeps it for its volumes. */
   readonly namespace: { readonly state: "ends" | "lives"; readonly keptBy: string | undefined } | null | undefined;
   readonly machines: readonly MachineSchedulingFacts[] | undefined;
   /** Whether the Kubernetes cluster adds machines for pods that cannot be scheduled. */
   readonly autoscales: boolean;
   readonly storageClasses: readonly { readonly name: string; readonly isDefault: boolean }[] | undefined;
-  /** Whether this program may open port-forwards, according to the API server's self-review of access. */
   readonly mayForwardPorts: boolean | undefined;
-  /** Whether this program may create ClusterRoles, according to the API server's self-review of access. */
   readonly mayCreateClusterRoles: boolean | undefined;
 }
 
-/**
- * Checks whether a Kubernetes cluster has what a stack requires.
- * @param stack this stack, which may have kept the namespace for its volumes earlier
- * @returns a sentence for each requirement that is not met. Requirements are skipped if this program may not read the
- *   facts
- */
+/** Facts that may not be read are skipped. @param stack may have kept the namespace for its volumes earlier */
 export function unmetRequirements(needs: KubernetesRequirements, facts: KubernetesFacts, stack: string): string[] {
   return [
     ...namespaceProblems(needs, facts, stack),
@@ -95,10 +77,7 @@ function namespaceProblems(
   ];
 }
 
-/**
- * Problems with machines. The list is empty if the Kubernetes cluster autoscales, because the autoscaler adds the
- * missing machines.
- */
+/** None if the cluster autoscales, because the autoscaler adds the missing machines. */
 function machineProblems(
   { zones, servers, runner }: KubernetesRequirements,
   { machines, autoscales }: KubernetesFacts,
@@ -151,10 +130,7 @@ function runnerProblems(
   ];
 }
 
-/**
- * Highest possible number of machines that stay free for load generators. The servers are assumed to be spread evenly
- * over the zones, each on a machine of its own.
- */
+/** If servers are spread evenly over the zones, each on a machine of its own. */
 function freeMachines(
   { nodes }: ServerRequirements,
   own: readonly MachineSchedulingFacts[],

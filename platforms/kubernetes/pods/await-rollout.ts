@@ -1,7 +1,4 @@
-/**
- * Waits until all pods of a StatefulSet are ready and have the newest template of the StatefulSet. Either the
- * StatefulSet or this program restarts the pods. `nextRestart` in `provider/updates/primary-moves.ts` decides the order.
- */
+/** `nextRestart` in `provider/updates/primary-moves.ts` decides in which order pods restart. */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -18,55 +15,35 @@ import {
   readPodLabels,
 } from "./running-pods";
 
-/** The StatefulSet, and the pods that it should have. */
 export interface RolloutPlan {
   readonly namespace: string;
   readonly statefulSet: string;
-  /** Number of pods. */
   readonly nodes: number;
-  /** Name of the container that runs Valkey. */
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /**
-   * Repairs problems that keep pods from becoming ready. This function is called repeatedly until all pods are ready.
-   */
+  /** Called repeatedly until all pods are ready. */
   readonly repair?: RepairStep | undefined;
   /** Chooses the next pod to restart. @default the StatefulSet chooses, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
 
-/** A pod with an old template. */
 export interface OutdatedPod {
   readonly name: string;
   readonly ready: boolean;
 }
 
-/**
- * Chooses the next pod to restart. This function is called while some pods have an old template and all pods with the
- * newest template are ready.
- * @returns name of the pod to restart; undefined to be called again later
- */
+/** Called while all pods with the newest template are ready. @returns undefined to be called again later */
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
 
-/**
- * Repairs problems that keep pods from becoming ready.
- * @param pods all pods that are not being deleted
- * @param run whether as many pods as planned exist, and all of them run
- * @returns text that says what the step waits for; undefined when it waits for nothing
- */
+/** @param pods without those being deleted @param run whether all planned pods run @returns what the step waits for */
 export type RepairStep = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
 
 const POLL_MS = 500;
-/** Time between two searches for the reasons why pods are not ready, milliseconds. */
 const EXPLAIN_MS = 2_000;
 const REVISION = "controller-revision-hash";
 
-/**
- * Waits until the roll-out is complete.
- * @throws BadInput when there is no such StatefulSet
- * @throws Failure with the reason why pods are not ready, when the time is up or the problem is permanent
- */
+/** @throws BadInput without the StatefulSet; Failure with the reason, in time or for a permanent problem */
 export async function awaitRollout(
   kubernetes: KubernetesClient,
   plan: RolloutPlan,
@@ -112,7 +89,7 @@ export async function awaitRollout(
   }
 }
 
-/** Names of pods with an old template. @throws the errors of `awaitRollout` */
+/** @throws the errors of `awaitRollout` */
 export async function outdatedPods(
   kubernetes: KubernetesClient,
   plan: Pick<RolloutPlan, "namespace" | "statefulSet">,
@@ -157,17 +134,10 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * Deletes pods with an old template that cannot start. If all pods change at the same time, it deletes all pods with an
- * old template.
- *
- * This is needed because a StatefulSet with ordered pods waits forever for a pod that cannot start
- * (kubernetes/kubernetes#67250), although the new template may fix the pod.
- *
- * During the roll-out the strategy is OnDelete. With OnDelete, the StatefulSet creates every pod with the newest
- * template, and replaces no pod by itself. With RollingUpdate, the StatefulSet would recreate a deleted pod with the
- * old template until the turn of this pod has come.
- *
- * @returns false when nothing is left to do; true if something is left to do, or if this is not known yet
+ * Deletes pods with an old template that cannot start, or all if they change at once: a StatefulSet with ordered pods
+ * waits forever for a pod that cannot start (kubernetes/kubernetes#67250). The strategy is OnDelete meanwhile: with
+ * RollingUpdate, a deleted pod would get the old template until its turn.
+ * @returns false when nothing is left to do
  */
 async function release(
   kubernetes: KubernetesClient,
@@ -187,10 +157,7 @@ async function release(
   return stuck.length > 0;
 }
 
-/**
- * Deletes the pod that `restartNext` chooses. With the strategy OnDelete, the StatefulSet recreates the pod with the
- * newest template.
- */
+/** With OnDelete, the StatefulSet recreates the pod with the newest template. */
 async function restart(
   kubernetes: KubernetesClient,
   plan: RolloutPlan,
@@ -211,7 +178,6 @@ async function replacePod(kubernetes: KubernetesClient, { namespace }: RolloutPl
   );
 }
 
-/** Strategy of a StatefulSet after the roll-out. */
 const strategyAtRest = ({ restartNext }: RolloutPlan): "OnDelete" | "RollingUpdate" =>
   restartNext === undefined ? "RollingUpdate" : "OnDelete";
 

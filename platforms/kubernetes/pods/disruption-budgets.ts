@@ -1,17 +1,13 @@
 /**
- * The disruption budgets of a deployment. They limit how many of its pods may be evicted at the same time.
- * `disruptionGroups` in `provider/updates/budgets.ts` decides which pods share a budget.
- * `components/kubernetes/servers/server-objects.ts` creates the first budget.
+ * `disruptionGroups` in `provider/updates/budgets.ts` decides which pods share a budget;
+ * `components/kubernetes/servers/server-objects.ts` creates the first one.
  */
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { POD_NAME_LABEL } from "./running-pods";
 
-/**
- * The budget with which a deployment is created. Until it is changed, it selects all pods and allows the eviction of
- * one pod.
- */
+/** Until it is changed, the first budget selects all pods and allows the eviction of one. */
 interface BudgetName {
   readonly namespace: string;
   readonly name: string;
@@ -21,17 +17,14 @@ type Budget = Plain<V1PodDisruptionBudget>;
 
 const budgetOfGroup = (name: string, group: number): string => `${name}-group-${group + 1}`;
 
-/** Names of a deployment's budgets, if there are so many groups. @param name name of the first budget */
 export function budgetNames(name: string, groups: number): string[] {
   return Array.from({ length: groups }, (_, group) => (group === 0 ? name : budgetOfGroup(name, group)));
 }
 
 /**
- * Allows the eviction of one pod of the whole deployment at a time. It must be called before nodes move to other
- * shards. Does nothing if the deployment has no budget.
- *
- * If the call is interrupted, two budgets may select the same pod. Kubernetes then does not evict this pod.
- * @throws Failure when this program has no permission to change the budgets
+ * Must be called before nodes move to other shards. If it is interrupted, two budgets may select a pod, which
+ * Kubernetes then does not evict.
+ * @throws Failure without the permission
  */
 export async function evictOneAtATime(kubernetes: KubernetesClient, budget: BudgetName): Promise<void> {
   const whole = await findBudget(kubernetes, budget);
@@ -41,11 +34,9 @@ export async function evictOneAtATime(kubernetes: KubernetesClient, budget: Budg
 }
 
 /**
- * Allows the eviction of one pod of each group at a time. Does nothing if the deployment has no budget.
- *
- * If the call is interrupted, two budgets may select the same pod. Kubernetes then does not evict this pod.
- * @param groups names of pods by group; each pod is in one group
- * @throws Failure when this program has no permission to change the budgets
+ * If it is interrupted, two budgets may select a pod, which Kubernetes then does not evict.
+ * @param groups names of pods; each is in one group
+ * @throws Failure without the permission
  */
 export async function evictOneOfEach(
   kubernetes: KubernetesClient,
@@ -72,10 +63,7 @@ export async function evictOneOfEach(
   await select(kubernetes, budget, specOf(first));
 }
 
-/**
- * Budget of one group of pods. Kubernetes deletes this budget together with the deployment's own budget, which is its
- * owner.
- */
+/** Deleted together with the deployment's own budget, which is its owner. */
 function groupBudget(
   { metadata }: V1PodDisruptionBudget,
   { namespace, name }: BudgetName,

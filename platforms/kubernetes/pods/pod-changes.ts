@@ -6,9 +6,8 @@ import type { KubernetesClient } from "../api/client";
 import { formatLabelSelector, readPodLabels } from "./running-pods";
 import { isPodReady } from "./await-rollout";
 
-/** Time after which the API server ends a watch, seconds. It is short, because a watch can hang without an error. */
+/** It is short, because a watch can hang without an error. */
 const WATCH_SECONDS = 300;
-/** Time after which a watch counts as hanging, milliseconds. */
 const HANGING_MS = (WATCH_SECONDS + 30) * 1000;
 /** Time until a watch that ended is opened again, milliseconds. */
 const REOPEN_MS = 5_000;
@@ -34,10 +33,7 @@ export class PodChanges {
     private readonly log: (line: string) => void,
   ) {}
 
-  /**
-   * Watches the pods of a StatefulSet until the signal is aborted. The API server may be unreachable for a time.
-   * @param log called with the reason, as one line, when the pods cannot be watched
-   */
+  /** The API server may be unreachable for a time. @param log called with the reason, as one line */
   static watch(
     kubernetes: KubernetesClient,
     set: WatchedSet,
@@ -50,9 +46,7 @@ export class PodChanges {
     return changes;
   }
 
-  /**
-   * Waits for the next change. Returns at once if there was a change since the last call, so that no change is missed.
-   */
+  /** Returns at once if there was a change since the last call, so that no change is missed. */
   async next(signal: AbortSignal): Promise<void> {
     if (!this.#hasChanged)
       await new Promise<void>((resolve) => {
@@ -77,10 +71,7 @@ export class PodChanges {
     }
   }
 
-  /**
-   * Watches the pods until the API server ends the watch.
-   * @throws when the API server refuses the watch or cannot be reached
-   */
+  /** @throws when the API server refuses the watch or cannot be reached */
   async #watchOnce(signal: AbortSignal): Promise<void> {
     const { namespace, statefulSet } = this.set;
     const { Watch } = await import("../api/client-library.mjs");

@@ -1,4 +1,3 @@
-/** Runs a pod until it ends, and removes it. */
 import type { V1Job, V1OwnerReference, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import { awaitCondition, pause } from "../../../lib/polling";
@@ -20,26 +19,15 @@ interface PodRun {
 }
 
 const POLL_MS = 250;
-/** Time between two searches for the reason why the pod does not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/**
- * Milliseconds after which a problem counts as permanent. Before that a problem is ignored, because a registry may fail
- * once.
- */
+/** Before that a problem is ignored, because a registry may fail once. */
 const PATIENCE_MS = 10_000;
 /** Time for which requests to the API server may fail during a run, milliseconds. */
 const UNREACHABLE_MS = 120_000;
-/**
- * Seconds that Kubernetes keeps a finished Job. Usually this program deletes the Job earlier, unless it is interrupted.
- */
+/** Usually this program deletes the Job earlier, unless it is interrupted. */
 const SECONDS_KEPT = 3600;
 
-/**
- * Runs a pod until it ends. The pod belongs to a Job, so that Kubernetes ends and removes the pod even if this program
- * is killed.
- * @returns the text that the container wrote
- * @throws Failure with the reason why the pod did not run or failed; the signal's reason
- */
+/** In a Job, which ends it even if this program is killed. @returns what it wrote @throws Failure */
 export async function runPodToCompletion(
   kubernetes: KubernetesClient,
   run: PodRun,
@@ -64,10 +52,7 @@ export async function runPodToCompletion(
   }
 }
 
-/**
- * Deletes the Jobs with the labels that an earlier program has left, and waits until their pods are gone.
- * @throws Failure if a pod is not gone in time; the signal's reason
- */
+/** Jobs that an earlier program has left. @throws Failure if a pod is not gone in time; the signal's reason */
 export async function removeFormerRuns(
   kubernetes: KubernetesClient,
   { namespace, labels }: Pick<PodRun, "namespace" | "labels">,
@@ -152,7 +137,7 @@ async function checkJob(kubernetes: KubernetesClient, namespace: string, name: s
     throw new Failure(`the pod of Job ${name} of namespace ${namespace} was deleted before it ended`);
 }
 
-/** Lists the pods. Repeats requests that fail, because a run may take hours and an API server may restart meanwhile. */
+/** Repeats requests that fail, because a run may take hours and an API server may restart meanwhile. */
 async function listPatiently(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -170,11 +155,7 @@ async function listPatiently(
   }
 }
 
-/**
- * Reads the result of a pod.
- * @returns text that the container wrote; undefined while the pod runs
- * @throws Failure when the pod failed
- */
+/** @returns text that the container wrote; undefined while the pod runs @throws Failure when the pod failed */
 function resultOf({ metadata, status }: V1Pod): string | undefined {
   const ended = status?.containerStatuses?.[0]?.state?.terminated;
   if (ended === undefined) return undefined;

@@ -1,7 +1,6 @@
 /**
- * The record of a restore into a new deployment, in a ConfigMap. It is written before the first key, so that an update
- * that was interrupted can be told from a deployment that has other data. Its owner is the service account of the
- * restore's pod: if `restoreFrom` or the deployment is removed, Kubernetes removes the record too.
+ * In a ConfigMap, written before the first key, so that an interrupted restore can be told from other data. The service
+ * account of the restore's pod owns it: Kubernetes removes both.
  */
 import type { V1ConfigMap, V1OwnerReference } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
@@ -21,7 +20,7 @@ export interface RestoreRecord {
   readonly began: number;
   /** The archive, the time and the keys to restore, as text. */
   readonly source: string;
-  /** Text of the result. Undefined while the restore is not complete. */
+  /** Undefined while the restore is not complete. */
   readonly result: string | undefined;
 }
 
@@ -29,10 +28,7 @@ const recordName = (deployment: string): string => `${deployment}-restored`;
 
 const accountName = (deployment: string): string => `${deployment}-restore`;
 
-/**
- * The owner of a restore's objects: the service account of its pod.
- * @throws Failure if the service account does not exist
- */
+/** @throws Failure if the service account does not exist */
 export async function restoreOwner(
   kubernetes: KubernetesClient,
   deployment: RestoredDeployment,
@@ -58,7 +54,7 @@ export async function findRestoreOwner(
   return uid === undefined ? undefined : { apiVersion: "v1", kind: "ServiceAccount", name: account, uid };
 }
 
-/** Reads the record. @returns undefined if no restore of this owner has begun */
+/** @returns undefined if no restore of this owner has begun */
 export async function readRestoreRecord(
   kubernetes: KubernetesClient,
   { namespace, name }: RestoredDeployment,
@@ -72,7 +68,6 @@ export async function readRestoreRecord(
   return found !== undefined && isOwn ? recordOf(found) : undefined;
 }
 
-/** Writes a new record in place of a former one. */
 export async function beginRestoreRecord(
   kubernetes: KubernetesClient,
   deployment: RestoredDeployment,
@@ -83,7 +78,6 @@ export async function beginRestoreRecord(
   return write(kubernetes, deployment, owner, { [SOURCE]: source });
 }
 
-/** Adds the result to the record. */
 export async function completeRestoreRecord(
   kubernetes: KubernetesClient,
   deployment: RestoredDeployment,
@@ -93,7 +87,7 @@ export async function completeRestoreRecord(
   await write(kubernetes, deployment, owner, { [SOURCE]: source, [RESULT]: result });
 }
 
-/** Deletes the record. Does nothing if there is none. */
+/** Does nothing if there is none. */
 export async function deleteRestoreRecord(
   kubernetes: KubernetesClient,
   { namespace, name }: RestoredDeployment,

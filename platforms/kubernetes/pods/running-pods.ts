@@ -16,7 +16,6 @@ export type Labels = Readonly<Record<string, string>>;
 /** Label with the pod's name that a StatefulSet gives each of its pods. */
 export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 
-/** Selection of pods: the pods of a StatefulSet, or all pods with the given labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
 interface ExpectedPods {
@@ -38,25 +37,16 @@ export interface PodWaitOptions {
 
 export const POD_TIMEOUT_MS = 300_000;
 const POLL_MS = 500;
-/** Time between two searches for the reasons why pods do not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/**
- * Milliseconds after which a problem counts as permanent. Before that a problem is ignored, because the caches of the
- * API server may be outdated.
- */
+/** Before that a problem is ignored, because the caches of the API server may be outdated. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
 /** Text that a kubelet returns instead of a log that no longer exists. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
-/** Failure: pods do not run within the time limit, or cannot run at all. */
 export class PodsNotRunning extends Failure {}
 
-/**
- * Labels of a selection of pods. For a StatefulSet, they are the labels by which it selects its pods.
- * @throws BadInput when neither the StatefulSet nor a copy of it exists, or when the StatefulSet selects pods by more
- *   than labels
- */
+/** Those by which a StatefulSet selects its pods. @throws BadInput without it or a copy, or if it selects by more */
 export async function readPodLabels(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -88,10 +78,7 @@ async function findStatefulSetOrCopy(
   return copy && copiedSet(copy);
 }
 
-/**
- * Names of the pods of a StatefulSet that run a server, even if they are not ready. Pods that remain after the
- * StatefulSet was deleted are included.
- */
+/** Pods count even if they are not ready, or if the StatefulSet was deleted. */
 export async function runningServers(
   kubernetes: KubernetesClient,
   { namespace, statefulSet, container }: StatefulSetName & { readonly container: string },
@@ -102,13 +89,11 @@ export async function runningServers(
     .map(resourceName);
 }
 
-/** Observes pods until they run, or until it is known that they cannot run. */
 export class PodWatch {
   readonly #began = Date.now();
   readonly #timeoutMs: number;
   readonly #selector: string;
   #explainAt = this.#began + EXPLAIN_MS;
-  /** Time at which each permanent problem was first seen. */
   readonly #stuckSince = new Map<string, number>();
 
   constructor(
@@ -120,13 +105,7 @@ export class PodWatch {
     this.#selector = formatLabelSelector(wanted.labels);
   }
 
-  /**
-   * Reads and judges the pods once.
-   * @returns all pods, in the order of their ordinals. `run` tells whether as many pods as planned exist, and all of
-   * them run
-   * @throws PodsNotRunning with the reason, when the time limit has passed or as soon as waiting cannot help; the
-   * signal's reason
-   */
+  /** `run`: whether all planned pods run. @throws PodsNotRunning in time, or if waiting cannot help */
   async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
     const { count, container, namespace } = this.wanted;
     this.waiting.signal?.throwIfAborted();
@@ -155,11 +134,7 @@ export class PodWatch {
   }
 }
 
-/**
- * Waits until the expected number of pods runs.
- * @returns the pods in the order of their ordinals
- * @throws the errors of `PodWatch.poll`
- */
+/** @returns the pods in the order of their ordinals @throws the errors of `PodWatch.poll` */
 export async function awaitPods(
   kubernetes: KubernetesClient,
   wanted: ExpectedPods,
@@ -184,7 +159,7 @@ export function formatLabelSelector(labels: Labels): string {
     .join(",");
 }
 
-/** Pods in the order of their ordinals. Pods that are being deleted are left out. */
+/** Pods that are being deleted are left out. */
 export async function listPods(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -207,7 +182,7 @@ export async function listAllPods(
   return items.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
-/** Reads the facts that `diagnosePods` needs. Facts that this program has no permission to read are left out. */
+/** Facts that this program has no permission to read are left out. */
 export async function collectPodEvidence(
   kubernetes: KubernetesClient,
   { namespace, labels, count, otherwise }: ExpectedPods,
@@ -248,10 +223,7 @@ function matches(labels: Labels, selector: Labels): boolean {
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/**
- * Name of the Job in the labels of its pods, as a list. The name is known even if the Job could not create a pod. The
- * list is empty if the labels do not name a Job.
- */
+/** Known even if the Job could not create a pod. Empty if the labels do not name a Job. */
 function jobIn(labels: Labels): string[] {
   const job = labels["batch.kubernetes.io/job-name"];
   return job === undefined ? [] : [job];
@@ -263,7 +235,7 @@ function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
   return [...events].sort((a, b) => at(a) - at(b));
 }
 
-/** Last log lines of containers that keep exiting, by name of the pod. They are from the container's previous run. */
+/** They are from the container's previous run. */
 async function readLastWords(
   kubernetes: KubernetesClient,
   namespace: string,

@@ -1,6 +1,4 @@
-/**
- * Finds servers whose machines are known to be off. A server that merely does not reply may still serve clients. Pure.
- */
+/** A server that merely does not reply may still serve clients, so its machine must be known to be off. */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { isMachineReady, isOutOfService, OUT_OF_SERVICE } from "../api/machine-conditions";
 import { resourceName } from "../api/pod-diagnostics";
@@ -22,9 +20,8 @@ export interface StoppedServers {
 }
 
 /**
- * Updates the last known machine of each pod from a new list of pods. If a pod is not scheduled, its last known machine
- * stays in the result. This is needed because Kubernetes deletes the pods of machines that are gone, and the new pods
- * may wait for their volumes.
+ * A pod that is not scheduled keeps its last machine: Kubernetes deletes the pods of machines that are gone, and the
+ * new ones may wait for their volumes.
  */
 export function rememberPodMachines(former: LastMachines, pods: readonly V1Pod[]): LastMachines {
   const seen = pods.flatMap((pod): [string, string][] =>
@@ -34,10 +31,8 @@ export function rememberPodMachines(former: LastMachines, pods: readonly V1Pod[]
 }
 
 /**
- * Finds servers whose machines are known to be off: the Node object does not exist any more, or it has the taint
- * out-of-service and is not ready. Nothing else is certain: a machine that is not ready may run servers, and the API
- * server learns the states of containers late. If at least half of the remaining machines are not ready, no server
- * counts as stopped, because the API server itself may be cut off.
+ * The Node object is gone, or has the taint out-of-service and is not ready. A machine that is not ready may run
+ * servers. If half of the remaining machines are not ready, the API server itself may be cut off, and no server counts.
  */
 export function findStoppedServers({ names, machines, lastMachines }: ServerEvidence): StoppedServers {
   const known = new Map(machines.map((machine) => [resourceName(machine), machine]));

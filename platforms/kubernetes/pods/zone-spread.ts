@@ -1,4 +1,4 @@
-/** The spread of pods over zones: fields of a pod's specification for the scheduler. Pure. */
+/** The spread of pods over zones: fields of a pod's specification for the scheduler. */
 import type { Labels } from "./running-pods";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -22,10 +22,7 @@ interface ZoneSpread {
   labelSelector: { matchLabels: Record<string, string> };
 }
 
-/**
- * Constraint that spreads the pods with the given labels evenly over the zones.
- * @param ownMachines whether an autoscaler starts machines for these pods only
- */
+/** @param ownMachines whether an autoscaler starts machines for these pods only */
 export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines: boolean): ZoneSpread {
   return {
     topologyKey: ZONE,
@@ -43,10 +40,8 @@ export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines
 }
 
 /**
- * Affinity that allows only machines in the given zones.
- * @param ownMachines whether an autoscaler starts machines for these pods only. In this case, if the pods cannot be
- * spread evenly, the additional pods prefer the first zones. Otherwise the autoscaler would choose random zones for
- * these pods
+ * @param ownMachines an autoscaler starts machines for these pods only: surplus pods then prefer the first zones, or
+ * the autoscaler would choose random ones
  */
 export function zoneAffinity(zones: readonly string[], ownMachines: boolean): ZoneAffinity {
   const required = { nodeSelectorTerms: [isIn(zones)] };

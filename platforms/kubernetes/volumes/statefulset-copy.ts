@@ -1,20 +1,16 @@
-/** The copy of a StatefulSet in a ConfigMap. It exists from the deletion of the StatefulSet until it is recreated. */
+/** The copy exists from the deletion of the StatefulSet until it is recreated. */
 import type { V1ConfigMap, V1StatefulSet } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import type { StatefulSetName } from "./statefulset-volumes";
 
-/**
- * Keys of the ConfigMap. Their values are the StatefulSet, and the name and operation of the field manager that may
- * change it without a conflict.
- */
+/** The StatefulSet, and the name and operation of the field manager that may change it without a conflict. */
 export const OBJECT = "statefulset.json";
 export const MANAGER = "manager";
 export const OPERATION = "operation";
 
 export const copyName = (statefulSet: string): string => `${statefulSet}-volumes`;
 
-/** Finds the copy of a StatefulSet. @returns undefined when the StatefulSet has no copy */
 export function findCopy(
   kubernetes: KubernetesClient,
   { namespace, statefulSet }: StatefulSetName,
@@ -25,7 +21,6 @@ export function findCopy(
   );
 }
 
-/** The StatefulSet that a ConfigMap contains as a copy. */
 export function copiedSet({ data }: V1ConfigMap): Plain<V1StatefulSet> {
   return JSON.parse(data?.[OBJECT] ?? "{}") as Plain<V1StatefulSet>;
 }

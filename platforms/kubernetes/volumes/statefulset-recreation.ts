@@ -1,7 +1,6 @@
 /**
- * Recreates a StatefulSet while its pods keep running. This is needed because Kubernetes does not allow changes of its
- * template of claims. A ConfigMap keeps a copy of the StatefulSet until it is recreated, so that an interrupted change
- * can be continued.
+ * Its pods keep running. Kubernetes does not allow changes of the template of claims. A ConfigMap keeps a copy, so that
+ * an interrupted change can be continued.
  */
 import type { WaitOptions } from "../../../lib/progress";
 import type { V1ConfigMap, V1ManagedFieldsEntry, V1StatefulSet } from "@kubernetes/client-node";
@@ -19,9 +18,7 @@ const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } a
 const OURS = "valkey";
 
 /**
- * Changes the template of claims of a StatefulSet. Pods, claims and revisions stay, and the new StatefulSet takes them
- * over. Pods do not restart, because their template stays the same. Does nothing if the template of claims is already
- * as wanted, or if the StatefulSet does not exist.
+ * Pods, claims and revisions stay, and no pod restarts. Does nothing if the template is as wanted, or without the set.
  * @throws Failure when the StatefulSet cannot be deleted or created
  */
 export async function recreateStatefulSet(
@@ -109,11 +106,7 @@ function withVolumes(copy: V1ConfigMap, { size, className }: DesiredVolume): obj
   return { ...object, spec: { ...spec, volumeClaimTemplates } };
 }
 
-/**
- * Deletes what remains of a StatefulSet that was not recreated after an interruption: its pods, its copy and its
- * claims.
- * @param withClaims whether volumes are deleted with the deployment
- */
+/** Pods, copy and claims, after an interruption. @param withClaims whether volumes are deleted with the deployment */
 export async function deleteOrphans(
   kubernetes: KubernetesClient,
   volumes: StatefulSetVolumes,

@@ -1,4 +1,3 @@
-/** Volumes of a StatefulSet. They can grow while its pods run. */
 import type { V1PersistentVolumeClaim, V1StatefulSet } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
@@ -13,13 +12,11 @@ export interface StatefulSetName {
   readonly statefulSet: string;
 }
 
-/** A StatefulSet, and its template of claims. */
 export interface StatefulSetVolumes extends StatefulSetName {
-  /** Name of the template. The names of its claims are `TEMPLATE-STATEFULSET-0` and so on. */
+  /** The names of its claims are `TEMPLATE-STATEFULSET-0` and so on. */
   readonly template: string;
 }
 
-/** Wanted state of each volume. */
 export interface DesiredVolume {
   /** Size as a Kubernetes quantity, such as `20Gi`. */
   readonly size: string;
@@ -29,10 +26,7 @@ export interface DesiredVolume {
 
 export const POLL_MS = 500;
 
-/**
- * Claims of a StatefulSet, even if the StatefulSet no longer exists.
- * @throws Failure when this program has no permission to read claims
- */
+/** Finds claims even if the StatefulSet no longer exists. @throws Failure without the permission to read claims */
 export async function claimsOfSet(
   kubernetes: KubernetesClient,
   set: StatefulSetVolumes,
@@ -45,7 +39,6 @@ export async function claimsOfSet(
   return items.filter((claim) => isOrdinalOf(resourceName(claim), `${template}-${statefulSet}`));
 }
 
-/** Finds a StatefulSet by its name. @returns undefined if there is no such StatefulSet */
 export function findStatefulSet(
   kubernetes: KubernetesClient,
   { namespace, statefulSet: name }: StatefulSetName,
@@ -61,7 +54,7 @@ export const isBound = ({ status }: V1PersistentVolumeClaim): boolean => status?
 export const requestedBytes = ({ spec }: V1PersistentVolumeClaim): number =>
   parseQuantity(spec?.resources?.requests?.["storage"] ?? "");
 
-/** Zone of each claim's volume, by name of the claim. Volumes that every zone can reach are left out. */
+/** Volumes that every zone can reach are left out. */
 export async function zonesOfVolumes(
   kubernetes: KubernetesClient,
   claims: readonly V1PersistentVolumeClaim[],
@@ -86,11 +79,7 @@ export async function zonesOfVolumes(
   );
 }
 
-/**
- * Requests larger volumes, and waits until their file systems have the new size. Volumes that are already larger are
- * not changed.
- * @throws Failure with the reason why volumes do not grow, when the time limit has passed or the API server refuses
- */
+/** Larger volumes are not changed. @throws Failure with the reason why volumes do not grow */
 export async function growVolumes(
   kubernetes: KubernetesClient,
   set: StatefulSetVolumes,
@@ -127,10 +116,7 @@ export async function growVolumes(
   );
 }
 
-/**
- * Sentence about volumes that have not grown yet. Some drivers cannot grow a mounted file system, and grow it when the
- * pod starts again.
- */
+/** Some drivers grow a mounted file system only when the pod starts again. */
 function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
   const pending = claims.filter(({ status }) =>
     status?.conditions?.some(({ type, status: is }) => type === "FileSystemResizePending" && is === "True"),

@@ -1,7 +1,4 @@
-/**
- * Checks that an archive can be restored, before the servers of a new deployment are created. A pod reads the archive,
- * because the machine that runs Pulumi may not reach the bucket.
- */
+/** A pod reads the archive before servers exist, because Pulumi's machine may not reach the bucket. */
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -17,11 +14,9 @@ export interface ArchiveCheckInputs {
   readonly target: KubernetesReference;
   /** The archive, the time and the keys to restore, as text for messages. */
   readonly source: string;
-  /** Specification of the pod that reads the archive. */
   readonly pod: object;
   /** Labels of the pod, by which network policies select it. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Time limit for the pod, seconds. */
   readonly timeoutSeconds: number;
 }
 

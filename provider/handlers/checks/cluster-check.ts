@@ -1,4 +1,3 @@
-/** Checks whether a stack can run on an existing Kubernetes cluster. */
 import type { V1Node, V1ResourceAttributes, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import { BadInput, problem } from "../../../lib/errors";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
@@ -16,10 +15,7 @@ import { resourceName } from "../../../platforms/kubernetes/api/pod-diagnostics"
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
-/**
- * Annotation of a namespace that is kept for its volumes after its stack was destroyed. Its value is the name of the
- * stack.
- */
+/** Kept for its volumes after its stack, the value, was destroyed. */
 const KEPT_BY = "valkey-measured/kept-by";
 
 export interface ClusterCheckInputs {
@@ -33,20 +29,13 @@ export interface ClusterCheckInputs {
   readonly keepsNamespace: boolean;
 }
 
-/**
- * Prefixes a problem with its section. The text of every problem begins with the name of an option in the section
- * `platform`.
- */
+/** The text of every problem begins with the name of an option in the section `platform`. */
 const withPrefix = (problem: string): string => `valkey:platform.${problem}`;
 
 const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
   KubernetesClient.open({ kubeconfig, context });
 
-/**
- * Problems with the cluster and the namespace.
- * @param olds inputs of the last update; undefined before the first update. After the first update the stack may own
- * the namespace
- */
+/** @param olds undefined before the first update, after which the stack may own the namespace */
 async function clusterProblems(
   kubernetes: KubernetesClient,
   { needs, stack }: ClusterCheckInputs,
@@ -61,10 +50,7 @@ async function clusterProblems(
 const owns = (olds: ClusterCheckInputs | undefined, namespace: string): boolean =>
   olds?.needs.createsNamespace === true && olds.needs.namespace === namespace;
 
-/**
- * Problem of a stack that no longer creates its namespace. Pulumi would delete the namespace, and then Kubernetes would
- * delete everything in it.
- */
+/** Pulumi would delete the namespace, and then Kubernetes would delete everything in it. */
 function abandonedNamespace(
   olds: ClusterCheckInputs | undefined,
   { needs: { namespace, createsNamespace } }: ClusterCheckInputs,
@@ -74,10 +60,7 @@ function abandonedNamespace(
   return [withPrefix(`createNamespace: ${problem}`)];
 }
 
-/**
- * Problems that a preview finds. The list is empty if the Kubernetes cluster does not answer, because a preview must
- * work without a Kubernetes cluster.
- */
+/** None if the cluster does not answer, because a preview must work without one. */
 async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {
     return await clusterProblems(await open(inputs), inputs, olds);
@@ -86,7 +69,7 @@ async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInp
   }
 }
 
-/** Refuses a cluster or namespace that the stack cannot use. @throws BadInput with every problem */
+/** @throws BadInput with every problem */
 async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
   const kubernetes = await open(inputs);
   const problems = await clusterProblems(kubernetes, inputs, olds);
@@ -113,10 +96,7 @@ export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   },
 };
 
-/**
- * All facts that `unmetRequirements` judges. A fact is undefined if the API server answers the request for it with an
- * error.
- */
+/** Undefined if the API server answers the request for a fact with an error. */
 async function readKubernetesFacts(kubernetes: KubernetesClient, namespace: string): Promise<KubernetesFacts> {
   const { core, storage, context } = kubernetes;
   const [there, machines, classes, grows, mayForwardPorts, mayCreateClusterRoles] = await Promise.all([
@@ -158,10 +138,7 @@ function machineOf(machine: V1Node): MachineSchedulingFacts {
   };
 }
 
-/**
- * Whether Karpenter has a pool or the cluster autoscaler runs. If this program may not read these facts, the result is
- * true.
- */
+/** Karpenter has a pool, or the cluster autoscaler runs. True if this program may not read these facts. */
 async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> {
   const [pools, status] = await Promise.all([
     readable(
@@ -174,7 +151,7 @@ async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> 
   return (pools !== null && (pools?.items.length ?? 1) > 0) || status !== null;
 }
 
-/** Whether this program may do what the attributes describe. Undefined if the API server does not say. */
+/** Undefined if the API server does not say. */
 async function isAllowed(
   { authorization }: KubernetesClient,
   resourceAttributes: Plain<V1ResourceAttributes>,
@@ -183,9 +160,7 @@ async function isAllowed(
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 
-/**
- * The answer to a request; null if the object does not exist, undefined if the request fails for a different reason.
- */
+/** Null if the object does not exist, undefined if the request fails for a different reason. */
 async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
   try {
     return await answer;
@@ -194,11 +169,7 @@ async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
   }
 }
 
-/**
- * Records in an annotation of a namespace which stack keeps the namespace for its volumes. Only this stack can use the
- * namespace again.
- * @param stack the stack; undefined removes the annotation
- */
+/** Only this stack can use the namespace again. @param stack undefined removes the annotation */
 async function markNamespaceKept(
   kubernetes: KubernetesClient,
   namespace: string,

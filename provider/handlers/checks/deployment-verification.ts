@@ -1,4 +1,3 @@
-/** Verifies a deployment. */
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { topologyOf } from "../../../valkey/verification/topology-record";
 import { Failure } from "../../../lib/errors";
@@ -17,22 +16,13 @@ import { openForUpdate } from "../../protocol/opening";
 export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /**
-   * Duration of the formation, milliseconds; null if there is no formation step. A new formation changes this input, so
-   * the deployment is verified again.
-   */
+  /** Milliseconds; null without a formation step. A new formation changes it, so the deployment is verified again. */
   readonly formationMs: number | null;
-  /**
-   * Revision of the pods; null if servers are replaced instead of restarted. A changed revision restarts the pods, so
-   * the deployment is verified again.
-   */
+  /** A changed revision of the pods verifies again; null if servers are replaced instead of restarted. */
   readonly revision: string | null;
-  /**
-   * Time of the last roll-out, ISO 8601; undefined if no roll-out is known. A new roll-out changes this input, so the
-   * deployment is verified again.
-   */
+  /** ISO 8601. A new roll-out changes it, so the deployment is verified again. */
   readonly rolledOutAt?: string | undefined;
-  /** Time limit for pods to run, seconds. After that, replicas have the same time again to link and catch up. */
+  /** After that, replicas have the same time again to link and catch up. */
   readonly timeoutSeconds: number;
   /** Change this number to run the check again. */
   readonly trigger: number;
@@ -41,10 +31,7 @@ export interface DeploymentVerificationInputs {
 export interface DeploymentVerificationOutputs {
   /** Topology that the verification found, with every assertion of the verdict. */
   readonly topology: TopologyRecord;
-  /**
-   * Data that the last `pulumi up` found. The next `pulumi up` compares this data with the data that exists at that
-   * time.
-   */
+  /** Data that the last `pulumi up` found, with which the next one compares. */
   readonly data: SeenData;
   /** Time when the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
@@ -52,10 +39,7 @@ export interface DeploymentVerificationOutputs {
   readonly drift: readonly string[];
 }
 
-/**
- * Time limit for a deployment to settle, milliseconds. Pods are ready a little before primaries count their replicas
- * and all nodes agree.
- */
+/** Pods are ready a little before primaries count their replicas and all nodes agree. */
 const SETTLING_MS = 30_000;
 
 /**
@@ -79,16 +63,13 @@ export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVe
   drifted: ({ drift }) => drift.length > 0,
 };
 
-/**
- * Whether an update keeps the servers. The result is false for servers on this machine, because a change that running
- * servers cannot accept starts new servers.
- */
+/** False for servers on this machine: what running servers cannot accept starts new ones. */
 function isSame(olds: DeploymentReference, news: DeploymentReference): boolean {
   if (olds.platform !== "kubernetes" || news.platform !== "kubernetes") return false;
   return olds.namespace === news.namespace && olds.statefulSet === news.statefulSet;
 }
 
-/** Verifies the deployment. @param former data that the last update found. @default data is not compared */
+/** @param former data that the last update found. @default data is not compared */
 async function check(
   { target, password, formationMs, timeoutSeconds }: DeploymentVerificationInputs,
   former: SeenData | undefined,

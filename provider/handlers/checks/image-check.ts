@@ -1,7 +1,4 @@
-/**
- * Tests a new image before pods are replaced. Refuses a version that may be unable to read the data of the running
- * version, as `valkey/settings/version.ts` decides.
- */
+/** A pod tests the image. `valkey/settings/version.ts` refuses versions that may not read the data. */
 import type { Problem } from "../../../lib/errors";
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf, problem } from "../../../lib/errors";
@@ -23,19 +20,17 @@ import { waitOptions } from "../../protocol/waiting";
 export interface ImageCheckInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Image of the servers. */
   readonly image: string;
   /** Specification of the pod that runs the image, with the servers' pull secrets and placement. */
   readonly pod: object;
-  /** Time limit for the pod, seconds. */
   readonly timeoutSeconds: number;
 }
 
-/** Highest time limit for the pod, seconds. This time is enough to pull some hundred megabytes from a slow registry. */
+/** This time is enough to pull some hundred megabytes from a slow registry. */
 const MOST_SECONDS = 300;
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
 
-/** Tags of the images of running servers. After an interrupted change, servers may run two versions. */
+/** After an interrupted change, servers may run two versions. */
 async function runningTags(kubernetes: KubernetesClient, target: KubernetesReference): Promise<string[]> {
   const { namespace, statefulSet, container } = target;
   const labels = await readPodLabels(kubernetes, namespace, { statefulSet });
@@ -45,7 +40,7 @@ async function runningTags(kubernetes: KubernetesClient, target: KubernetesRefer
     .flatMap(({ spec }) => tagOf(spec?.containers.find(({ name }) => name === container)?.image ?? "") ?? []);
 }
 
-/** Versions that running servers report. If the servers do not answer, the tags of their images count. */
+/** If the servers do not answer, the tags of their images count. */
 async function runningVersions(inputs: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
   const deployment = await openToLook(inputs, { signal });
   const answers = await withEveryNode(deployment, (attempts) =>
@@ -54,7 +49,6 @@ async function runningVersions(inputs: ImageCheckInputs, signal: AbortSignal): P
   return answers.flatMap((text) => (text === undefined ? [] : (parseInfo(text).get("valkey_version") ?? [])));
 }
 
-/** Reason why the change is refused; undefined if the change is allowed. */
 function refusal(name: string, running: readonly string[], to: string): string | undefined {
   const from = running.find((version) => cannotReadDataOf(version, to));
   if (from === undefined) return undefined;
@@ -64,11 +58,7 @@ function refusal(name: string, running: readonly string[], to: string): string |
   );
 }
 
-/**
- * Runs the image in a pod.
- * @returns the version of the image's server
- * @throws Failure when the image is not Valkey, or cannot be pulled
- */
+/** In a pod. @returns the version of its server. @throws Failure when it is not Valkey, or cannot be pulled */
 async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, context: HandlerContext): Promise<string> {
   const { name, namespace } = target;
   const labels = { ...LABELS, "app.kubernetes.io/instance": name };

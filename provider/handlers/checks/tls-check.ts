@@ -17,18 +17,15 @@ import { waitOptions } from "../../protocol/waiting";
 export interface TlsCheckInputs {
   readonly target: KubernetesReference;
   readonly tls?: TlsRequest | undefined;
-  /** Whether TLS may be switched on or off while servers run. All servers then restart at the same time. */
+  /** All servers then restart at the same time. */
   readonly allowDowntime: boolean;
   /** Whether the servers still have their data after their pods restart. */
   readonly keepsData: boolean;
-  /** Time limit for the Secret to be created, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface TlsRequest {
-  /** Name of the Secret. */
   readonly secretName: string;
-  /** Host names that the certificate must contain. */
   readonly hosts: readonly string[];
 }
 
@@ -39,7 +36,6 @@ export interface TlsCheckOutputs {
 
 const POLL_MS = 1_000;
 
-/** Result of a check of the Secret: its problems, or the reason why they are not known. */
 type SecretLook =
   | { readonly state: "absent" | "unreadable" }
   | { readonly state: "read"; readonly problems: readonly string[] };
@@ -82,10 +78,7 @@ async function switchProblem(
   );
 }
 
-/**
- * Reasons why the certificate or the switch of TLS is refused. If the Secret cannot be read now, the update checks it
- * later.
- */
+/** If the Secret cannot be read now, the update checks it later. */
 async function refusals(
   olds: TlsCheckInputs | undefined,
   target: KubernetesReference,
@@ -105,10 +98,7 @@ async function refusals(
   return look.problems.map((why) => problem("unusable-certificate", "tls", `Secret ${tls.secretName}: ${why}`));
 }
 
-/**
- * Waits until the Secret exists, and checks its certificate.
- * @throws BadInput when the certificate cannot serve the deployment
- */
+/** @throws BadInput when the certificate cannot serve the deployment */
 async function awaitSecret(
   { target, tls, timeoutSeconds }: TlsCheckInputs,
   context: HandlerContext,

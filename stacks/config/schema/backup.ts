@@ -7,13 +7,13 @@ import { RESTORE_SECONDS } from "../../../components/kubernetes/restoring/restor
 import { TTL_RULES } from "../../../valkey/restoring/key-selection";
 
 /** Schema of the URL of an S3 server. */
-export const endpointSchema = z.string().optional().meta({
+const endpointSchema = z.string().optional().meta({
   description: "URL of an S3 server, such as `https://minio.example.com:9000`.",
   fallback: "AWS",
 });
 
 /** Schema of the Secret with a pod's keys for the bucket. */
-export const credentialsSchema = z
+const credentialsSchema = z
   .strictObject({
     secretName: objectName.meta({
       description: "Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`.",
@@ -79,11 +79,10 @@ export const backupSchema = z.strictObject({
   }),
 });
 
-/** A deployment's backup, parsed. */
 export type BackupConfig = z.infer<typeof backupSchema>;
 
-/** Schema of a pod's role. @param serviceAccount name of the pod's service account */
-export function roleSchema(serviceAccount: string): z.ZodOptional<z.ZodString> {
+/** @param serviceAccount name of the pod's service account */
+function roleSchema(serviceAccount: string): z.ZodOptional<z.ZodString> {
   return z
     .string()
     .optional()
@@ -142,5 +141,4 @@ export const restoreFromSchema = z.strictObject({
     }),
 });
 
-/** Restore of a deployment as the stack file describes it. */
 export type RestoreFromConfig = z.infer<typeof restoreFromSchema>;

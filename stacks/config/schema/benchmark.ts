@@ -1,7 +1,4 @@
-/**
- * The sections `benchmark` and `verification`. Fields and defaults that components have too are in
- * `benchmarks/workloads/benchmark-schema.ts`.
- */
+/** Fields and defaults that components have too are in `benchmarks/workloads/benchmark-schema.ts`. */
 import { z } from "zod";
 import type { BenchmarkSettings } from "../../../benchmarks/workloads/benchmark-schema";
 import { benchmarkFields, hasOneLength, TWO_LENGTHS } from "../../../benchmarks/workloads/benchmark-schema";

@@ -172,9 +172,7 @@ const sentinelSchema = z.strictObject({
       unit: "milliseconds",
     }),
 });
-/** Sentinels of a deployment, parsed. */
 export type SentinelConfig = z.infer<typeof sentinelSchema>;
-/** Settings of Sentinels with all defaults. */
 export const DEFAULT_SENTINELS: SentinelConfig = sentinelSchema.parse({});
 
 const chartSchema = z.strictObject({
@@ -201,7 +199,6 @@ const chartSchema = z.strictObject({
         "settings that follow from the deployment and the platform.",
     }),
 });
-/** Upstream Helm chart that installs a deployment, parsed from the stack file. */
 export type ChartConfig = z.infer<typeof chartSchema>;
 
 const mode = <const M extends string>(name: M): z.ZodLiteral<M> =>
@@ -250,7 +247,7 @@ export const deploymentSchema = z.discriminatedUnion("mode", [replicationSchema,
 /** One deployment, parsed. */
 export type DeploymentConfig = z.infer<typeof deploymentSchema>;
 
-/** Name of a deployment. It is part of node names and file names and, on Kubernetes, of host names. */
+/** It is part of node names and file names and, on Kubernetes, of host names. */
 export const deploymentName = z
   .string()
   .regex(

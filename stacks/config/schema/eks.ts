@@ -1,7 +1,4 @@
-/**
- * The platform `eks`: the stack creates network, cluster, storage and machines. This file does not load the SDKs of
- * AWS.
- */
+/** The stack creates network, cluster, storage and machines. This file does not load the SDKs of AWS. */
 import { BACKUP_BUCKET_DEFAULTS, BUCKET_FATES, KEEP_DELETED_DAYS } from "../../../platforms/eks/backup-bucket";
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
@@ -367,7 +364,6 @@ export const eksPlatformSchema = z
   })
   .meta({ title: "eks", description: "Pods on an EKS cluster that the stack creates." });
 
-/** The platform `eks`, parsed. */
 export type EksPlatformConfig = z.infer<typeof eksPlatformSchema>;
 
 /** Full names of zones, such as `us-west-2a` for the region `us-west-2` and the zone `a`. */

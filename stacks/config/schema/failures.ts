@@ -1,4 +1,4 @@
-/** The section `failures`: fault scenarios by name. `npm start -- break` runs them while clients write. */
+/** `npm start -- break` runs them while clients write. */
 import { z } from "zod";
 import { FAULT_KINDS } from "../../../faults/plan/fault";
 import { APPENDFSYNC_VALUES } from "../../../valkey/settings/settings";

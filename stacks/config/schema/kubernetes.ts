@@ -82,5 +82,4 @@ export const kubernetesSchema = z
     clients: clientsSchema.prefault({}).meta({ description: "Load generators." }),
   })
   .meta({ title: "kubernetes", description: "Pods on a Kubernetes cluster that exists already." });
-/** The platform `kubernetes`, parsed. */
 export type KubernetesConfig = z.infer<typeof kubernetesSchema>;

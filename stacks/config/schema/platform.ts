@@ -1,4 +1,3 @@
-/** The section `platform`: the platform on which the servers run. */
 import { z } from "zod";
 import { eksPlatformSchema } from "./eks";
 import { kubernetesSchema } from "./kubernetes";
@@ -16,7 +15,6 @@ const hostSchema = z
     }),
   })
   .meta({ title: "host", description: "Processes on this machine." });
-/** The platform `host`, parsed. */
 export type HostConfig = z.infer<typeof hostSchema>;
 
 /** The section `platform`. */

@@ -35,13 +35,9 @@ export interface StackConfig {
   readonly study?: StudySectionConfig | undefined;
 }
 
-/** The configuration of a stack on the platform `host`. */
 export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
 
-/**
- * Schemas of the sections of a stack file. Each section is parsed separately, so a problem in one section does not hide
- * problems in the others.
- */
+/** Parsed separately, so a problem in one section does not hide problems in the others. */
 export const SECTIONS = {
   platform: platformSchema.meta({ description: "Platform on which the servers run." }),
   deployments: z

@@ -1,4 +1,4 @@
-/** Values of command-line options that replace values of the stack file. Pure. */
+/** Values of command-line options that replace values of the stack file. */
 import { isMap } from "../../../lib/schema/json-schema";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -19,13 +19,9 @@ export interface OptionOverrides {
   readonly options: Readonly<Record<string, string>>;
 }
 
-/** Overrides without any value. */
 export const NO_OVERRIDES: OptionOverrides = { benchmark: {}, options: {} };
 
-/**
- * The section `benchmark` with the values of command-line options. A duration on the command line removes the number of
- * requests of the file, and a number of requests removes the duration.
- */
+/** A duration on the command line removes the number of requests of the file, and the reverse. */
 export function withBenchmarkOptions(section: Values, overrides: Values): Record<string, unknown> {
   const merged = { ...section, ...overrides };
   if ("duration" in overrides && !("requests" in overrides)) delete merged["requests"];
@@ -33,11 +29,7 @@ export function withBenchmarkOptions(section: Values, overrides: Values): Record
   return merged;
 }
 
-/**
- * The sections of the stack file, with the workload from the command line. The workload gets the name of its load
- * generator. The number of keys and the value size of the stack file still apply unless command-line options set them,
- * because the servers have room for this amount of data.
- */
+/** The file's number of keys and value size apply by default, because the servers have room for them. */
 export function withWorkloadOption(raw: Values, workload: Values): Record<string, unknown> {
   const { benchmark } = raw;
   const name = String(workload["loadGenerator"]);

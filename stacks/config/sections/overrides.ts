@@ -1,4 +1,4 @@
-/** Overrides of values in a stack file by `--set`, such as `deployments.billion.primaries=300`. Pure. */
+/** Overrides of values in a stack file by `--set`, such as `deployments.billion.primaries=300`. */
 import type { Problem } from "../../../lib/errors";
 import { parse } from "yaml";
 import { BadInput, messageOf, problem } from "../../../lib/errors";
@@ -7,10 +7,9 @@ import { CONFIG_NAMESPACE } from "./stack-file";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * The sections with the overrides.
  * @param raw sections by name, from `readStackFile`; they are not changed
- * @param assignments overrides, each `PATH=VALUE`. PATH consists of a section and of option names or positions in
- * lists, separated by dots. VALUE is YAML; an empty value removes the option
+ * @param assignments `PATH=VALUE`: a section and names or positions, separated by dots, and YAML; an empty value
+ * removes the option
  * @throws BadInput with every assignment that has a problem
  */
 export function applyOverrides(raw: Values, assignments: readonly string[]): Values {
@@ -45,10 +44,7 @@ export function applyOverrides(raw: Values, assignments: readonly string[]): Val
   return replaced;
 }
 
-/**
- * A copy of `inside` with the value at the path. Maps and lists on the path are copied, not changed, because YAML
- * aliases may use the same map or list in other places.
- */
+/** Maps and lists are copied, because YAML aliases may use them in other places. */
 function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown, way: readonly string[]): unknown {
   if (key === undefined) return value;
   const here = way.length === 0 ? "" : `--set ${way.join(".")}`;

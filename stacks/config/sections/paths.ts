@@ -1,4 +1,3 @@
-/** Location of the stack files. */
 import { join } from "node:path";
 import { ROOT } from "../../../lib/system/package";
 

@@ -1,7 +1,4 @@
-/**
- * Parses the sections of a configuration. Each section, and each named entry in a section, is parsed separately, so
- * that a problem in one part does not hide problems in the others. Pure.
- */
+/** Sections and named entries are parsed separately, so that a problem in one does not hide problems in others. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import type { z } from "zod";
@@ -29,24 +26,21 @@ import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workloa
 import { DEFAULT_LOAD_GENERATOR, workloadSchema } from "../../../benchmarks/workloads/mixed-workload-schema";
 import { CONFIG_NAMESPACE } from "./stack-file";
 
-/** An entry of a section, with its name. */
 export type Named<T> = readonly [name: string, config: T];
 
-/** The valid parts of a configuration. Parts that are missing or have problems are undefined or left out. */
+/** Parts that are missing or have problems are undefined or left out. */
 export interface Sections {
   readonly platform: PlatformConfig | undefined;
   readonly deployments: readonly Named<DeploymentConfig>[];
   readonly verification: VerificationConfig | undefined;
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];
-  /** Whether all workloads are valid. */
   readonly areWorkloadsValid: boolean;
   readonly capacity: CapacityConfig | undefined;
   readonly study: StudySectionConfig | undefined;
   readonly failures: readonly Named<ScenarioConfig>[];
 }
 
-/** Parser of sections. It collects the problems. */
 export class SectionParser {
   readonly problems: Problem[] = [];
   readonly #raw: Readonly<Record<string, unknown>>;
@@ -58,9 +52,7 @@ export class SectionParser {
     this.#raw = overrides.workload === undefined ? given : withWorkloadOption(given, overrides.workload);
   }
 
-  /**
-   * Name of a value in error messages: the command-line option that set the value, or else its path in the stack file.
-   */
+  /** The command-line option that set the value, or else its path in the stack file. */
   readonly label = (path: Path): string => {
     const names = path.map(String);
     const key = this.#optionKey(names);
@@ -68,7 +60,6 @@ export class SectionParser {
     return option ?? `${CONFIG_NAMESPACE}:${names.join(".")}`;
   };
 
-  /** Parses all sections. */
   parseAll(): Sections {
     for (const name of Object.keys(this.given)) {
       if (name in SECTIONS) continue;
@@ -97,10 +88,7 @@ export class SectionParser {
     };
   }
 
-  /**
-   * Parses the section `benchmark` with the values of command-line options. If the stack has workloads, no tests run by
-   * default.
-   */
+  /** If the stack has workloads, no tests run by default. */
   benchmark(): BenchmarkConfig | undefined {
     const section = this.#raw["benchmark"] ?? {};
     const input = isMap(section) ? withBenchmarkOptions(section, this.overrides.benchmark) : section;
@@ -108,7 +96,6 @@ export class SectionParser {
     return parsed && { ...parsed, tests: parsed.tests ?? (this.#hasWorkloads() ? [] : DEFAULT_TESTS) };
   }
 
-  /** Parses the workloads. @returns the valid workloads */
   workloads(): readonly Named<WorkloadConfig>[] {
     const withDefault = (value: unknown): unknown =>
       isMap(value) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...value } : value;
@@ -126,7 +113,7 @@ export class SectionParser {
     return [];
   }
 
-  /** Parses the section `capacity`. A workload on the command line replaces the workload that the section names. */
+  /** A workload on the command line replaces the workload that the section names. */
   #capacity(): CapacityConfig | undefined {
     const parsed = this.#optional("capacity", capacitySchema);
     return parsed === undefined || this.overrides.workload === undefined ? parsed : { ...parsed, workload: undefined };

@@ -6,10 +6,10 @@ import { isMap, parseDocument } from "yaml";
 import { BadInput, messageOf, problem } from "../../../lib/errors";
 import { didYouMean } from "../../../lib/did-you-mean";
 
-/** Namespace of the project's configuration. It equals the project's name in Pulumi.yaml. */
+/** It equals the project's name in Pulumi.yaml. */
 export const CONFIG_NAMESPACE = "valkey";
 
-/** First line of every stack file. It tells editors where the schema is. */
+/** It tells editors where the schema is. */
 export const EDITOR_LINE = "# yaml-language-server: $schema=schema.json";
 
 const FILE = /^Pulumi\.(.+)\.yaml$/;
@@ -44,10 +44,7 @@ export function readStackFile(directory: string, stack: string): Record<string, 
   return parseStackFile(file, text);
 }
 
-/**
- * Sentence that says what a stack is for. It is the comment in the first line of the stack file, not counting the line
- * for editors. The result is empty if this line is not a comment.
- */
+/** The comment in the first line of the file, not counting the line for editors; or empty. */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
   const first = lines.find((line) => line !== EDITOR_LINE) ?? "";

@@ -1,4 +1,4 @@
-/** Cross-field validation of backups and restores: the bucket, and the parts of a platform's bucket. Pure. */
+/** Cross-field validation of backups and restores: the bucket, and the parts of a platform's bucket. */
 import type { Problem } from "../../../lib/errors";
 import { problem, within, problemText } from "../../../lib/errors";
 import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
@@ -74,10 +74,7 @@ function bucketProblems({ bucket, ...backup }: BackupConfig, platform: PlatformC
 /** A name that every check of buckets accepts. */
 const PLACEHOLDER = "bucket-of-the-platform";
 
-/**
- * Problems with deployments in the platform's bucket whose parts overlap. Each of the two deployments could read and
- * delete backups of the other one.
- */
+/** Each of two deployments whose parts overlap could read and delete backups of the other. */
 export function sharedPrefixProblems(
   deployments: readonly Named<DeploymentConfig>[],
   platform: PlatformConfig,

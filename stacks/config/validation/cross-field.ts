@@ -1,7 +1,4 @@
-/**
- * Cross-field validation: finds values that are allowed separately but not together. It runs before anything starts.
- * Pure.
- */
+/** Finds values that are allowed separately but not together, before anything starts. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import type { Label } from "../../../lib/schema/problems";
@@ -19,7 +16,6 @@ import { isPodPlatform, platformZones, memoryDemand } from "../../plan/pod-setti
 import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ScenarioConfig } from "../schema/failures";
 
-/** All problems. */
 export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): Problem[] {
   const context = { sections, machine, label };
   const { platform, deployments, benchmark, workloads, capacity } = sections;

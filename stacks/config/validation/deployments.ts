@@ -1,4 +1,4 @@
-/** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
+/** Cross-field validation of deployments: zones, Sentinels, settings and memory. */
 import type { Problem } from "../../../lib/errors";
 import { problem, within } from "../../../lib/errors";
 import type { ControlledKind } from "../../../components/kubernetes/controller/controller-problems";
@@ -23,7 +23,6 @@ import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ServerResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 
-/** Problems that deployments have on their platform. */
 export function deploymentProblems({ sections, machine, label }: ValidationContext): Problem[] {
   const { platform, deployments } = sections;
   return [

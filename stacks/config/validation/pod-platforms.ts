@@ -1,6 +1,4 @@
-/**
- * Cross-field validation of deployments in pods: engines and pools; on EKS also machines, addresses and zones. Pure.
- */
+/** Checks engines and pools of pods; on EKS also machines, addresses and zones. */
 import type { Problem } from "../../../lib/errors";
 import { problem, within } from "../../../lib/errors";
 import { chartValueProblems } from "../../../components/kubernetes/deployment/chart-values";
@@ -29,13 +27,9 @@ interface PlannedLoad {
 
 type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
-/**
- * Settings of the schema that deployments with Dragonfly must not have. Dragonfly has no flag for such a setting, or
- * the setting is about data on disk.
- */
+/** Dragonfly has no flag for them, or they are about data on disk. */
 const NOT_IN_DRAGONFLY: readonly string[] = Object.keys(settingsSchema.shape).filter((name) => name !== "maxmemory");
 
-/** Problems with deployments that their platform cannot run. */
 export function podPlatformProblems(
   platform: PlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],
@@ -53,10 +47,7 @@ export function podPlatformProblems(
   ];
 }
 
-/**
- * Problems with options that the upstream chart does not support, because the chart lacks this project's additions to
- * servers.
- */
+/** The chart lacks this project's additions to servers. */
 function chartProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   if (deployment.mode !== "replication" || deployment.chart === undefined) return [];
   const { chart } = deployment;
@@ -164,10 +155,7 @@ function machineProblems(
   return problems;
 }
 
-/**
- * Problems with clusters that cannot be spread over their zones. Problems with the zones themselves are found
- * elsewhere.
- */
+/** Problems with the zones themselves are found elsewhere. */
 function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   if (platform.type === "host" || deployment.mode !== "cluster") return [];
   const zones = deploymentZones(platform, deployment);
@@ -179,7 +167,6 @@ function spreadProblems(name: string, deployment: DeploymentConfig, platform: Pl
   return [problem("uneven-zones", label(isOwn ? ["deployments", name, "pods", "zones"] : ["platform", "zones"]), why)];
 }
 
-/** Problems with the machines, addresses, volumes and zones that the stack would need on EKS. */
 function planProblems(
   platform: EksPlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],

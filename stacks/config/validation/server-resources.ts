@@ -1,4 +1,3 @@
-/** Cores and memory of a server. Pure. */
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { isPodPlatform, podSettings } from "../../plan/pod-settings";
@@ -6,13 +5,10 @@ import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import type { MachineFacts } from "./types";
 
-/** Fraction of a machine's or a pod's memory that servers may use. The system and the load generator need the rest. */
+/** The system and the load generator need the rest. */
 export const MEMORY_SHARE = 0.9;
 
-/**
- * Cores and memory that a server may use. For a pod they are the pod's limits. On the platform `host` they are the
- * cores and the memory of this machine, which all servers share.
- */
+/** A pod's limits; on the platform `host` those of this machine, which all servers share. */
 export interface ServerResources {
   readonly cores: number;
   readonly memoryBytes: number;
@@ -21,7 +17,6 @@ export interface ServerResources {
   readonly pinned: boolean;
 }
 
-/** Resources of each server of a deployment. */
 export function serverResources(
   platform: PlatformConfig | undefined,
   deployment: DeploymentConfig,

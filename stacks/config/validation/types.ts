@@ -1,4 +1,3 @@
-/** Types that the files of the cross-field validation share. */
 import type { Label } from "../../../lib/schema/problems";
 import type { Sections } from "../sections/section-parser";
 
@@ -8,13 +7,11 @@ export interface MachineFacts {
   readonly memoryBytes: number;
 }
 
-/** The valid parts of a configuration that cross-field validation compares with each other. */
 export type ParsedSections = Pick<
   Sections,
   "platform" | "deployments" | "benchmark" | "workloads" | "capacity" | "failures"
 >;
 
-/** Facts that every cross-field check gets: the parsed sections, the resources of this machine, and names for paths. */
 export interface ValidationContext {
   readonly sections: ParsedSections;
   readonly machine: MachineFacts;

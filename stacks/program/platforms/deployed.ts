@@ -1,20 +1,18 @@
-/** The result of deploying on a platform. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
 import type { PlatformConfig } from "../../config/schema/platform";
 
-/** Deployments on a platform. */
 export interface Deployed {
   readonly deployments: readonly ProgramDeployment[];
-  /** The platform. Its images have the names under which its machines pull them. */
+  /** Its images have the names under which its machines pull them. */
   readonly platform: PlatformConfig;
   /** Name of the platform's bucket for backups. @default the platform has no bucket */
   readonly backupBucket?: pulumi.Output<string | undefined> | undefined;
 }
 
-/** A deployment. Resources that depend on `component` are created after the deployment has passed verification. */
+/** Resources that depend on `component` are created after the deployment has passed verification. */
 export interface ProgramDeployment {
   readonly name: string;
   /** Passwords of users other than `default`, by name of the user. Secret. @default no such users */
@@ -22,10 +20,7 @@ export interface ProgramDeployment {
   readonly component: pulumi.Resource & {
     readonly reference: pulumi.Output<DeploymentReference>;
     readonly password: pulumi.Output<string>;
-    /**
-     * URL for clients outside the Kubernetes cluster; undefined without such clients. Secret.
-     * @default no such clients
-     */
+    /** For clients outside the Kubernetes cluster. Secret. @default no such clients */
     readonly externalUrl?: pulumi.Output<string | undefined>;
     /** Result of the restore from an archive; undefined without `restoreFrom`. @default no restore */
     readonly restored?: pulumi.Output<RestoreResult | undefined> | undefined;

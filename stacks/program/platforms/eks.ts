@@ -1,7 +1,3 @@
-/**
- * The platform `eks`. The stack creates network, cluster, storage and machine pools, and then pods as on any Kubernetes
- * cluster.
- */
 import * as aws from "../../../components/eks/aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput, within } from "../../../lib/errors";
@@ -25,11 +21,7 @@ import { createNamespace, deployPodsOfStack } from "./pod-deployments";
 
 const SECTION = `${CONFIG_NAMESPACE}:platform`;
 
-/**
- * Creates the platform and the deployments. Errors are thrown before anything is created.
- * @throws BadInput with every reason why the plan or the account does not allow the platform
- * @throws Failure when AWS does not answer
- */
+/** @throws BadInput, before anything is created, with every reason; Failure when AWS does not answer */
 export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed> {
   const planned = eksPlanArgs(platform, eksLoad(config));
   const plan = planEks(planned);
@@ -80,10 +72,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
   return { deployments, platform: pulled.platform, backupBucket };
 }
 
-/**
- * The platform and the configuration, changed so that pods pull images of Docker Hub from the image cache. Without a
- * cache, nothing is changed.
- */
+/** So that pods pull images of Docker Hub from the image cache. Without one, nothing is changed. */
 async function withCachedImages(
   name: string,
   platform: EksPlatformConfig,
@@ -96,10 +85,7 @@ async function withCachedImages(
   return withImages(platform, config, (image) => cachedImage(image, registry));
 }
 
-/**
- * Name of the cluster. By default it consists of the project's and the stack's names, changed and shortened to a name
- * that AWS allows.
- */
+/** By default of the project's and the stack's names, shortened to what AWS allows. */
 export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatformConfig, "clusterName">): string {
   if (own !== undefined) return own;
   return `${pulumi.getProject()}-${stack}`

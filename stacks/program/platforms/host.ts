@@ -6,7 +6,6 @@ import type { ProgramDeployment } from "./deployed";
 import type { HostConfig } from "../../config/schema/platform";
 import type { StackConfig } from "../../config/schema/stack";
 
-/** Starts every deployment as processes on this machine. */
 export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): ProgramDeployment[] {
   const { timeout, trigger } = config.verification;
   return hostPlans(platform, config).map(({ shape, settings, ...plan }) => {

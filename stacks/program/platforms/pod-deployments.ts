@@ -1,4 +1,3 @@
-/** Deployments as pods, on any Kubernetes cluster. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { EngineDeployment } from "../../../components/engine-deployment";
@@ -50,11 +49,7 @@ interface PodDestination {
   readonly policyBlock?: string | undefined;
   /** Node selectors of each StatefulSet and Deployment, by its name; undefined on existing machines. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
-  /**
-   * Gives a deployment access to its part of the platform's bucket for backups; undefined if the platform has no
-   * bucket.
-   * @param prefix beginning of the names of the deployment's objects; undefined for the default
-   */
+  /** Access to a part of the platform's bucket; undefined if it has none. @param prefix undefined for the default */
   readonly backupFor?: ((deployment: string, prefix: string | undefined) => BackupPlace) | undefined;
   /** Lets a new deployment read an archive; undefined if the platform has no roles. @default undefined */
   readonly restoreFor?:
@@ -62,9 +57,7 @@ interface PodDestination {
     | undefined;
 }
 
-/** Place of a deployment's backup in a bucket of the platform. */
 type BackupPlace = Pick<BackupArgs, "bucket" | "region" | "prefix">;
-/** Place of an archive that a new deployment may read. */
 type ArchivePlace = Pick<RestoreFromArgs, "bucket" | "region" | "prefix">;
 
 /**
@@ -138,14 +131,14 @@ function deployPods(
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
 }
 
-/** Arguments of a deployment's backup. Without a bucket of its own, it uses the bucket of the platform. */
+/** Without a bucket of its own, it uses the bucket of the platform. */
 function backupArgs(name: string, { bucket, ...config }: BackupConfig, { backupFor }: PodDestination): BackupArgs {
   if (bucket !== undefined) return { ...config, bucket };
   if (backupFor === undefined) throw new Error(`the backup of ${name} has no bucket`);
   return { ...config, ...backupFor(name, config.prefix) };
 }
 
-/** Arguments of a deployment's restore. Without keys and without a role, the platform gives it access to a bucket of AWS. */
+/** Without keys and without a role, the platform gives it access to a bucket of AWS. */
 function restoreArgs(name: string, args: PodRestore, { restoreFor }: PodDestination): RestoreFromArgs {
   const { bucket, prefix, endpoint, credentials, role } = args;
   if (restoreFor === undefined || endpoint !== undefined || credentials !== undefined || role !== undefined)
@@ -153,10 +146,7 @@ function restoreArgs(name: string, args: PodRestore, { restoreFor }: PodDestinat
   return { ...args, ...restoreFor(name, { bucket, prefix }) };
 }
 
-/**
- * Network policy peers that may connect: all addresses of `policyBlock`. Undefined without this block; then the default
- * peers may connect.
- */
+/** All addresses of `policyBlock`; without it, the default peers may connect. */
 function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   if (policyBlock === undefined) return undefined;
   const peers = [{ ipBlock: { cidr: policyBlock } }];

@@ -1,4 +1,3 @@
-/** Stores an archive in an S3 bucket, under a prefix. */
 import type { ListMultipartUploadsCommandOutput, MultipartUpload } from "@aws-sdk/client-s3";
 import {
   DeleteObjectCommand,
@@ -23,16 +22,14 @@ const PATIENCE_MS = 8_000;
 
 const isUnknownCondition = (error: unknown): boolean => error instanceof Error && error.name === "NotImplemented";
 
-/** Time for which a failed first request to a bucket is repeated, milliseconds. */
 const FIRST_MS = 15_000;
 const PAGE = 1_000;
-/** Number of objects that are removed at the same time. */
 const REMOVALS = 16;
 
 export interface BucketStoreOptions {
   /** Receives a sentence with the reason when requests fail for a longer time. @default no reports */
   readonly report?: ((sentence: string) => void) | undefined;
-  /** Highest number of names in a reply. @default 1000 */
+  /** @default 1000 */
   readonly pageSize?: number | undefined;
 }
 
@@ -45,11 +42,7 @@ export class BucketStore implements Place {
     private readonly pageSize: number,
   ) {}
 
-  /**
-   * Opens the prefix of a bucket as a store, and checks with a first request that the bucket answers.
-   * @param signal after this signal, failed requests are repeated for only a short time
-   * @throws BadInput if the bucket does not exist, refuses the request or does not answer
-   */
+  /** Failed requests are repeated shortly after `signal`. @throws BadInput if the bucket cannot be used */
   static async open(
     location: BucketLocation,
     signal: AbortSignal,
@@ -108,7 +101,6 @@ export class BucketStore implements Place {
     }
   }
 
-  /** Uploads below a prefix that have not ended. */
   async *#uploads(prefix: string): AsyncGenerator<MultipartUpload, void, undefined> {
     const { client, location } = this.requests;
     let markers: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } | undefined = {};
@@ -181,10 +173,7 @@ export class BucketStore implements Place {
     );
   }
 
-  /**
-   * Lists keys and folders under a prefix, page by page.
-   * @param delimiter `/` to list only the first level of folders; empty to list the keys of all levels
-   */
+  /** @param delimiter `/` for the first level of folders; empty for all levels */
   async *#pages(
     prefix: string,
     delimiter: string,
@@ -234,15 +223,12 @@ export class BucketStore implements Place {
   }
 }
 
-/**
- * Number of connections in succession that may break without delivering a byte. After one more, reading a file fails.
- */
+/** Connections in succession that may break without delivering a byte, before reading a file fails. */
 const MOST_BROKEN = 5;
 
 type Tagged = Awaited<ReturnType<LeaseFile["write"]>>;
 
 export class LeaseObject implements LeaseFile {
-  /** @param key the object's key */
   constructor(
     private readonly requests: Requests,
     private readonly key: string,

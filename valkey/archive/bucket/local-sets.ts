@@ -8,7 +8,6 @@ import { BASE_FILE, incrementFile } from "../manifests";
 import type { ArchiveStore } from "../store";
 import { DirectoryStore, folderOf } from "../store";
 
-/** Number of files that are copied at the same time. */
 const AT_ONCE = 32;
 
 export interface CopyOptions {
@@ -16,12 +15,7 @@ export interface CopyOptions {
   readonly report: (line: string, passing?: boolean) => void;
 }
 
-/**
- * Copies the files that are needed to restore each shard as of the chosen time.
- * @param directory new directory for the copies
- * @returns the same restore, which reads the copies
- * @throws Failure for a damaged file; the errors of the bucket; the signal's reason
- */
+/** @throws Failure for a damaged file; the errors of the bucket; the signal's reason */
 export async function copySets(restore: Restore, directory: string, options: CopyOptions): Promise<Restore> {
   const target = new DirectoryStore(directory);
   const limit = new Semaphore(AT_ONCE);

@@ -1,8 +1,7 @@
-/** Location of an archive: a folder on this machine, or a prefix in an S3 bucket. Pure. */
+/** Location of an archive: a folder on this machine, or a prefix in an S3 bucket. */
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 
-/** Encryption of an archive's objects by the S3 server. */
 export type Encryption =
   /** Encryption that the bucket uses by default. */
   | { readonly kind: "none" }
@@ -12,10 +11,7 @@ export type Encryption =
 
 export interface BucketLocation {
   readonly bucket: string;
-  /**
-   * Beginning of the key of every object in the archive, without `/` at its start and end. Empty if the archive uses
-   * the whole bucket.
-   */
+  /** Without `/` at start and end; empty if the archive uses the whole bucket. */
   readonly prefix: string;
   readonly endpoint: string | undefined;
   readonly region: string | undefined;
@@ -26,7 +22,6 @@ export interface BucketLocation {
 
 const BUCKET_OPTIONS = ["endpoint", "region", "encryption", "pathStyle"] as const;
 export type BucketOption = (typeof BUCKET_OPTIONS)[number];
-/** Names of the options on the command line. */
 export const FLAGS: Readonly<Record<BucketOption, string>> = {
   endpoint: "--endpoint",
   region: "--region",
@@ -36,17 +31,11 @@ export const FLAGS: Readonly<Record<BucketOption, string>> = {
 
 const SCHEME = "s3://";
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
-/** Longest allowed prefix, bytes. A key has at most 1,024 bytes, and the names of an archive's files need the rest. */
+/** A key has at most 1,024 bytes, and the names of an archive's files need the rest. */
 const MOST_PREFIX_BYTES = 500;
 
 export const isBucket = (location: string): boolean => location.startsWith(SCHEME);
 
-/**
- * Parses a location `s3://bucket/prefix` and the command-line options that describe the bucket.
- * @param values options by name, such as `pathStyle`
- * @param problems receives each problem
- * @param names names of the options, for messages. @default the options of the command line
- */
 export function parseBucket(
   location: string,
   { endpoint, region, encryption, pathStyle }: Readonly<Record<string, unknown>>,
@@ -83,10 +72,9 @@ export function parseBucket(
   };
 }
 
-/** A text for messages. What may have credentials, as in `USER:SECRET@HOST` or `?signature=`, is left out. */
+/** Without parts that may have credentials, as in `USER:SECRET@HOST` or `?signature=`. */
 const shown = (text: string): string => (/[@?]/.test(text) ? "a text with @ or ?" : JSON.stringify(text));
 
-/** Says which options of a bucket were given for a folder. */
 export function refuseBucketOptions(
   values: Readonly<Record<string, unknown>>,
   problems: Problem[],
@@ -124,6 +112,5 @@ function parseEncryption(value: unknown, name: string, problems: Problem[]): Enc
   return { kind: "none" };
 }
 
-/** The location as a URL, for messages. */
 export const bucketLabel = ({ bucket, prefix }: BucketLocation): string =>
   `${SCHEME}${bucket}${prefix === "" ? "" : `/${prefix}`}`;

@@ -10,15 +10,7 @@ import { FLAGS, isBucket, parseBucket, refuseBucketOptions } from "./location";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/**
- * Checks the location of an archive.
- * @param location path of a folder, or `s3://bucket/prefix`
- * @param values options that describe a bucket, such as `endpoint`
- * @param problems receives each problem
- * @param names names of the options, for messages. @default the options of the command line
- * @returns a function that opens the folder or the bucket. For a bucket, it sends a first request. `report` receives a
- * sentence with the reason when requests fail for a longer time
- */
+/** Returns a function that opens it; for a bucket, it sends a first request. `report` says why requests fail. */
 export function placeAt(
   location: string,
   values: Values,
@@ -39,11 +31,7 @@ export function placeAt(
   return () => Promise.resolve(new DirectoryStore(folder));
 }
 
-/**
- * Opens the folder or the bucket of an archive.
- * @param command name of the command, for messages
- * @throws BadInput with every problem
- */
+/** @throws BadInput with every problem */
 export async function openPlace(
   command: string,
   location: string,

@@ -1,4 +1,4 @@
-/** Errors of S3 servers: those that end a command at once, and those after which a request is repeated. Pure. */
+/** Errors of S3 servers: those that end a command at once, and those after which a request is repeated. */
 import { Failure, messageOf } from "../../../lib/errors";
 
 /** Thrown when the server or the S3 client refuses a request, and would refuse it again. */
@@ -9,7 +9,6 @@ export class BucketRefused extends Failure {
   }
 }
 
-/** Name of the client's error when no source of credentials answers. */
 const NO_CREDENTIALS = "CredentialsProviderError";
 const HINTS: Readonly<Record<string, string>> = {
   NoSuchBucket: "the bucket does not exist; create it first",
@@ -32,9 +31,7 @@ const HINTS: Readonly<Record<string, string>> = {
   XMinioStorageFull: "the storage of the server is full",
 };
 
-/**
- * Codes of errors that may not come again when the request is repeated, although their HTTP status blames the request.
- */
+/** Codes of errors that may pass when the request is repeated, although their HTTP status blames the request. */
 const PASSING = new Set([
   "RequestTimeout",
   "RequestTimeTooSkewed",
@@ -56,20 +53,15 @@ interface ServiceError {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-/** HTTP status of a reply that is an error. Undefined if the server did not reply. */
+/** Undefined if the server did not reply. */
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof Error ? (error as unknown as ServiceError).$metadata?.httpStatusCode : undefined;
 
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
-/** Whether an error says that an object or an upload does not exist. */
 export const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound", "NoSuchUpload"].includes(nameOf(error));
 
-/**
- * The reason why a request would fail again, as text. Undefined if the request should be repeated.
- * @param hadCredentials whether a request has succeeded. Then a source of credentials that does not answer is away for a
- * time only, such as the metadata service of a machine
- */
+/** Undefined if the request should be repeated. After a success, a source of credentials is away for a time only. */
 export function refusalOf(error: unknown, hadCredentials: boolean): string | undefined {
   const name = nameOf(error);
   const hint = HINTS[name];

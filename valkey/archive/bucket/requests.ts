@@ -1,6 +1,4 @@
-/**
- * Sends requests to a bucket. A failed request is repeated until it succeeds, the server refuses it, or the time is up.
- */
+/** A failed request is repeated until it succeeds, the server refuses it, or the time is up. */
 import { S3Client } from "@aws-sdk/client-s3";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -9,9 +7,7 @@ import type { BucketLocation } from "./location";
 import { bucketLabel } from "./location";
 import { BucketRefused, isMissing, refusalOf, statusOf } from "./refusals";
 
-/**
- * Time for which a failed request is repeated, milliseconds. In this time, data for the archive are buffered on disk.
- */
+/** In this time, data for the archive are buffered on disk. */
 const PATIENCE_MS = 30 * 60_000;
 /** Time for which a failed request is repeated after the user has stopped the command, milliseconds. */
 const STOPPING_MS = 30_000;
@@ -20,10 +16,7 @@ const SILENT_MS = 10_000;
 const REPORT_MS = 60_000;
 const RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
-/**
- * Time limits of one request, milliseconds: for connecting, for a connection without traffic, and for the whole request
- * in addition to the time for its body.
- */
+/** Limits of one request: connecting, silence, and the whole request in addition to the time for its body. */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
 const REQUEST_MS = 60_000;
@@ -33,17 +26,14 @@ const SOCKETS = 64;
 /** Region in requests to servers that have no regions. */
 const ANY_REGION = "us-east-1";
 
-/** Whether the server answered with status 412: the object does not meet the condition of the request. */
 export const isConditionFailure = (error: unknown): boolean => statusOf(error) === 412;
 
 export interface RequestOptions {
-  /** Time for which the request is repeated, milliseconds. @default 30 minutes */
+  /** @default 30 minutes */
   readonly patienceMs?: number | undefined;
-  /** Size of the request's body, bytes. */
   readonly bytes?: number | undefined;
 }
 
-/** Whether a request of this process has succeeded, so that it has had credentials. */
 let hadCredentials = false;
 
 export class Requests {
@@ -51,10 +41,7 @@ export class Requests {
   #stoppedAt = Infinity;
   #reportedAt = -Infinity;
 
-  /**
-   * @param signal signal after which failed requests are repeated for at most 30 s
-   * @param report receives a sentence with the reason when requests fail for a longer time
-   */
+  /** @param signal failed requests are repeated for at most 30 s after it */
   constructor(
     readonly location: BucketLocation,
     signal: AbortSignal,
@@ -94,11 +81,7 @@ export class Requests {
     return bucketLabel(this.location);
   }
 
-  /**
-   * Sends a request, and repeats it if it fails. So the request must be safe to send twice.
-   * @param send sends the request once
-   * @throws BucketRefused; Failure when the time is up; the server's error for a missing object and a failed condition
-   */
+  /** The request must be safe to send twice. @throws BucketRefused; Failure when the time is up */
   async send<T>(
     send: (options: { abortSignal: AbortSignal }) => Promise<T>,
     { patienceMs = PATIENCE_MS, bytes = 0 }: RequestOptions = {},
@@ -138,10 +121,7 @@ export class Requests {
 
 const nothing = (): void => undefined;
 
-/**
- * Returns the message of an error. For several failed connections, Node.js throws an error with an empty message; then
- * the result has the message of each connection.
- */
+/** For several failed connections, Node.js throws an error with an empty message. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join("; ");
   return messageOf(error);

@@ -17,21 +17,14 @@ import type { Requests } from "./requests";
 const MIB = 1024 ** 2;
 const SMALLEST_PART = 8 * MIB;
 const MOST_PARTS = 10_000;
-/** Number of parts that are sent at the same time. */
 const AT_ONCE = 3;
-/** Time for which the request that aborts a failed upload is repeated, milliseconds. */
 const ABORT_MS = 5_000;
 
-/**
- * Size of the parts in which a file is uploaded, bytes. All parts of a file have the same size, except the last one,
- * because some servers require this. Pure.
- * @param expectedBytes largest size that the file is expected to have
- */
+/** Bytes. All parts but the last have the same size, because some servers require this. */
 export function partSize(expectedBytes = 0): number {
   return Math.max(SMALLEST_PART, Math.ceil((2 * expectedBytes) / MOST_PARTS / MIB) * MIB);
 }
 
-/** Parameters of a request that choose the encryption of the written object. Pure. */
 export function encryptionOf(encryption: Encryption): {
   ServerSideEncryption?: "AES256" | "aws:kms";
   SSEKMSKeyId?: string;
@@ -49,7 +42,6 @@ interface SentPart {
   readonly ChecksumSHA256: string;
 }
 
-/** Writes an object with one request. */
 export async function putObject(requests: Requests, key: string, body: Buffer): Promise<void> {
   const input = { ...target(requests, key), ...encryptionOf(requests.location.encryption) };
   const checksum = sha256(body);

@@ -1,8 +1,4 @@
-/**
- * Holds: files in an archive with which a restore says which sets it reads, so that these sets are not deleted. A
- * restore renews its hold. A hold ends when it has not changed for ten minutes by the clock of the process that deletes
- * sets, so no clock of a different machine matters.
- */
+/** Holds: files in an archive with which a restore says which sets it reads, so that these sets are not deleted. */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
@@ -14,7 +10,7 @@ import type { ArchiveStore } from "../store";
 
 const HOLDS = "holds";
 const RENEW_MS = 60_000;
-/** Time without a change after which a hold has ended, milliseconds. */
+/** Time without a change, by the clock of the deleting process, after which a hold has ended. */
 const HOLD_MS = 600_000;
 
 const holdSchema = z.object({
@@ -24,11 +20,7 @@ const holdSchema = z.object({
   renewals: z.int(),
 });
 
-/**
- * Holds the sets of a restore while `work` runs. If the archive cannot be written, the work runs without a hold.
- * @param report receives a sentence if the sets are not held
- * @throws Failure if a set was deleted before it was held; the errors of `work`
- */
+/** If the archive cannot be written, the work runs without a hold. @throws Failure if a set was deleted before */
 export async function holdingSets<T>(
   store: ArchiveStore,
   { period, shards }: Pick<Restore, "period" | "shards">,
@@ -66,7 +58,6 @@ export async function holdingSets<T>(
   }
 }
 
-/** The holds of an archive, as the process sees them that deletes its sets. */
 export class Holds {
   /** Content of each hold, and the time at which it was first seen, by `performance.now`. */
   readonly #seen = new Map<string, { readonly content: string; readonly since: number }>();
@@ -76,7 +67,7 @@ export class Holds {
     private readonly holdMs = HOLD_MS,
   ) {}
 
-  /** Names of the held sets, as PERIOD/SHARD/SET. Removes holds that have ended. */
+  /** Removes holds that have ended. */
   async read(): Promise<Set<string>> {
     const held = new Set<string>();
     const names = await this.store.list(HOLDS);

@@ -1,7 +1,4 @@
-/**
- * Records of test restores in an archive. A restore proves that the archive can be restored if the comparison of all its
- * keys with the archive passed. A drill that failed is recorded, too, so that nobody has to look at its pod.
- */
+/** Records of test restores. A restore is a proof if the comparison of all its keys with the archive passed. */
 import { z } from "zod";
 import { BadInput } from "../../../lib/errors";
 import { writeManifest } from "../checked-file";
@@ -33,17 +30,14 @@ const PROOFS = "proofs";
 const FAILED_DRILLS = "failed-drills";
 const NAME = /^\d{8}T\d{9}Z\.json$/;
 
-/** Writes the record of a restore whose comparison passed to the archive. */
 export async function recordProof(store: ArchiveStore, proof: Proof): Promise<void> {
   await writeManifest(store, nameIn(PROOFS, proof.provenAt), { version: MANIFEST_VERSION, ...proof });
 }
 
-/** Writes the record of a drill that failed to the archive. */
 export async function recordFailedDrill(store: ArchiveStore, failed: FailedDrill): Promise<void> {
   await writeManifest(store, nameIn(FAILED_DRILLS, failed.failedAt), { version: MANIFEST_VERSION, ...failed });
 }
 
-/** The last drill that failed. Undefined if none failed. */
 export async function readLastFailedDrill(store: ArchiveStore): Promise<FailedDrill | undefined> {
   for (const name of (await store.list(FAILED_DRILLS)).toReversed()) {
     const failed = NAME.test(name) ? await readRecord(store, `${FAILED_DRILLS}/${name}`, failedDrillSchema) : undefined;
@@ -52,10 +46,7 @@ export async function readLastFailedDrill(store: ArchiveStore): Promise<FailedDr
   return undefined;
 }
 
-/**
- * The last proof of sets that still exist. A damaged record proves nothing. Undefined if there is no such proof.
- * @param sets the sets of the archive, as PERIOD/SHARD/SET
- */
+/** A damaged record proves nothing. @param sets the sets of the archive, as PERIOD/SHARD/SET */
 export async function readLastProof(store: ArchiveStore, sets: ReadonlySet<string>): Promise<Proof | undefined> {
   for (const name of (await store.list(PROOFS)).toReversed()) {
     if (!NAME.test(name)) continue;

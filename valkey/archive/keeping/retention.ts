@@ -1,10 +1,7 @@
 /**
- * Deletes old sets of an archive. A set is an RDB file of one shard with the commands after it.
- *
- * No clock that a person or a network can set decides what is old. The archive counts the time in which a process wrote
- * to it, with a clock that only goes forward, in the file `retention.json`. This file also has the counted time at which
- * each set was first seen to have ended. Time without a process, or with a frozen one, does not count, so such a set is
- * kept for longer.
+ * Deletes old sets of an archive. No clock that a person or a network can set decides what is old: `retention.json`
+ * counts the time in which a process wrote to the archive, with a clock that only goes forward. A set is kept for
+ * longer if no process runs, or a frozen one.
  */
 import { z } from "zod";
 import { BadInput } from "../../../lib/errors";
@@ -44,11 +41,7 @@ const SEARCH_MS = 3_600_000;
 /** A text that changes when a set gets more data, or more times. */
 const endOf = ({ spans, bytes }: Pick<CatalogSet, "spans" | "bytes">): string => `${spans.at(-1)?.to ?? ""} ${bytes}`;
 
-/**
- * Marks the sets that have ended with the counted time. Sets that are gone, or that got data since they were marked,
- * lose their mark. The newest set of each shard in the last period may go on, so it has none. Pure.
- * @param live names of sets that are being written, as PERIOD/SHARD/SET
- */
+/** Sets that are gone or got data lose their mark. The newest set of each shard in the last period may go on. */
 export function markEnded(
   { periods }: Pick<Catalog, "periods">,
   { countedMs, ended }: RetentionLedger,
@@ -67,11 +60,7 @@ export function markEnded(
   return { countedMs, ended: marks };
 }
 
-/**
- * Finds the sets that ended before the kept time. Oldest first. Damaged sets are kept, and so are sets for the latest
- * data that can be restored, and sets that the last proof names. Pure.
- * @param keepMs time that is kept, counted back from the ledger's time, milliseconds
- */
+/** Keeps damaged sets, and those of the latest data that can be restored and of the last proof. Oldest first. */
 export function obsoleteSets(
   catalog: Catalog,
   proof: Proof | undefined,
@@ -105,7 +94,6 @@ interface Tidied {
 }
 
 interface RetentionOptions {
-  /** Time that is kept, milliseconds. */
   readonly keepMs: number;
   /** Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. */
   readonly liveSets: ReadonlySet<string>;
@@ -116,14 +104,11 @@ interface RetentionOptions {
   /** Time without a change after which the hold of a restore has ended, milliseconds. @default 10 minutes */
   readonly holdMs?: number | undefined;
   readonly onTidied: (tidied: Tidied) => void | Promise<void>;
-  /** Called when a search or a deletion fails. The next search goes on with it. */
+  /** The next search goes on with it. */
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Counts the time of an archive, and deletes the sets that the kept time does not need. Only the process with the lease
- * may use it.
- */
+/** Only the process with the lease may use it. */
 export class Retention {
   readonly #ended = new AbortController();
   readonly #signal: AbortSignal;
@@ -146,7 +131,7 @@ export class Retention {
     this.#holds = new Holds(place, options.holdMs);
   }
 
-  /** Begins to count, and looks for old sets. Later calls only look for old sets. */
+  /** Later calls only look for old sets. */
   tidy(): void {
     if (this.#timer === undefined) this.#countedAt = performance.now();
     this.#timer ??= setInterval(() => {
@@ -157,7 +142,6 @@ export class Retention {
     this.#add(() => this.#search());
   }
 
-  /** Ends a deletion that has begun, and records the counted time. */
   async end(): Promise<void> {
     clearInterval(this.#timer);
     this.#ended.abort();

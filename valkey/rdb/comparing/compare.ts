@@ -18,9 +18,8 @@ interface Difference {
 export interface Comparison {
   /** Numbers of keys in the wanted data and in the found data, without expired keys. */
   readonly keys: readonly [wanted: number, found: number];
-  /** Number of wanted keys that have expired. They are not compared. */
+  /** They are not compared. */
   readonly expired: number;
-  /** Number of keys that differ. */
   readonly differing: number;
   /** The first differences, at most `limit` of `CompareOptions`. */
   readonly first: readonly Difference[];
@@ -34,10 +33,7 @@ export interface CompareOptions extends ValueRules {
   readonly limit?: number | undefined;
 }
 
-/**
- * An RDB file with wanted data: the data that the servers should have. The files of all shards together have all wanted
- * data.
- */
+/** Data that servers should have. The files of all shards together have all wanted data. */
 interface WantedFile {
   readonly open: () => ByteSource;
   /** Whether a key of the file is compared. @default all keys are */
@@ -48,15 +44,9 @@ interface WantedFile {
 
 interface FoundFile {
   readonly open: () => ByteSource;
-  /**
-   * Slots of the file. The file must have all wanted keys of these slots, and no keys of other slots.
-   * @default all slots
-   */
+  /** The file must have all wanted keys of these slots, and no keys of other slots. @default all slots */
   readonly ranges?: readonly SlotRange[] | undefined;
-  /**
-   * Index of the wanted file whose libraries of functions this file must have.
-   * @default libraries of all wanted files
-   */
+  /** Index of the wanted file whose libraries of functions it must have. @default those of all */
   readonly librariesOf?: number | undefined;
 }
 
@@ -70,10 +60,8 @@ interface KeyDigest {
 const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
 
 /**
- * Compares each found file with the wanted data of its slots. A key that is in the file of a wrong shard is missing in
- * one comparison and unexpected in the other. Each file is read once. If slots of a found file differ, this file and
- * all wanted files are read once more, and a digest of each key of these slots is kept in memory.
- * @returns a comparison for each found file
+ * Each file is read once. If slots of a found file differ, it and all wanted files are read once more, and a digest of
+ * each key of these slots is kept in memory.
  * @throws RdbCorrupt for a damaged file, and errors of the sources
  */
 export async function compareRdbs(
@@ -118,7 +106,7 @@ export async function compareRdbs(
   return comparisons;
 }
 
-/** Adds the keys of an RDB file to `digests`. @returns the code of the file's libraries of functions */
+/** @returns the code of the file's libraries of functions */
 async function digestSlots(digests: SlotDigests, file: WantedFile, rules: ValueRules): Promise<ReadonlySet<string>> {
   const libraries = new Set<string>();
   await walkValues(file.open(), rules, {
@@ -180,10 +168,7 @@ class SlotDigests {
   readonly expired = new Float64Array(SLOT_COUNT);
   readonly #sums = Buffer.alloc(SLOT_COUNT * DIGEST_BYTES);
 
-  /**
-   * Adds the digest of a key. Digests are added as numbers of 256 bits, so that the order of keys does not matter and
-   * equal keys do not cancel out.
-   */
+  /** As numbers of 256 bits, so that the order of keys does not matter and equal keys do not cancel out. */
   add(slot: number, digest: Buffer): void {
     this.keys[slot] = (this.keys[slot] ?? 0) + 1;
     const at = slot * DIGEST_BYTES;
@@ -195,12 +180,10 @@ class SlotDigests {
     }
   }
 
-  /** Whether a slot has the same keys here and in `other`, with the same TTLs and values. */
   hasSame(other: SlotDigests, slot: number): boolean {
     return this.keys[slot] === other.keys[slot] && this.#sumOf(slot).equals(other.#sumOf(slot));
   }
 
-  /** Adds up a number of each slot (`keys` or `expired`) over all slots of the ranges. */
   count(numbers: Float64Array, ranges: readonly SlotRange[]): number {
     let sum = 0;
     for (const { from, to } of ranges) for (let slot = from; slot <= to; slot++) sum += numbers[slot] ?? 0;

@@ -1,11 +1,9 @@
-/** Hashes of values. Equal values have equal hashes, whatever their encoding and the order of their members. Pure. */
+/** Equal values have equal hashes, whatever their encoding and the order of their members. */
 import type { Hash } from "node:crypto";
 import { createHash } from "node:crypto";
 import type { StreamConsumer, StreamGroup, StreamId, Value } from "../value";
 
-/**
- * Hashes a value part by part. Each part is preceded by its length, so that different values never give the same bytes.
- */
+/** Each part is preceded by its length, so that different values never give the same bytes. */
 class Parts {
   readonly #hash: Hash = createHash("sha256");
 
@@ -52,7 +50,7 @@ class Parts {
  */
 export type HashScope = "all" | "replicated" | "source";
 
-/** SHA-256 of a value. Field TTLs, consumer groups and pending entries are part of it. */
+/** Field TTLs, consumer groups and pending entries are part of it. */
 export function hashValue(value: Value, scope: HashScope = "all"): Buffer {
   const parts = new Parts().text(value.kind);
   switch (value.kind) {

@@ -1,4 +1,3 @@
-/** Walks over an RDB file and decodes its values. One value at a time is in memory. */
 import { decodeValue } from "../decode";
 import type { RdbKey } from "../rdb-key";
 import type { Value } from "../value";
@@ -7,15 +6,10 @@ import { hashValue } from "./value-hash";
 import type { ByteSource } from "../walk";
 import { walkRdb } from "../walk";
 
-/** Rules for hashing values, and for leaving out expired keys and fields. */
 export interface ValueRules {
   /** Parts of a value that its hash covers. @default "all" */
   readonly scope?: HashScope | undefined;
-  /**
-   * Time in milliseconds since the epoch. Keys and fields of hashes that expire by this time are left out, because
-   * servers remove expired data at any time.
-   * @default nothing is left out
-   */
+  /** Milliseconds since the epoch. What expires by then is left out: servers remove it at any time. */
   readonly expiredBy?: number | undefined;
 }
 
@@ -25,21 +19,14 @@ interface ValueVisitor {
   /** Whether a key is visited. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
   functionLibrary?(code: Buffer): void;
-  /** Called instead of `value` for a key that has expired. */
   expired?(key: RdbKey): void;
-  /**
-   * Called for a key that has not expired.
-   * @param expiresAt time at which the key expires, with `shiftMs`. Undefined for a key without a TTL
-   */
+  /** @param expiresAt with `shiftMs`; undefined for a key without a TTL */
   value(key: RdbKey, expiresAt: number | undefined, hash: Buffer): void;
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/**
- * Calls the visitor for each key of an RDB file that its `isWanted` accepts.
- * @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor
- */
+/** @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor */
 export async function walkValues(
   source: ByteSource,
   { scope = "all", expiredBy = -Infinity }: ValueRules,
@@ -79,10 +66,7 @@ export async function walkValues(
   });
 }
 
-/**
- * Adds `shiftMs` to the TTLs of a hash's fields, and removes expired fields. Returns values of other kinds unchanged.
- * Returns undefined for a hash whose fields have all expired, because a server removes such a key.
- */
+/** Undefined for a hash whose fields have all expired, because a server removes such a key. */
 export function unexpiredPart(value: Value, shiftMs: number, expiredBy: number): Value | undefined {
   if (value.kind !== "hash") return value;
   const fields = value.fields
@@ -91,10 +75,7 @@ export function unexpiredPart(value: Value, shiftMs: number, expiredBy: number):
   return fields.length === 0 && value.fields.length > 0 ? undefined : { ...value, fields };
 }
 
-/**
- * Adds `shiftMs` to the time at which a key or a field expires. If JavaScript cannot count the result exactly, the time
- * stays unchanged, as in the files of a restore.
- */
+/** If JavaScript cannot count the result exactly, the time stays unchanged, as in the files of a restore. */
 export function shifted(expiresAt: number | undefined, shiftMs: number): number | undefined {
   if (expiresAt === undefined || expiresAt + shiftMs > Number.MAX_SAFE_INTEGER) return expiresAt;
   return expiresAt + shiftMs;

@@ -1,21 +1,14 @@
-/** Libraries of functions of several shards, each once. */
 import { Failure } from "../../../lib/errors";
 
-/** The libraries of functions of a deployment of a new shape: the libraries of all archived shards. */
 export class FunctionLibraries {
   /** Code of each library, and the first shard that has the library, by name of the library. */
   readonly #libraries = new Map<string, { readonly code: Buffer; readonly shard: string }>();
 
-  /** Code of each library. */
   get codes(): Buffer[] {
     return [...this.#libraries.values()].map(({ code }) => code);
   }
 
-  /**
-   * Adds a library of a shard.
-   * @returns whether the library is new
-   * @throws Failure if a different shard has a different library with the same name
-   */
+  /** @returns whether the library is new @throws Failure for different libraries of one name */
   add(shard: string, code: Buffer): boolean {
     const name = /^#![^\n]*\bname=(\S+)/.exec(code.toString("latin1"))?.[1] ?? code.toString("latin1");
     const known = this.#libraries.get(name);

@@ -1,19 +1,13 @@
-/**
- * Writes RDB files: a header, auxiliary fields, libraries of functions, keys as they are in a different file, and a
- * checksum.
- */
 import { Crc64 } from "../crc64";
 import { encodeLength, encodeString } from "../lengths";
 import type { RdbHeader } from "../rdb-format";
 import { CHECKSUM_SINCE, OPCODE, formatHeader } from "../rdb-format";
 
-/** Destination of the bytes of one file, in order. */
 export interface ByteSink {
-  /** Writes bytes. The caller does not change them afterwards. */
+  /** The caller does not change them afterwards. */
   write(bytes: Buffer): Promise<void>;
 }
 
-/** Number of bytes that are written at a time. */
 const BLOCK_BYTES = 1024 ** 2;
 
 export class RdbWriter {
@@ -48,7 +42,6 @@ export class RdbWriter {
     this.#append(encodeString(code));
   }
 
-  /** Sets the database of the keys that are copied next. */
   selectDatabase(database: number): void {
     if (database === this.#database) return;
     this.#database = database;
@@ -56,7 +49,6 @@ export class RdbWriter {
     this.#append(encodeLength(database));
   }
 
-  /** Copies bytes from the buffer into the file. */
   copy(buffer: Buffer, from: number, to: number): void {
     let at = from;
     while (at < to) {
@@ -68,12 +60,11 @@ export class RdbWriter {
     }
   }
 
-  /** Writes the blocks that are full. Returns undefined if no block is full. */
+  /** Returns undefined if no block is full. */
   flush(): Promise<void> | undefined {
     return this.#full.length === 0 ? undefined : this.#writeFull();
   }
 
-  /** Writes the rest of the file, and ends the file with its checksum. */
   async end(): Promise<void> {
     this.#append(Buffer.from([OPCODE.end]));
     this.#close();

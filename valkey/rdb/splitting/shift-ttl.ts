@@ -6,24 +6,16 @@ import type { RdbKey } from "../rdb-key";
 import { OPCODE, TYPE } from "../rdb-format";
 
 const TIME_BYTES = 8;
-/**
- * Latest possible result of a moved TTL, milliseconds since the epoch. A TTL that would become later stays unchanged,
- * because JavaScript cannot count later times exactly.
- */
+/** Milliseconds since the epoch. JavaScript cannot count later times exactly, so such a TTL stays unchanged. */
 const LATEST = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** Whether the fields of a value can have TTLs. @throws Failure for types of Redis, which Valkey does not write */
+/** @throws Failure for types of Redis, which Valkey does not write */
 export function hasFieldTtls({ type }: Pick<RdbKey, "type">): boolean {
   if (type >= TYPE.redisHashAbsolute) throw new Failure("TTLs of fields in a file of Redis cannot be moved");
   return type === TYPE.hashFieldTtls;
 }
 
-/**
- * Adds `shiftMs` to the TTL of a key.
- * @param head bytes before the value: opcodes (one of them has the TTL), type, key
- * @param shiftMs whole milliseconds
- * @returns the new bytes before the value
- */
+/** @param head bytes before the value: opcodes (one of them has the TTL), type, key. @returns the new ones */
 export function shiftKeyTtl(head: Buffer, shiftMs: number): Buffer {
   const lengths = new LengthReader();
   const parts: Buffer[] = [];
@@ -52,10 +44,7 @@ export function shiftKeyTtl(head: Buffer, shiftMs: number): Buffer {
   }
 }
 
-/**
- * Adds `shiftMs` to the TTLs of the fields of a hash.
- * @param value the whole value, which this function changes in place
- */
+/** @param value the whole value, which this function changes in place */
 export function shiftFieldTtls(value: Buffer, shiftMs: number): void {
   const lengths = new LengthReader();
   const checked = (next: number): number => {

@@ -1,4 +1,4 @@
-/** Splits RDB files by slots into RDB files that servers load. Values are copied without decoding. */
+/** Values are copied from one RDB file to others without decoding. */
 import { Failure } from "../../../lib/errors";
 import type { SlotRange } from "../../topology/slots";
 import { SLOT_COUNT, formatRanges } from "../../topology/slots";
@@ -12,12 +12,10 @@ import { hasFieldTtls, shiftFieldTtls, shiftKeyTtl } from "./shift-ttl";
 import type { ByteSource } from "../walk";
 import { walkRdb } from "../walk";
 
-/** An RDB file that is split. */
 export interface SplitSource {
-  /** Name of the file's shard, for messages. */
   readonly name: string;
   readonly bytes: ByteSource;
-  /** Slots of the shard. Keys of other slots are an error. @default all slots */
+  /** Keys of other slots are an error. */
   readonly ranges?: readonly SlotRange[] | undefined;
   /** Whole milliseconds that are added to each TTL of keys and fields. @default 0 */
   readonly shiftMs?: number | undefined;
@@ -29,16 +27,12 @@ interface SplitTarget {
 }
 
 export interface SplitResult {
-  /** Number of keys of each target, in the order of the targets. */
   readonly keysOf: readonly number[];
   /** Databases that have keys, ascending. */
   readonly databases: readonly number[];
 }
 
-/**
- * Auxiliary fields that are copied, because they describe the data. All other auxiliary fields describe the server that
- * wrote the file: its replication offset, its memory, sizes of slots.
- */
+/** They describe the data; all others describe the server that wrote the file, such as its replication offset. */
 const KEPT_FIELDS: ReadonlySet<string> = new Set(["valkey-ver", "redis-ver", "redis-bits", "ctime"]);
 const NO_TARGET = SLOT_COUNT;
 const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
@@ -46,14 +40,10 @@ const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
 const BLOCKS = { all: 64 * 1024 ** 2, most: 1024 ** 2, least: 16 * 1024 };
 
 /**
- * Splits RDB files, one after the other. Each target receives the keys of its slots from all files, and all libraries
- * of functions.
+ * Each target receives the keys of its slots, and all libraries of functions.
  * @param sources files of the same format, without common keys
- * @param isWanted whether a key is copied. @default all keys are
- * @throws RdbCorrupt for a damaged file. The targets are then incomplete, without their checksums
- * @throws Failure for a key without a target, for a key of a slot that the file's shard does not have, for a file from
- *   the middle of a slot migration, for libraries of functions that differ between shards, and for data of modules that
- *   belong to no key
+ * @throws RdbCorrupt for a damaged file; targets are then incomplete, without their checksums
+ * @throws Failure for data that fit into no target, and for a file from the middle of a slot migration
  */
 export async function splitRdbs(
   sources: readonly SplitSource[],
@@ -165,7 +155,6 @@ class Splitter {
   }
 }
 
-/** The refusal of a file from the middle of a slot migration. */
 export function movingSlots(shard: string, moving: readonly SlotRange[]): Failure {
   return new Failure(
     `${shard}: the file was written while slots moved between shards (${formatRanges(moving)}), so it has only ` +
@@ -173,14 +162,13 @@ export function movingSlots(shard: string, moving: readonly SlotRange[]): Failur
   );
 }
 
-/** The refusal of a key that a different shard should have. */
 export function foreignSlot(shard: string, slot: number): Failure {
   return new Failure(
     `${shard}: the file has a key in slot ${slot}, which a different shard has: slots were moving at this time`,
   );
 }
 
-/** A key whose TTLs are moved. Its bytes are collected, because the TTLs of a hash's fields are inside the value. */
+/** Its bytes are collected, because the TTLs of a hash's fields are inside the value. */
 class ShiftedKey {
   #pieces: Buffer[] = [];
 
@@ -189,7 +177,7 @@ class ShiftedKey {
     private readonly hasFields: boolean,
   ) {}
 
-  /** Begins to collect the bytes of a key. Returns undefined for a key without TTLs. */
+  /** Returns undefined for a key without TTLs. */
   static of(key: RdbKey, shiftMs: number): ShiftedKey | undefined {
     const hasFields = hasFieldTtls(key);
     return key.expiresAt === undefined && !hasFields ? undefined : new ShiftedKey(shiftMs, hasFields);
@@ -199,7 +187,6 @@ class ShiftedKey {
     this.#pieces.push(bytes);
   }
 
-  /** Returns all bytes of the key, with `shiftMs` added to its TTLs. */
   moved(): Buffer {
     const [head = Buffer.alloc(0), ...value] = this.#pieces;
     const moved = shiftKeyTtl(head, this.shiftMs);
@@ -209,10 +196,7 @@ class ShiftedKey {
   }
 }
 
-/**
- * Returns for each slot the index of the entry that has this slot.
- * @throws Failure if two entries have the same slot
- */
+/** @throws Failure if two entries have the same slot */
 function indexBySlot(entries: readonly { readonly ranges: readonly SlotRange[] }[]): Uint16Array {
   const indexes = new Uint16Array(SLOT_COUNT).fill(NO_TARGET);
   for (const [index, { ranges }] of entries.entries()) {

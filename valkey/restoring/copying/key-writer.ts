@@ -17,27 +17,19 @@ import type { Owner } from "../slot-owners";
 import { ownersOf } from "../slot-owners";
 
 export interface Copies {
-  /** Number of keys that were copied. */
   readonly copied: number;
   /** Number of keys that the target had already, and that were left as they are. */
   readonly kept: number;
-  /** Number of keys whose TTL passed before they were copied. */
   readonly expired: number;
-  /**
-   * Copied keys whose value or TTL differed when they were read back: a client has changed them, or the copy is wrong.
-   */
+  /** Copied keys that differed when read back: a client has changed them, or the copy is wrong. */
   readonly differing: readonly NamedKey[];
 }
 
-/** Time limit of a command, milliseconds. A large value takes long to load. */
+/** A large value takes long to load. */
 const COMMAND_MS = 120_000;
-/**
- * Time for which a failed write is tried again, for example while a slot has no primary, milliseconds. It begins with the
- * first failure, because a connection to a lost machine fails only after the time limit of a command.
- */
+/** Milliseconds from the first failure on: a connection to a lost machine fails only after a command's time limit. */
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 500;
-/** Time limit for a replica to receive the copies of a batch, milliseconds. */
 const REPLICA_MS = 1_000;
 
 /** Result of writing one key; `retry` is the reason why it must be written again. */
@@ -46,20 +38,15 @@ type Write =
   | { readonly kind: "copied"; readonly isEqual: boolean; readonly at: Target }
   | { readonly kind: "retry"; readonly why: string };
 
-/** A connection to a primary, with one of its databases selected. */
 interface Target {
   readonly connection: Connection;
-  /** Whether a replica must receive copies. False if none is known, and after one was too slow. */
+  /** False if no replica is known, and after one was too slow. */
   awaitsReplica: boolean;
 }
 
-/**
- * Writes each key to the primary that has its slot. If slots or primaries change, it finds the new primary and tries
- * again.
- */
+/** If slots or primaries change, it finds the new primary and tries again. */
 export class KeyWriter {
   readonly #targets = new Map<string, Promise<Target>>();
-  /** Primary of each slot, by slot number. Undefined before it is read. */
   #owners: Promise<readonly (Owner | undefined)[]> | undefined;
   #copied = 0;
   #kept = 0;
@@ -76,7 +63,7 @@ export class KeyWriter {
     return { copied: this.#copied, kept: this.#kept, expired: this.#expired, differing: this.#differing };
   }
 
-  /** Writes keys, and tries failed writes again. @throws the errors of `replayKeys` */
+  /** @throws the errors of `replayKeys` */
   async write(keys: readonly CopiedKey[]): Promise<void> {
     let rest = keys;
     let failedAt: number | undefined;
@@ -141,10 +128,7 @@ export class KeyWriter {
     }
   }
 
-  /**
-   * Waits until a replica of each shard has received the copies, so that they stay if the primary is lost. Copies of a
-   * primary that is lost meanwhile must be written again.
-   */
+  /** So that copies stay if the primary is lost. Copies of a primary that is lost meanwhile must be written again. */
   async #awaitReplicas(writes: readonly Write[]): Promise<Write[]> {
     const targets = new Set(writes.flatMap((write) => (write.kind === "copied" ? [write.at] : [])));
     const failed = new Map<Target, string>();
@@ -166,7 +150,7 @@ export class KeyWriter {
     });
   }
 
-  /** Sends RESTORE for a key. @returns false if the target has the key already, so nothing is written */
+  /** @returns false if the target has the key already, so nothing is written */
   async #restore(connection: Connection, { key, dump, expiresAt = 0 }: CopiedKey): Promise<boolean> {
     try {
       const replace = this.overwrite ? ["REPLACE"] : [];
@@ -200,10 +184,7 @@ export class KeyWriter {
   }
 }
 
-/**
- * Whether a server has the key with the value and TTL that the restore wants. The value is compared with the archived
- * value, not with the payload that was written, because servers of different versions encode a value differently.
- */
+/** Compares with the archived value, because servers of different versions encode a value differently in payloads. */
 async function isEqual(connection: Connection, wanted: CopiedKey): Promise<boolean> {
   const { key, type, archived, shiftMs, expiresAt } = wanted;
   const [found, foundTtl] = await Promise.all([

@@ -12,22 +12,16 @@ interface ReplayOptions {
   readonly sources: readonly ReplaySource[];
   readonly isWanted: (key: RdbKey) => boolean;
   readonly target: Deployment;
-  /** Whether a key that the target has already is replaced. If not, this key is left as it is. */
+  /** Whether existing keys are replaced; otherwise they are left as they are. */
   readonly overwrite: boolean;
   readonly signal: AbortSignal;
   readonly onProgress?: ((keys: number) => void) | undefined;
 }
 
-/**
- * Limits of a batch of keys that are written together. A batch is complete when it has this number of keys, or values
- * of at least this number of bytes.
- */
+/** A batch is complete with this number of keys, or values of at least this number of bytes. */
 const BATCH = { keys: 256, bytes: 8 * 1024 ** 2 };
 
-/**
- * The reason why a deployment lacks some of the given databases, as text. Undefined if it has all of them, or if the
- * program's user has no right to read their number.
- */
+/** Undefined also if the program's user has no right to read the number of databases. */
 export async function missingDatabases(target: Deployment, databases: readonly number[]): Promise<string | undefined> {
   const count = await readDatabases(target);
   const missing = databases.filter((database) => database >= (count ?? Infinity));
@@ -37,11 +31,9 @@ export async function missingDatabases(target: Deployment, databases: readonly n
 }
 
 /**
- * Copies the wanted keys into a deployment (the target). `scanWanted` must have read the sources before. Its
- * servers check each value when they load it. If a call stops in the middle, call this function again. Without
- * `overwrite`, the second call keeps the keys that the first call has copied.
- * @throws Failure when a server of the target refuses a value, has no memory for it, or cannot be reached for a minute;
- * the signal's reason
+ * `scanWanted` must have read the sources before. After an interruption, call it again: without `overwrite`, copied
+ * keys are kept.
+ * @throws Failure when a server refuses a value, lacks memory, or is away for a minute; the signal's reason
  */
 export async function replayKeys({
   sources,
@@ -69,7 +61,6 @@ export async function replayKeys({
   }
 }
 
-/** Divides keys into batches. */
 function batchesOf(keys: readonly CopiedKey[]): CopiedKey[][] {
   const batches: CopiedKey[][] = [];
   let bytes = Infinity;

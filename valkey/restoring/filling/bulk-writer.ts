@@ -13,17 +13,11 @@ import { ownersOf } from "../slot-owners";
 const PATIENCE_MS = 60_000;
 const PAUSE_MS = 500;
 
-/**
- * Writes each key to the primary that has its slot. A key that exists is kept. All primaries are written in parallel,
- * and the bytes in flight to each primary are limited. Several callers may call `write` at the same time.
- */
+/** A key that exists is kept. The bytes in flight to each primary are limited. Callers may write at once. */
 export class BulkWriter {
-  /** Connection to the primary of a slot, by database and slot. */
   #pipeOf: (RestorePipe | undefined)[][] = [];
   #pipes = new Map<string, Promise<RestorePipe>>();
-  /** Primary of each slot, by slot number. Undefined before it is read. */
   #owners: Promise<readonly (Owner | undefined)[]> | undefined;
-  /** Keys that must be written again, and the reason. */
   #returned: CopiedKey[] = [];
   #why = "";
   #failure: Failure | undefined;
@@ -43,7 +37,6 @@ export class BulkWriter {
     signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Number of keys that were written. */
   get written(): number {
     return this.#written;
   }
@@ -53,29 +46,22 @@ export class BulkWriter {
     return this.#kept;
   }
 
-  /** Number of keys whose TTL passed before they were written. */
   get expired(): number {
     return this.#expired;
   }
 
-  /**
-   * Whether a connection was lost, or a server did not accept a key at once. A primary that was replaced at this moment
-   * may have lost keys that it had acknowledged.
-   */
+  /** A connection was lost, or a key was not accepted at once: a replaced primary may have lost acknowledged keys. */
   get isDisturbed(): boolean {
     return this.#isDisturbed;
   }
 
-  /**
-   * Sends keys, and waits while too many bytes are in flight.
-   * @throws Failure if a server refuses a key, or if none of the failed writes succeeds for a minute; the signal's reason
-   */
+  /** @throws Failure if a server refuses a key, or if nothing succeeds for a minute; the signal's reason */
   async write(keys: readonly CopiedKey[]): Promise<void> {
     for (const key of keys) while (!this.#place(key)) if (await this.#prepare(key)) break;
     for (const pipe of await this.#opened()) pipe.flush();
   }
 
-  /** Waits until all keys are written. @throws the errors of `write` */
+  /** @throws the errors of `write` */
   async finish(): Promise<void> {
     await this.#settle();
     while (this.#returned.length > 0) await this.#resend();
@@ -87,7 +73,7 @@ export class BulkWriter {
     this.#forget();
   }
 
-  /** Sends a key if its connection is open and has room. @returns whether the key needs nothing further */
+  /** @returns whether the key needs nothing further */
   #place(key: CopiedKey): boolean {
     if (this.#returned.length > 0 || this.#failure !== undefined || this.signal.aborted) return false;
     return this.#send(key);
@@ -104,7 +90,7 @@ export class BulkWriter {
     return true;
   }
 
-  /** Waits until a key can be sent. @returns whether the key was sent meanwhile */
+  /** @returns whether the key was sent meanwhile */
   async #prepare(key: CopiedKey): Promise<boolean> {
     this.#check();
     if (this.#returned.length > 0) {
@@ -119,7 +105,7 @@ export class BulkWriter {
     return true;
   }
 
-  /** Waits until the connection for a key is open and has room. @returns the reason why it cannot be opened */
+  /** @returns the reason why it cannot be opened */
   async #makeRoom(key: CopiedKey): Promise<string | undefined> {
     try {
       const pipe = this.#pipeOf[key.database]?.[key.slot];
@@ -142,7 +128,7 @@ export class BulkWriter {
     this.#isDisturbed = true;
   }
 
-  /** Writes the returned keys again. All callers wait for the same attempts. */
+  /** All callers wait for the same attempts. */
   async #resend(): Promise<void> {
     this.#resending ??= this.#tryAgain().finally(() => (this.#resending = undefined));
     return this.#resending;
@@ -170,7 +156,6 @@ export class BulkWriter {
     } while (this.#returned.length > 0);
   }
 
-  /** @returns whether the key was sent */
   async #sendAgain(key: CopiedKey): Promise<boolean> {
     while (!this.#send(key)) {
       this.#check();
@@ -182,7 +167,6 @@ export class BulkWriter {
     return true;
   }
 
-  /** Connects to the primary that has the slot of a key. */
   async #connect({ slot, database }: NamedKey & Pick<CopiedKey, "slot">): Promise<void> {
     const pipes = this.#pipes;
     const owners = await (this.#owners ??= ownersOf(this.target));
@@ -223,7 +207,6 @@ export class BulkWriter {
     }
   }
 
-  /** Waits until every sent key has a reply or is returned. */
   async #settle(): Promise<void> {
     await Promise.all((await this.#opened()).map((pipe) => pipe.idle()));
   }
@@ -233,7 +216,6 @@ export class BulkWriter {
     return opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   }
 
-  /** Closes all connections, and forgets which node has which slots. */
   #forget(): void {
     for (const opening of this.#pipes.values())
       opening.then(

@@ -1,7 +1,4 @@
-/**
- * Fills a new deployment of any shape with archived data: staging servers load the data, every key is written to the
- * deployment's primaries, and then all servers are compared with the archive.
- */
+/** Fills a new deployment of any shape: staging servers load the archive, and its keys are written and compared. */
 import { epochMs } from "../../../lib/clock";
 import { BadInput, Failure } from "../../../lib/errors";
 import { awaitCondition } from "../../../lib/polling";
@@ -30,24 +27,18 @@ import { stageSets } from "../staging";
 import type { WantedKeys } from "../wanted-keys";
 import { scanWanted } from "../wanted-keys";
 
-/** Data with which a deployment is filled. */
 export interface FillOrder {
   readonly restored: Restore;
   readonly keys: KeySelection;
   readonly ttl: TtlRule;
-  /**
-   * Time that an earlier call with the same order gave to `onBegin`, milliseconds since the epoch. This call continues
-   * the earlier call: keys that exist are kept, and TTLs count from the same time. Undefined for the first call.
-   */
+  /** From `onBegin` of an earlier call, milliseconds since the epoch: existing keys are kept, TTLs count from it. */
   readonly continues: number | undefined;
   /** Called before the first key is written, with the time for `continues` of a later call. */
   readonly onBegin: (time: number) => void | Promise<void>;
 }
 
 export interface Filled {
-  /** Result of the fill, which is also recorded in the deployment (see `filled-key.ts`). */
   readonly result: RestoreResult;
-  /** The comparison of each server with the archive. All are equal. */
   readonly comparisons: readonly ServerComparison[];
 }
 
@@ -60,15 +51,13 @@ interface FillPlaces {
 const REPLICATION_MS = 3_600_000;
 /** Highest number of times that all keys are written, if primaries change meanwhile. */
 const PASSES = 5;
-/** Number of differences that the message of a failure lists. */
 const NAMED = 10;
 
 /**
- * Fills a formed deployment. Keys that exist are never changed. If a call stops in the middle, call this function
- * again, with `continues`.
- * @throws BadInput if the deployment has data, or if the data do not fit into it; then nothing was written
- * @throws Failure if a server refuses a key or is away for a minute, and if a server differs from the archive at the end;
- *   the signal's reason
+ * Existing keys are never changed. After an interruption, call it again with `continues`.
+ * @throws BadInput, before any write, if the deployment has data, or the data do not fit
+ * @throws Failure if a server refuses a key, is away for a minute, or differs from the archive at the end; the signal's
+ * reason
  */
 export async function fillDeployment(
   target: Deployment,
@@ -118,11 +107,7 @@ function refuse(problems: readonly string[]): void {
   if (problems.length > 0) throw BadInput.of("restoreFrom", "not-fillable", problems);
 }
 
-/**
- * Writes the wanted keys of all files, which are read in parallel. Each file has other slots, so this keeps several
- * primaries busy.
- * @returns whether a connection was lost or a server did not accept a key at once
- */
+/** Files have different slots, so reading them in parallel keeps several primaries busy. @returns `isDisturbed` */
 async function writeKeys(
   target: Deployment,
   sources: readonly ReplaySource[],
@@ -148,7 +133,7 @@ async function writeKeys(
   }
 }
 
-/** Loads the libraries of functions into every primary. Replicas receive them from their primaries. */
+/** Replicas receive them from their primaries. */
 async function loadLibraries(target: Deployment, wanted: WantedKeys): Promise<void> {
   const libraries = new FunctionLibraries();
   for (const { shard, code } of wanted.libraries) libraries.add(shard, code);
@@ -165,7 +150,6 @@ async function loadLibraries(target: Deployment, wanted: WantedKeys): Promise<vo
   }
 }
 
-/** Waits until each replica has everything that its primary has now. */
 async function awaitReplicas(target: Deployment, signal: AbortSignal): Promise<void> {
   const shards = (await readLayout(target)).shards;
   for (const { members } of shards) {

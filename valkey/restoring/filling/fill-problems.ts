@@ -1,4 +1,4 @@
-/** Reasons why a deployment cannot be filled from an archive. They are found before any key is written. */
+/** Problems are found before any key is written. */
 import { Failure } from "../../../lib/errors";
 import { counted, formatBytes, formatCount } from "../../../lib/units";
 import type { Layout } from "../../archive/shard-layout";
@@ -25,19 +25,16 @@ const LONGEST_VALUE = 512 * 1024 ** 2;
 /** Bytes that a payload of RESTORE has in addition to the value. */
 const PAYLOAD_BYTES = 11;
 
-/** Facts about a server of the deployment. */
 interface ServerFacts {
   readonly keys: number;
   readonly libraries: number;
   readonly version: string;
   readonly usedBytes: number;
-  /** Limit of the server's memory, bytes. Undefined without a limit. */
   readonly maxBytes: number | undefined;
-  /** Longest value that the server accepts, bytes. */
   readonly longestValue: number;
 }
 
-/** Facts about the servers of a deployment, in the order of its nodes. @throws Failure if a server does not answer */
+/** @throws Failure if a server does not answer */
 export async function readServers(target: Deployment): Promise<ServerFacts[]> {
   return withConnections(target, (connections) =>
     Promise.all(target.nodes.map((node) => readServer(connections.get(node)))),
@@ -65,10 +62,7 @@ async function readServer(connection: Connection | undefined): Promise<ServerFac
   };
 }
 
-/**
- * The reason why a deployment is not new, as text. Undefined if it has neither keys nor libraries of functions. Pure.
- * @param servers servers of the deployment
- */
+/** Undefined if it has neither keys nor libraries of functions. */
 export function filledProblem(
   name: string,
   servers: readonly Pick<ServerFacts, "keys" | "libraries">[],
@@ -86,7 +80,6 @@ export function filledProblem(
   );
 }
 
-/** Reasons why servers cannot load the sets of a restore, because an older version cannot read them. Pure. */
 export function versionProblems(
   name: string,
   servers: readonly Pick<ServerFacts, "version">[],
@@ -109,10 +102,7 @@ export function versionProblems(
   );
 }
 
-/**
- * Reasons why the wanted keys do not fit into the deployment.
- * @throws Failure if archived shards have different libraries of functions with the same name, or if a value is too long
- */
+/** @throws Failure for different libraries of one name in archived shards, and for too long values */
 export async function dataProblems(
   target: Deployment,
   servers: readonly ServerFacts[],
@@ -143,7 +133,6 @@ export async function dataProblems(
   ];
 }
 
-/** Reasons why data do not fit into the memory of the deployment's servers. Pure. */
 export function memoryProblems(
   { shards }: Layout,
   servers: ReadonlyMap<string, Pick<ServerFacts, "usedBytes" | "maxBytes"> | undefined>,
@@ -179,7 +168,6 @@ function neededBytes(ranges: readonly SlotRange[], { staged, wanted }: Parameter
   }, 0);
 }
 
-/** Number of keys as text, for progress: `12,000 of 300,000 keys`. Pure. */
 export function formatProgress(done: number, all: number): string {
   return `${formatCount(done)} of ${counted(all, "key")}`;
 }

@@ -1,15 +1,11 @@
-/** Result of filling a new deployment with archived data, and its text in the termination message of a pod. */
 import * as z from "zod";
 import { formatTime } from "../../archive/catalog";
 
-/**
- * Environment variable of the pod: the time at which the restore began, milliseconds since the epoch. With the rule
- * `remaining`, TTLs count from this time.
- */
+/** Time at which the restore began, milliseconds since the epoch: with the rule `remaining`, TTLs count from it. */
 export const BEGAN_VARIABLE = "RESTORE_BEGAN";
 /** Environment variable of a pod that only checks whether the archive can be restored, and writes no key. */
 export const CHECK_VARIABLE = "RESTORE_CHECK";
-/** Highest number of shards that a termination message lists. Kubernetes keeps 4096 bytes of it. */
+/** Kubernetes keeps 4096 bytes of a termination message. */
 const MOST_SHARDS = 50;
 
 export const restoreResultSchema = z.strictObject({
@@ -30,13 +26,11 @@ export const restoreResultSchema = z.strictObject({
 export type RestoreResult = z.infer<typeof restoreResultSchema>;
 
 interface FilledKeys {
-  /** Restored time of each archived shard, milliseconds since the epoch. */
   readonly shards: readonly { readonly name: string; readonly at: number }[];
   readonly keys: number;
   readonly expired: number;
 }
 
-/** Result of a fill whose comparison has just ended. */
 export function resultOf({ shards, keys, expired }: FilledKeys): RestoreResult {
   return {
     restoredAt: new Date().toISOString(),
@@ -46,14 +40,13 @@ export function resultOf({ shards, keys, expired }: FilledKeys): RestoreResult {
   };
 }
 
-/** Formats a result as a termination message. */
 export function formatResult({ shards, ...result }: RestoreResult): string {
   const byTime = shards.toSorted((a, b) => a.at.localeCompare(b.at));
   const listed = shards.length > MOST_SHARDS ? [...byTime.slice(0, 1), ...byTime.slice(-1)] : shards;
   return JSON.stringify({ ...result, shards: listed });
 }
 
-/** Parses the termination message of a pod. @throws Error for any other text */
+/** @throws Error for any other text */
 export function parseResult(text: string): RestoreResult {
   return restoreResultSchema.parse(JSON.parse(text));
 }

@@ -1,7 +1,6 @@
 /**
- * The key with which a fill records its own success, in the deployment that it has filled. The key goes where the data
- * go: whoever was killed before the result could be recorded elsewhere finds it here, and does not fill again, which
- * would bring back keys that clients have deleted since. It is removed when the result is recorded elsewhere.
+ * The key with which a fill records its success in the filled deployment itself: a killed fill that starts again finds
+ * it, and does not bring back keys that clients have deleted since.
  */
 import calculateSlot from "cluster-key-slot";
 import * as z from "zod";
@@ -12,7 +11,6 @@ import type { RestoreResult } from "./fill-result";
 import { restoreResultSchema } from "./fill-result";
 
 const KEY = "valkey-measured:restored";
-/** Time for a replica to receive the key, milliseconds. */
 const REPLICA_MS = 5_000;
 
 const schema = z.strictObject({
@@ -21,12 +19,7 @@ const schema = z.strictObject({
   result: restoreResultSchema,
 });
 
-/**
- * Reads the result of a fill that has ended.
- * @param time the fill's time for `continues`
- * @returns undefined if this fill has not ended
- * @throws Failure if the key's primary does not answer
- */
+/** @returns undefined if the fill with this time for `continues` has not ended @throws Failure */
 export async function readFilled(target: Deployment, time: number): Promise<RestoreResult | undefined> {
   const text = await withOwner(target, (connection) => connection.get(KEY).catch(() => null));
   const read = schema.safeParse(parseJson(text ?? undefined));

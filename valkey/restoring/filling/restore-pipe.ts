@@ -6,22 +6,21 @@ import type { DeploymentNode, NodeAccess } from "../../node";
 import { formatEndpoint } from "../../node";
 import type { CopiedKey } from "../key-reader";
 
-/** Limit of the bytes that are sent and not yet acknowledged. A larger value is sent when less is in flight. */
+/** A larger value is sent when less is in flight. */
 const IN_FLIGHT_BYTES = 8 * 1024 ** 2;
-/** Commands are collected to blocks of this size. Each block is one write to the socket. */
+/** Each block is one write to the socket. */
 const BLOCK_BYTES = 64 * 1024;
 /** Payloads from this size on are written to the socket without a copy. */
 const COPIED_BYTES = 16 * 1024;
 /** Estimated size of a command without its key and its payload, bytes. */
 const OVERHEAD_BYTES = 96;
 const CONNECT_MS = 10_000;
-/** Longest time without a reply, milliseconds. A large value takes long to load. */
+/** A large value takes long to load. */
 const SILENCE_MS = 120_000;
 
 interface PipeReplies {
-  /** Called for each key with the server's error. Undefined if the key was written. */
+  /** Undefined if the key was written. */
   readonly onReply: (key: CopiedKey, error: string | undefined) => void;
-  /** Called when the connection ends, with the keys without a reply. */
   readonly onEnd: (keys: readonly CopiedKey[], reason: string) => void;
 }
 
@@ -61,7 +60,7 @@ export class RestorePipe {
     }, 1000);
   }
 
-  /** Connects, authenticates, and selects a database. @throws Failure that names the server */
+  /** @throws Failure that names the server */
   static async open(
     node: DeploymentNode,
     database: number,
@@ -102,7 +101,6 @@ export class RestorePipe {
     this.#text("\r\n$6\r\nABSTTL\r\n");
   }
 
-  /** Writes the collected commands to the socket. */
   flush(): void {
     if (this.#filled === 0) return;
     this.stream.write(this.#block.subarray(0, this.#filled));
@@ -116,7 +114,6 @@ export class RestorePipe {
     while (this.#isOpen && this.#inFlight > IN_FLIGHT_BYTES / 2) await this.#reply();
   }
 
-  /** Waits until all keys have a reply, or the connection ends. */
   async idle(): Promise<void> {
     this.flush();
     while (this.#isOpen && this.#inFlight > 0) await this.#reply();

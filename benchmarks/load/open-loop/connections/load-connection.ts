@@ -1,7 +1,4 @@
-/**
- * One connection of the open-loop generator. It sends commands as text and counts the replies, which arrive in the
- * order of the commands.
- */
+/** A connection sends commands as text and counts the replies, which arrive in the order of the commands. */
 import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -11,21 +8,19 @@ import type { NodeAccess, Endpoint } from "../../../../valkey/node";
 import type { TimedRequest } from "../requests/request";
 import { encodeCommand, ReplyScanner } from "../requests/resp";
 
-export interface LoadConnectionEvents {
-  /** The connection is open and authenticated. */
+interface LoadConnectionEvents {
   readonly ready: (connection: LoadConnection) => void;
-  /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (request: TimedRequest, error: string | undefined) => void;
-  /** The connection has read all replies in a chunk of data. It may be free for new requests now. */
+  /** All replies in a chunk of data are read; it may be free for new requests. */
   readonly chunkProcessed: (connection: LoadConnection) => void;
-  /** The connection has closed. This event occurs once. @param unanswered requests that were sent and not answered */
+  /** Occurs once. @param unanswered requests that were sent and not answered */
   readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;
 }
 
 export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
   readonly access: NodeAccess;
-  /** Whether to send READONLY. Without READONLY, a replica of a cluster redirects reads. */
+  /** Without READONLY, a replica of a cluster redirects reads. */
   readonly readsFromReplica: boolean;
 }
 
@@ -33,7 +28,7 @@ const RECEIVE_BYTES = 64 * 1024;
 const CONNECT_TIMEOUT_MS = 2_000;
 const ASKING = encodeCommand(["ASKING"]);
 
-/** A connection without a client library. A client library would parse each reply and use more CPU. */
+/** Without a client library, which would parse each reply and use more CPU. */
 export class LoadConnection {
   readonly #socket: Socket;
   readonly #scanner = new ReplyScanner((error) => {
@@ -41,10 +36,9 @@ export class LoadConnection {
   });
   #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
-  /** Number of missing replies to AUTH, READONLY and PING. These commands precede all requests. */
+  /** These commands precede all requests. */
   #handshakeReplies = 0;
   #isReady = false;
-  /** Whether the connection is in its node's list of idle connections. */
   isIdle = false;
   #isClosed = false;
   #reason: string | undefined;
@@ -74,7 +68,6 @@ export class LoadConnection {
     return this.#isReady && !this.#isClosed;
   }
 
-  /** The oldest request that has no reply. */
   get oldestUnanswered(): TimedRequest | undefined {
     for (let i = this.#head; i < this.#waiting.length; i++) {
       const each = this.#waiting[i];
@@ -83,7 +76,6 @@ export class LoadConnection {
     return undefined;
   }
 
-  /** Sends requests in a single write. */
   send(requests: readonly TimedRequest[]): void {
     let text = "";
     for (const request of requests) {

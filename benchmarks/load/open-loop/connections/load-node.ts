@@ -1,34 +1,26 @@
-/**
- * A server under load from the open-loop generator, with its connections and the requests that wait for a connection.
- */
 import type { Endpoint } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import type { LoadConnectionOptions } from "./load-connection";
 import { LoadConnection } from "./load-connection";
 import type { TimedRequest } from "../requests/request";
 
-export interface LoadNodeOptions extends LoadConnectionOptions {
+interface LoadNodeOptions extends LoadConnectionOptions {
   readonly connections: number;
-  /** Largest number of requests in one write. This number is also the limit of requests in flight on one connection. */
+  /** Also the limit of requests in flight on one connection. */
   readonly pipeline: number;
 }
 
 export interface LoadNodeEvents {
-  /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (node: LoadNode, request: TimedRequest, error: string | undefined) => void;
-  /** A connection has closed. @param unanswered requests that were sent and not answered */
+  /** @param unanswered requests that were sent and not answered */
   readonly disconnected: (node: LoadNode, unanswered: readonly TimedRequest[], reason: string) => void;
-  /** Called right before a request is sent. */
   readonly sent: (request: TimedRequest) => void;
 }
 
-/**
- * Shortest and longest time between two attempts to connect, milliseconds. The time doubles with each failed attempt.
- */
+/** The time between attempts to connect doubles with each failed attempt, milliseconds. */
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
-/** Keeps connections open, and sends queued requests on idle connections. */
 export class LoadNode {
   readonly #connections = new Set<LoadConnection>();
   readonly #idle: LoadConnection[] = [];
@@ -38,7 +30,6 @@ export class LoadNode {
   readonly #timers = new Set<NodeJS.Timeout>();
   /** Reason why a connection last closed; undefined as soon as a connection is open again. */
   lastError: string | undefined;
-  /** Number of attempts to reconnect. */
   reconnects = 0;
 
   constructor(
@@ -88,11 +79,7 @@ export class LoadNode {
     return taken;
   }
 
-  /**
-   * Removes and returns the queued requests whose intended time is before `ms`. The queue is in the order of intended
-   * times, so these requests are at its front.
-   * @param ms milliseconds since the epoch
-   */
+  /** The queue is in the order of intended times. @param ms milliseconds since the epoch */
   takeQueuedBefore(ms: number): TimedRequest[] {
     const taken: TimedRequest[] = [];
     for (;;) {
@@ -105,11 +92,7 @@ export class LoadNode {
     return taken;
   }
 
-  /**
-   * Closes each connection whose oldest request has an intended time before `ms`. The whole connection is closed,
-   * because replies come in order, and a late reply cannot be skipped.
-   * @param ms milliseconds since the epoch
-   */
+  /** The whole connection, because a late reply cannot be skipped. @param ms milliseconds since the epoch */
   closeTimedOut(ms: number): void {
     for (const connection of this.#connections) {
       const { oldestUnanswered } = connection;
@@ -133,7 +116,7 @@ export class LoadNode {
     }
   }
 
-  /** Opens one connection. @param retryMs time until the next attempt if this attempt fails, milliseconds */
+  /** @param retryMs time until the next attempt if this attempt fails, milliseconds */
   #connect(retryMs: number): void {
     let wasReady = false;
     const connection = new LoadConnection(this.options, {

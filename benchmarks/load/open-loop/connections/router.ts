@@ -1,4 +1,3 @@
-/** Chooses the server for each request from the servers of the deployment. */
 import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
@@ -9,13 +8,10 @@ import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
-export interface RouterOptions {
+interface RouterOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /**
-   * Total number of connections. The connections are divided evenly among the servers that receive requests at the
-   * start.
-   */
+  /** Total number, divided evenly among the servers that receive requests at the start. */
   readonly clients: number;
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
@@ -45,10 +41,7 @@ export class Router {
     return [...this.#nodes.values()];
   }
 
-  /**
-   * Replaces the routes. Queued requests move to the servers of the new routes, and servers without a route are
-   * disconnected.
-   */
+  /** Queued requests move to the servers of the new routes, and servers without a route are disconnected. */
   applyRoutes(routes: readonly ShardRoute[]): void {
     const used = this.#used(routes);
     for (const shard of routes) {
@@ -68,7 +61,7 @@ export class Router {
     for (const node of this.#nodes.values()) node.sendQueued();
   }
 
-  /** Makes the server at an endpoint the owner of a slot, after a MOVED redirect. @returns this server */
+  /** Makes the server at an endpoint the owner of a slot, after a MOVED redirect. */
   setSlotOwner(slot: number, endpoint: Endpoint): LoadNode {
     const primary = this.#node(endpoint);
     if (this.options.mode === "cluster")

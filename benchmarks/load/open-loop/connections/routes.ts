@@ -1,7 +1,4 @@
-/**
- * Routes tell which servers own each slot. In a cluster, the program reads the routes with CLUSTER SLOTS, at the start
- * and after every sign of a change.
- */
+/** Routes tell which servers own each slot. CLUSTER SLOTS is sent at the start and after every sign of a change. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../../valkey/connection";
 import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
@@ -16,26 +13,19 @@ export interface ShardRoute {
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** Reads the current routes. @throws Failure when no node replies */
+/** @throws Failure when no node replies */
 export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 
-export interface RouteDiscoveryOptions {
+interface RouteDiscoveryOptions {
   readonly mode: Mode;
-  /**
-   * Endpoints of the servers. In replication mode, the first endpoint is the primary, and all others are replicas. In
-   * cluster mode, the endpoints are any nodes.
-   */
+  /** In replication mode first the primary, then the replicas; in cluster mode any nodes. */
   readonly endpoints: readonly Endpoint[];
   readonly access: NodeAccess;
 }
 
-/** Time limit for the reply of one node, milliseconds. */
 const QUERY_TIMEOUT_MS = 1_000;
 
-/**
- * Returns a function that reads the routes. In replication mode, the routes are the configured endpoints. In cluster
- * mode, the function asks one node after the other until a node replies.
- */
+/** The configured endpoints in replication mode; otherwise asks one node after the other until one replies. */
 export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
   if (primary === undefined) throw new Failure("the open-loop generator has no endpoint");
@@ -70,7 +60,7 @@ async function slotsOf(endpoint: Endpoint, access: NodeAccess): Promise<ShardRou
   }
 }
 
-/** Parses a reply to CLUSTER SLOTS. An empty host means the node that sent the reply. Pure. */
+/** An empty host means the node that sent the reply. */
 export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
   const shards = new Map<string, { primary: Endpoint; replicas: Endpoint[]; slots: { from: number; to: number }[] }>();
   for (const [from, to, ...nodes] of reply as [number, number, ...[string, number][]][]) {
@@ -86,13 +76,10 @@ export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[]
   return [...shards.values()];
 }
 
-/** Time between two queries, milliseconds. Without the pause, queries would slow a failover down. */
+/** Without the pause, queries would slow a failover down. */
 const PAUSE_MS = 50;
 
-/**
- * Reads the routes again after each request for new routes. It sends only one query at a time. If a request arrives
- * during a query, one more query follows.
- */
+/** Sends only one query at a time. If a request arrives during a query, one more query follows. */
 export class RouteRefresher {
   #running: Promise<void> | undefined;
   #isWanted = false;
@@ -103,7 +90,6 @@ export class RouteRefresher {
     private readonly apply: (routes: readonly ShardRoute[]) => void,
   ) {}
 
-  /** Starts to read the routes again. The callback `apply` receives the new routes. */
   requestRefresh(): void {
     this.#isWanted = true;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
@@ -113,10 +99,7 @@ export class RouteRefresher {
     this.#isStopped = true;
   }
 
-  /**
-   * Whether the refresher was stopped. This is a getter, because TypeScript would assume after an `await` that a field
-   * still has its earlier value.
-   */
+  /** A getter, because TypeScript would assume after an `await` that a field still has its earlier value. */
   get #isOver(): boolean {
     return this.#isStopped;
   }

@@ -1,9 +1,9 @@
-/** Draws the index of the next key, from 0 to the size of the key space minus 1. Pure: the seed decides the result. */
+/** Draws the index of the next key, from 0 to the size of the key space minus 1. */
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
-export interface KeySampler {
+interface KeySampler {
   next(): number;
 }
 
@@ -32,9 +32,8 @@ export function keySampler(keys: KeyDistribution, keySpace: number, random: Rand
 }
 
 /**
- * Draws ranks from 0. The k-th rank (k counts from 1) is drawn with a probability that is exactly proportional to
- * k^−theta, for any theta above 0. The method is rejection-inversion, which needs neither a table nor a sum over all
- * keys (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM
+ * Rank k, from 1, has a probability exactly proportional to k^−theta. Rejection-inversion needs neither a table nor a
+ * sum (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM
  * TOMACS 6(3), 1996).
  */
 export class ZipfianSampler {
@@ -87,17 +86,10 @@ function log1pOver(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.log1p(x) / x : 1 - x / 2 + (x * x) / 3;
 }
 
-/**
- * The golden section. Multiples of this number modulo 1 are far apart. So consecutive ranks belong to distant keys and
- * slots.
- */
+/** Multiples of this number modulo 1 are far apart, so consecutive ranks belong to distant keys and slots. */
 const GOLDEN_SECTION = 0.618_033_988_749_895;
 
-/**
- * Maps each rank to a different key, so that the most frequent keys are spread over all slots. The function multiplies
- * the rank by a number that is coprime to the size of the key space. A hash as in YCSB is not used, because it maps
- * several ranks to the same key.
- */
+/** Multiplies by a number coprime to the key space. A hash as in YCSB maps several ranks to the same key. */
 export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;
   // An odd number is coprime to the number of slots, which is a power of two.

@@ -1,7 +1,3 @@
-/**
- * Creates the operations of a mixed workload from the workload's keys, value sizes and share of reads. Pure: the seed
- * decides the result.
- */
 import { slotTags } from "../../../../valkey/topology/slot-tags";
 import { keyNumber, keysPerInfix, zsetMember } from "../../../workloads/key-space";
 import type { DataKind, KeyDistribution, ValueSizes } from "../../../workloads/mixed-workload";
@@ -24,18 +20,17 @@ export interface OperationSource<O extends Operation = Operation> {
   next(): O;
 }
 
-export interface MixedOperationOptions {
+interface MixedOperationOptions {
   readonly data: DataKind;
   /** Share of reads, 0 to 1. */
   readonly reads: number;
   readonly keySpace: number;
   readonly keys: KeyDistribution;
   readonly values: ValueSizes;
-  /** Whether keys have the hash tag of their slot. */
   readonly isCluster: boolean;
 }
 
-/** Random letters. Parts of this text become values, so that no server can compress a value. */
+/** Parts of these random letters become values, so that no server can compress a value. */
 function payload(bytes: number, random: Random): string {
   const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   let block = "";
@@ -43,16 +38,13 @@ function payload(bytes: number, random: Random): string {
   return block.repeat(Math.ceil(bytes / Math.max(1, block.length))).slice(0, bytes);
 }
 
-/** Number of keys whose numbers are formatted once and then cached. */
 const CACHED_NUMBERS = 65_536;
 
 export class MixedOperationSource implements OperationSource {
   readonly #keys: ReturnType<typeof keySampler>;
   readonly #sizes: ReturnType<typeof sizeSampler>;
   readonly #payload: string;
-  /** Prefixes of keys, by slot. */
   readonly #prefixes: readonly string[];
-  /** Formatted numbers of the first keys. The numbers are cached because formatting takes time. */
   readonly #numbers: readonly string[];
 
   constructor(

@@ -1,16 +1,12 @@
-/**
- * Intended times of requests. The times do not depend on the outcome of earlier requests. Pure: the seed decides the
- * result.
- */
+/** Intended times do not depend on the outcome of earlier requests; the seed decides them. */
 import type { Arrivals } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
-export interface ArrivalScheduleOptions {
-  /** Distribution of the times. `fixed` means evenly spaced times. `poisson` means exponential gaps between times. */
+interface ArrivalScheduleOptions {
+  /** `fixed` means evenly spaced times. `poisson` means exponential gaps between times. */
   readonly arrivals: Arrivals;
-  /** Arrivals per second, the sum of all workers. One arrival is a batch of requests. */
+  /** One arrival is a batch of requests. */
   readonly rate: number;
-  /** Number of this worker, from 0. */
   readonly worker: number;
   readonly workers: number;
 }
@@ -21,9 +17,8 @@ export interface ArrivalSchedule {
 }
 
 /**
- * Arrivals of one worker. Evenly spaced arrivals are divided in turn: of n workers, worker w gets every n-th arrival,
- * beginning with arrival w. Each worker draws its own Poisson arrivals, because the sum of Poisson processes is a
- * Poisson process.
+ * With n workers, worker w gets every n-th fixed arrival, beginning with w. Each draws its own Poisson arrivals, because
+ * their sum is a Poisson process.
  */
 export function arrivalSchedule(
   { arrivals, rate, worker, workers }: ArrivalScheduleOptions,

@@ -1,11 +1,10 @@
-/** A request, from its intended time to its outcome. */
 import type { Operation } from "./operations";
 
-/** An operation with its times. Times are in milliseconds since the epoch, with fractions. */
+/** Times are in milliseconds since the epoch, with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
-  /** Time at which the request was last sent. NaN for a request that was not sent yet. */
+  /** NaN for a request that was not sent yet. */
   sentMs = NaN;
-  /** Time at which the outcome of the request became known. NaN until then. */
+  /** NaN until then. */
   doneMs = NaN;
   redirects = 0;
   /** Whether ASKING must precede the request when the request is sent next. */
@@ -17,10 +16,7 @@ export class TimedRequest<O extends Operation = Operation> {
   ) {}
 }
 
-/**
- * Called once for each request, when its outcome is known. The observer must return quickly, because a slow observer
- * delays the next requests.
- */
+/** Called once for each request. It must return quickly, because it delays the next requests. */
 export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
   outcome: RequestOutcome,
@@ -28,7 +24,7 @@ export type RequestObserver<O extends Operation = Operation> = (
 
 export type RequestOutcome =
   | { readonly kind: "acknowledged" }
-  /** The request was refused or never sent. So the server certainly did not execute the request. */
+  /** Refused or never sent, so the server certainly did not execute it. */
   | { readonly kind: "failed"; readonly error: string }
-  /** The request was sent and got no reply. It is unknown whether the server executed the request. */
+  /** Sent without a reply: it is unknown whether the server executed it. */
   | { readonly kind: "unknown"; readonly error: string };

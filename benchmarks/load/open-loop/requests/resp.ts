@@ -1,8 +1,5 @@
-/**
- * The part of Valkey's protocol (RESP2) that a load generator needs. Commands are written as text, and replies are
- * counted.
- */
-/** Encodes a command. Every character is one byte (latin1). */
+/** The part of RESP2 that a load generator needs: commands as text, counted replies. */
+/** Every character is one byte (latin1). */
 export function encodeCommand(words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
 }
@@ -14,16 +11,10 @@ const ZERO = 48;
 const DOLLAR = 36;
 const STAR = 42;
 
-/**
- * Called once for each reply.
- * @param error text of an error reply without the minus sign; undefined for all other replies
- */
-export type OnReply = (error: string | undefined) => void;
+/** @param error text of an error reply without the minus sign; undefined for all other replies */
+type OnReply = (error: string | undefined) => void;
 
-/**
- * Finds the ends of replies in a stream of chunks. The scanner skips the contents of replies, except the text of an
- * error. An error inside an array is skipped like any other element.
- */
+/** Skips the contents of replies, except the text of an error; an error inside an array is skipped. */
 export class ReplyScanner {
   /** First byte of the current line; 0 between two lines. */
   #type = 0;
