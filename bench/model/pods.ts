@@ -438,7 +438,9 @@ export class ModelPods {
       const { process } = pod;
       if (process === undefined || pod.frozen) continue;
       const file = appendOnlyFile(pod.directory);
-      if (file !== undefined) pod.sizes = [...pod.sizes.slice(-20), { at: this.now, file, size: statSync(file).size }];
+      // A rewrite may have removed it meanwhile.
+      const size = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })?.size;
+      if (file !== undefined && size !== undefined) pod.sizes = [...pod.sizes.slice(-20), { at: this.now, file, size }];
       const role = await this.call(pod, "ROLE").catch(() => undefined);
       if (Array.isArray(role) && pod.process === process) this.#looked(pod, String(role[0]));
     }
