@@ -5,12 +5,14 @@ import type { OptionValues } from "./running/options";
 import {
   addBenchmarkOptions,
   addNodeOptions,
+  addSearchOptions,
   addServerOptions,
   addTlsOptions,
   benchmarkOverrides,
   appendValue,
   givenValues,
   parseNumber,
+  searchOverrides,
   textOption,
 } from "./running/options";
 import { COMMAND } from "../lib/system/package";
@@ -43,9 +45,7 @@ function addRun({ program, signal, finish }: Context): void {
     "run",
     "local",
     "Measure a stack on this machine: start, verify, measure and stop its servers",
-    {
-      isDefault: true,
-    },
+    { isDefault: true },
   );
   addBenchmarkOptions(withModeOption(command))
     .option("--keep", "leave the servers running after the run")
@@ -173,7 +173,7 @@ function addCapacity({ program, signal, finish }: Context): void {
     "local",
     "Find the highest offered rate at which each deployment of a stack meets a latency objective",
   );
-  addBenchmarkOptions(withModeOption(command))
+  addSearchOptions(withModeOption(command))
     .option("--objective <p=time>", "percentile and its highest value, such as p99=2ms (default: the stack's)")
     .option("--initial-rate <rps>", "first offered rate (default: 1000)")
     .option("--max-rate <rps>", "highest offered rate (default: 10000000)")
@@ -182,7 +182,7 @@ function addCapacity({ program, signal, finish }: Context): void {
     .action(async (stack: string, values: OptionValues) => {
       const { capacityOptions } = await import("./commands/capacity.js");
       const { runStack } = await import("./commands/run.js");
-      const options = { stack, overrides: benchmarkOverrides(values), mode: textOption(values["mode"]) };
+      const options = { stack, overrides: searchOverrides(values), mode: textOption(values["mode"]) };
       finish(await runStack({ ...options, capacity: capacityOptions(values) }, signal));
     });
 }
@@ -204,12 +204,8 @@ function addStudy({ program, signal, finish }: Context): void {
       const { runNamedStudy } = await import("./commands/study.js");
       const resume = values["resume"] === true;
       const overrides = benchmarkOverrides(values);
-      finish(
-        await runNamedStudy(
-          { name, resume, overrides, study: givenValues(values, ["precision", "budget", "seed"]) },
-          signal,
-        ),
-      );
+      const study = givenValues(values, ["precision", "budget", "seed"]);
+      finish(await runNamedStudy({ name, resume, overrides, study }, signal));
     });
 }
 
@@ -389,9 +385,9 @@ function addRecommend({ program, finish }: Context): void {
 function addStop({ program, finish }: Context): void {
   program
     .command("stop")
-    .description("Stop deployments that earlier runs left running")
+    .description("Stop deployments that earlier runs kept, and processes that killed runs left")
     .argument("[run]", "ID of the run to stop (default: print a list of the runs)")
-    .option("--all", "stop all runs")
+    .option("--all", "stop all runs that are kept or left by a killed run")
     .action(async (run: string | undefined, values: OptionValues) => {
       const { stopKept } = await import("./commands/stop.js");
       finish(await stopKept(run, values["all"] === true));

@@ -10,7 +10,6 @@ import { ComparedDeployment } from "./kubernetes/deployment/compared-deployment"
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubernetes/deployment/deployment-args";
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
-import { requireTag } from "./kubernetes/pods/pod-basics";
 import { plannedReference, storageRequest } from "./kubernetes/deployment/resource-inputs";
 import { deploymentPassword } from "./kubernetes/deployment/deployment-password";
 import { ClusterServers } from "./kubernetes/servers/cluster-servers";
@@ -62,7 +61,6 @@ export class EngineDeployment extends ComparedDeployment {
 function createParts(name: string, args: EngineDeploymentArgs, parent: pulumi.Resource): ComparedParts {
   const { engine, mode, shape, image, resources = DEFAULT_RESOURCES } = args;
   const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
-  requireTag(image);
   const kind = { engine, mode, shape };
   const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
   for (const each of derived) void pulumi.log.info(each, parent);

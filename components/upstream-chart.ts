@@ -25,7 +25,6 @@ import { plannedReference } from "./kubernetes/deployment/resource-inputs";
 import { deploymentPassword } from "./kubernetes/deployment/deployment-password";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { objectNames } from "./kubernetes/names";
-import { requireTag } from "./kubernetes/pods/pod-basics";
 import { serviceEndpoint } from "./kubernetes/pods/server-pods";
 import { releaseName } from "./kubernetes/deployment/reference";
 import { checksum } from "../lib/checksum";
@@ -140,7 +139,6 @@ function createParts(
 ): ComparedParts {
   const { replicas, image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES, values: given = {} } = args;
   const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
-  requireTag(image);
   const shape = { primaries: 1, replicasPerPrimary: replicas };
   const kind = { mode: "replication", shape, isUpstreamChart: true } as const;
   const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });

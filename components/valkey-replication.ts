@@ -51,7 +51,6 @@ export class ValkeyReplication extends KubernetesDeployment {
   /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
     const { replicas, maxLagSeconds, failoverNodeSelectors } = args;
-    checkLag(name, maxLagSeconds);
     const sentinel = checkedSentinels(name, args);
     const shape = { primaries: 1, replicasPerPrimary: replicas };
     let servers: ReplicationServers | undefined;
@@ -79,18 +78,7 @@ export class ValkeyReplication extends KubernetesDeployment {
   }
 }
 
-/** @throws BadInput when the lag is not a whole number from 1 to 3600 */
-function checkLag(name: string, seconds: number | undefined): void {
-  if (seconds !== undefined && (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600))
-    throw BadInput.of(
-      name,
-      "out-of-range",
-      `it is ${seconds}; expected a whole number from 1 to 3600`,
-      "maxLagSeconds",
-    );
-}
-
-/** @throws BadInput with every problem */
+/** Settings of the Sentinels; undefined without Sentinels. @throws BadInput with every problem */
 function checkedSentinels(
   name: string,
   { sentinel, replicas, zones }: ValkeyReplicationArgs,

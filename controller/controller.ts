@@ -53,9 +53,7 @@ export class Controller {
     this.#healer = settings.repair ? this.#newHealer(identity) : undefined;
     this.#lostShards = new LostShards({
       ...{ kubernetes, target, reaction },
-      log: (line) => {
-        log(`${target.name}: ${line}`);
-      },
+      log: this.#say,
       tell: (text) => this.#tell(text),
       withLease: async (signal, work) => (await this.#healer?.alone(signal, work)) ?? false,
     });
@@ -65,18 +63,16 @@ export class Controller {
     return this.settings.target;
   }
 
+  readonly #say = (line: string): void => {
+    this.log(`${this.#target.name}: ${line}`);
+  };
+
   async run(signal: AbortSignal): Promise<void> {
     const { everySeconds } = this.settings;
     const { namespace, statefulSet } = this.#target;
-    const say = (line: string): void => {
-      this.log(`${this.#target.name}: ${line}`);
-    };
-    const pods = PodChanges.watch(this.kubernetes, { namespace, statefulSet }, say, signal);
+    const pods = PodChanges.watch(this.kubernetes, { namespace, statefulSet }, this.#say, signal);
     await watch(
-      {
-        name: this.#target.name,
-        inspect: (limited, former) => this.#inspect(former, limited),
-      },
+      { name: this.#target.name, inspect: (limited, former) => this.#inspect(former, limited) },
       {
         everyMs: everySeconds * 1000,
         failingEveryMs: Math.min(FAILING_EVERY_MS, everySeconds * 1000),
@@ -104,7 +100,7 @@ export class Controller {
       const endpoints = inspection.verification?.facts.nodes.map(({ node }) => node.endpoint) ?? [];
       const end = await firstCertificateEnd(endpoints);
       if (end !== undefined) {
-        this.endpoint.recordCertificateEnd(name, end);
+        this.endpoint.metrics.recordCertificateEnd(name, end);
         this.#certificatesAt = Date.now();
       }
     }
@@ -130,7 +126,7 @@ export class Controller {
     try {
       await this.#lostShards.onLook(look, await this.#password(), signal);
     } catch (error) {
-      if (!signal.aborted) this.log(`${this.#target.name}: ${messageOf(error)}`);
+      if (!signal.aborted) this.#say(messageOf(error));
     }
   }
 
@@ -152,9 +148,9 @@ export class Controller {
 
   async #onHealing({ kind, message, isReplacement = false }: HealingReport): Promise<void> {
     const { name } = this.#target;
-    this.log(`${name}: ${message}`);
+    this.#say(message);
     if (kind === "waiting" || kind === "begun" || kind === "step") return;
-    this.endpoint.recordRepair(name, kind);
+    this.endpoint.metrics.recordRepair(name, kind);
     if (kind === "unneeded") return;
     const isFailed = kind === "failed";
     const success = isReplacement ? "Replaced" : "Repaired";
@@ -167,16 +163,10 @@ export class Controller {
     try {
       const set = await findStatefulSet(this.kubernetes, this.#target);
       const uid = set?.metadata?.uid;
-      const about = {
-        apiVersion: "apps/v1",
-        kind: "StatefulSet",
-        namespace,
-        name,
-        ...(uid === undefined ? {} : { uid }),
-      };
+      const about = { apiVersion: "apps/v1", kind: "StatefulSet", namespace, name, ...(uid && { uid }) };
       await createEvent(this.kubernetes, about, "valkey-controller", text);
     } catch (error) {
-      this.log(`${this.#target.name}: cannot create an Event: ${messageOf(error)}`);
+      this.#say(`cannot create an Event: ${messageOf(error)}`);
     }
   }
 
@@ -196,8 +186,7 @@ async function certificateEnd({ host, port }: Endpoint): Promise<number | undefi
   const socket = connect({ host, port, rejectUnauthorized: false, timeout: CERTIFICATE_TIMEOUT_MS });
   try {
     await once(socket, "secureConnect", { signal: AbortSignal.timeout(CERTIFICATE_TIMEOUT_MS) });
-    const end = Date.parse(socket.getPeerCertificate().valid_to);
-    return Number.isNaN(end) ? undefined : end;
+    return Date.parse(socket.getPeerCertificate().valid_to) || undefined;
   } finally {
     socket.destroy();
   }

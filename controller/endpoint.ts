@@ -2,28 +2,23 @@
 import { METRICS_PATH, TextServer } from "../lib/pod/text-server";
 import type { Endpoint } from "../valkey/node";
 import type { Look } from "./look";
-import type { RepairOutcome } from "./metrics";
 import { LookMetrics } from "./metrics";
 
 /** Path of a JSON list with the last verification of each deployment. */
 export const LOOKS_PATH = "/looks";
 
 export class LookEndpoint {
-  readonly #metrics = new LookMetrics();
+  readonly metrics = new LookMetrics();
   readonly #looks = new Map<string, Look>();
   #server: TextServer | undefined;
-
-  private constructor() {
-    // Made by `open`.
-  }
 
   /** @param at without a host, every address of the machine. @throws Failure when the address cannot be used */
   static async open(at: Pick<Endpoint, "port"> & Partial<Endpoint>): Promise<LookEndpoint> {
     const endpoint = new LookEndpoint();
     endpoint.#server = await TextServer.open(at, {
       [METRICS_PATH]: async () => ({
-        type: endpoint.#metrics.contentType,
-        text: await endpoint.#metrics.text(),
+        type: endpoint.metrics.contentType,
+        text: await endpoint.metrics.text(),
       }),
       [LOOKS_PATH]: () => ({ type: "application/json", text: JSON.stringify([...endpoint.#looks.values()]) }),
     });
@@ -33,16 +28,7 @@ export class LookEndpoint {
   /** @param former the previous result; undefined for the first one */
   record(look: Look, former: Look | undefined): void {
     this.#looks.set(look.deployment, look);
-    this.#metrics.record(look, former);
-  }
-
-  /** @param end expiry, milliseconds since 1970 */
-  recordCertificateEnd(deployment: string, end: number): void {
-    this.#metrics.recordCertificateEnd(deployment, end);
-  }
-
-  recordRepair(deployment: string, outcome: RepairOutcome): void {
-    this.#metrics.recordRepair(deployment, outcome);
+    this.metrics.record(look, former);
   }
 
   close(): void {

@@ -46,7 +46,6 @@ export interface HealingMemory extends RepairHistory {
   readonly problems: string | undefined;
   /** Time of the verification that first found these problems, milliseconds since 1970. */
   readonly since: number;
-  /** They include primaries that the last verification could not reach. */
   readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
@@ -88,15 +87,14 @@ export function remember(before: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
   const memory = { ...before, open: rememberOpenSlots(before, look) };
   const problems = describeProblems(memory, look);
-  const isBroken = problems !== undefined;
   return {
     ...memory,
     problems,
     since: problems === memory.problems ? memory.since : now,
-    primaries: { ...memory.primaries, ...look.primaries },
-    failoverAt: failoversBetween(memory.primaries, look.primaries) > 0 ? now : memory.failoverAt,
+    primaries: look.primaries,
+    failoverAt: failoversBetween(memory.primaries, look.primaries).length > 0 ? now : memory.failoverAt,
     repairs: memory.repairs.filter((at) => now - at < HOUR_MS),
-    inVain: isBroken ? memory.inVain : 0,
+    inVain: problems !== undefined ? memory.inVain : 0,
   };
 }
 

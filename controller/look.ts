@@ -3,8 +3,15 @@ import { compact } from "../lib/compact";
 import { formatDuration } from "../lib/units";
 import { separatedNodes } from "../valkey/verification/cluster-verdict";
 import { changedSettings } from "../valkey/verification/shared-assertions";
-import type { Verification } from "../valkey/verification/verify";
-import { formatRanges } from "../valkey/topology/slots";
+import type { Verdict } from "../valkey/verification/verdict";
+import {
+  countSlots,
+  formatRanges,
+  normaliseRanges,
+  parseRange,
+  SLOT_COUNT,
+  subtractRanges,
+} from "../valkey/topology/slots";
 import type { OpenSlots } from "../valkey/resize/open-slots";
 import type { Inspection } from "../provider/updates/drift";
 
@@ -27,7 +34,10 @@ export interface Look {
   readonly assertions: readonly AssertionLook[];
   /** Sentences about a deployment that passes, such as an uneven spread of primaries. */
   readonly remarks: readonly string[];
-  /** In replication mode the key is an empty string. */
+  /**
+   * Names of the last known primaries by slots, such as `0-5460`. In replication mode the key is an empty string. A
+   * primary stays in the list during an outage, until a verification finds one primary for its slots.
+   */
   readonly primaries: Readonly<Record<string, string>>;
   /** Slots whose migration was begun but not finished; undefined also if they were not read. */
   readonly openSlots?: OpenSlots | undefined;
@@ -46,7 +56,8 @@ export function lookOf(
   const time = at.toISOString();
   const verdict = verification?.verdict;
   const pass = verdict?.pass === true;
-  const changed = verification === undefined || pass ? [] : settingsToRepair(verification);
+  const differ = verdict?.assertions.some(({ id, pass: holds }) => id === "same-settings" && !holds) === true;
+  const changed = verification === undefined || !differ ? [] : changedSettings(verification.facts);
   const separated = verification === undefined || pass ? [] : separatedNodes(verification.facts.nodes);
   return {
     deployment,
@@ -61,17 +72,28 @@ export function lookOf(
     ...(openSlots === undefined ? {} : { openSlots }),
     ...(separated.length === 0 ? {} : { separated }),
     ...(changed.length === 0 ? {} : { changedSettings: changed }),
-    primaries: Object.fromEntries(
-      (verdict?.shards ?? []).flatMap(({ slots, primary }) =>
-        primary === undefined ? [] : [[slots.length === 0 ? "" : formatRanges(slots), primary] as const],
-      ),
-    ),
+    primaries: lastPrimaries(former?.primaries ?? {}, verdict),
   };
 }
 
-function settingsToRepair({ facts, verdict }: Verification): string[] {
-  const differ = verdict.assertions.some(({ id, pass }) => id === "same-settings" && !pass);
-  return differ ? changedSettings(facts) : [];
+/** In replication mode, the primary counts as serving all slots. */
+const ALL_SLOTS = [{ from: 0, to: SLOT_COUNT - 1 }];
+
+function lastPrimaries(former: Look["primaries"], verdict: Verdict | undefined): Look["primaries"] {
+  const isReplication = verdict?.mode === "replication";
+  const found = (verdict?.shards ?? []).flatMap(({ slots: own, primary }) => {
+    const slots = isReplication ? ALL_SLOTS : own;
+    return primary === undefined || slots.length === 0 ? [] : [{ primary, slots }];
+  });
+  const served = found.flatMap(({ slots }) => slots);
+  // An old primary that returns claims its slots for a moment. Of two claims, neither shows who the primary is.
+  if (countSlots(served) > countSlots(normaliseRanges(served))) return former;
+  const kept = Object.entries(former).filter(([key]) => {
+    const slots = key === "" ? ALL_SLOTS : key.split(" ").map(parseRange);
+    return countSlots(subtractRanges(slots, served)) === countSlots(slots);
+  });
+  const now = found.map(({ slots, primary }) => [isReplication ? "" : formatRanges(slots), primary] as const);
+  return Object.fromEntries([...kept, ...now]);
 }
 
 /** For the first verification, the lines are the verdict, every failed assertion and every remark. */
@@ -81,23 +103,32 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
   const lines = [
     former?.pass === look.pass ? undefined : describeVerdict(former, look),
     ...describeFailures(former, look),
-    ...Object.entries(look.primaries).map(([slots, primary]) => {
-      const before = former?.primaries[slots];
-      if (before === undefined || before === primary) return undefined;
-      return `${primary} took over from ${before}${slots === "" ? "" : ` (slots ${slots})`}`;
-    }),
+    ...failoversBetween(former?.primaries ?? {}, look.primaries),
     ...look.remarks.map((remark) => (said.has(remark) ? undefined : remark)),
   ];
   return compact(lines).map((line) => `${deployment}: ${line}`);
 }
 
-/** If a node cannot be reached, many assertions fail for this reason, so one line names all of them. */
+/** Names of nodes and ranges of slots in the text of an assertion, but not its figures, which change all the time. */
+const NAMES = /[\w.[\]]*[-:]\d[\w.:-]*/g;
+
+function namesIn({ nodes, found }: AssertionLook): string {
+  return [...new Set([...nodes, ...(found.match(NAMES) ?? [])])].sort().join(" ");
+}
+
+/**
+ * Lines about assertions that begin to fail, that fail for other nodes or slots than before, and that hold again. If a
+ * node cannot be reached, many assertions fail for this reason, so one line names all of them.
+ */
 function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
-  const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));
-  const unreached = assertions.find(({ id, holds }) => id === "reachable" && !holds)?.nodes ?? [];
+  const failedBefore = new Map(former?.assertions.flatMap((each) => (each.holds ? [] : [[each.id, namesIn(each)]])));
+  const unreachedIn = (all: readonly AssertionLook[] = []): readonly string[] =>
+    all.find(({ id, holds }) => id === "reachable" && !holds)?.nodes ?? [];
+  const unreached = unreachedIn(assertions);
+  const back = unreachedIn(former?.assertions).filter((node) => unreached.length > 0 && !unreached.includes(node));
   const isConsequence = ({ id, nodes }: AssertionLook): boolean =>
     id !== "reachable" && nodes.length > 0 && nodes.every((node) => unreached.includes(node));
-  const fresh = assertions.filter(({ id, holds }) => !holds && !failedBefore.has(id));
+  const fresh = assertions.filter((each) => !each.holds && failedBefore.get(each.id) !== namesIn(each));
   const consequences = fresh.filter(isConsequence).map(({ id }) => id);
   const again = assertions.filter(({ id, holds }) => holds && failedBefore.has(id)).map(({ id }) => id);
   return [
@@ -105,6 +136,7 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
     consequences.length === 0
       ? undefined
       : `these assertions fail because of nodes that cannot be reached: ${consequences.join(", ")}`,
+    back.length === 0 ? undefined : `these nodes reply again: ${back.join(", ")}`,
     again.length === 0 ? undefined : `these assertions hold again: ${again.join(", ")}`,
   ];
 }
@@ -119,10 +151,11 @@ function describeVerdict(former: Look | undefined, { pass, assertions, at }: Loo
   return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
 }
 
-/** @param former primaries by slots; shards without a former primary do not count */
-export function failoversBetween(former: Look["primaries"], primaries: Look["primaries"]): number {
-  return Object.entries(primaries).filter(([slots, primary]) => {
+/** A sentence for each shard whose primary changed. @param former the last known primaries by slots */
+export function failoversBetween(former: Look["primaries"], primaries: Look["primaries"]): string[] {
+  return Object.entries(primaries).flatMap(([slots, primary]) => {
     const before = former[slots];
-    return before !== undefined && before !== primary;
-  }).length;
+    if (before === undefined || before === primary) return [];
+    return `${primary} took over from ${before}${slots === "" ? "" : ` (slots ${slots})`}`;
+  });
 }

@@ -59,12 +59,14 @@ async function connectOnce(
     commandTimeout: timeoutMs,
   });
   client.on("error", (error: Error) => (lastError = error));
-  const where = `${name} (${formatEndpoint(endpoint)})`;
+  const address = formatEndpoint(endpoint);
+  const where = name === address ? name : `${name} (${address})`;
   try {
     await client.connect();
   } catch (error) {
     client.disconnect();
-    throw new Failure(`${where} cannot be reached: ${messageOf(lastError ?? error)}`, { cause: lastError ?? error });
+    const cause = lastError ?? error;
+    throw new Failure(`${where} cannot be reached: ${messageOf(cause).replace(` ${address}`, "")}`, { cause });
   }
   try {
     await authenticate(client, access);

@@ -13,12 +13,7 @@ import { AbstractConnector } from "ioredis";
 export type Dial = () => Promise<Duplex>;
 
 /** Methods and properties of a socket that ioredis uses and a plain stream lacks. */
-const SOCKET_STUBS = {
-  setNoDelay: noop,
-  setKeepAlive: noop,
-  setTimeout: noop,
-  connecting: false,
-};
+const SOCKET_STUBS = { setNoDelay: noop, setKeepAlive: noop, setTimeout: noop, connecting: false };
 
 /** Time limit for a closed stream to end, milliseconds. After this time, ioredis destroys the stream. */
 const DISCONNECT_TIMEOUT_MS = 2_000;

@@ -3,7 +3,7 @@ import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
 import type { MeasurementRecord, Warning } from "../results/schema";
 import type { BottleneckEvidence } from "../warnings/bottleneck";
-import { bottleneckOf } from "../warnings/bottleneck";
+import { bottleneckOf, MIN_SECONDS } from "../warnings/bottleneck";
 import type { MeasuredLoad } from "./measure";
 
 export const CHECK_CONNECTION_FACTOR = 2;
@@ -11,15 +11,11 @@ export const CHECK_CONNECTION_FACTOR = 2;
 const CHECK_SECONDS = 2;
 /** Greatest factor by which the rate, and that of the reference load, may differ by chance. */
 const GAIN_LIMIT = 1.1;
-/** Shortest measurement in which a bottleneck can be found, seconds. */
-const MIN_SECONDS = 1;
-/** Below 1, because a measurement can end a little early. */
-const EARLY_END = 0.98;
 
 /** A closed loop at full speed that ran long enough and has a rate that CPU use does not explain. */
 export function needsConnectionCheck(record: BottleneckEvidence): boolean {
   if (record.rate !== null || record.offering !== null) return false;
-  return record.client.seconds >= MIN_SECONDS * EARLY_END && bottleneckOf(record).at === "none";
+  return record.client.seconds >= MIN_SECONDS && bottleneckOf(record).at === "none";
 }
 
 /** @param checked requests per second over CHECK_CONNECTION_FACTOR times the connections */

@@ -10,6 +10,8 @@ import { CounterSampler } from "./counters";
 export interface MeasuredNode {
   readonly name: string;
   readonly role: "primary" | "replica";
+  /** Share of all slots that the node serves as a primary, 0 to 1. A primary in replication mode has the share 1. */
+  readonly slotShare: number;
   readonly connection: Connection;
 }
 

@@ -190,7 +190,7 @@ function serverFigures(
       node: node.name,
       calls: count.calls,
       share: primaryCalls === 0 ? 0 : count.calls / primaryCalls,
-      expectedShare: 1 / primaries.length,
+      expectedShare: node.slotShare,
     })),
   };
 }

@@ -5,6 +5,7 @@ import { openConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shard } from "../../valkey/verification/shards";
+import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 import type { BenchmarkUser } from "../load/benchmark-user";
 import type { NeededKeys, PrefillSize } from "../workloads/key-slices";
 import { FUNCTIONS, keyNames } from "../workloads/key-slices";
@@ -46,11 +47,11 @@ export class Session {
     const traces = given ?? Traces.onOwnServers(deployment);
     const connections = await openConnections(deployment);
     try {
-      const nodes = [...connections].map(([{ name }, connection]) => ({
-        name,
-        role: roleOf(name, shards),
-        connection,
-      }));
+      const nodes = [...connections].map(([{ name }, connection]): MeasuredNode => {
+        const shard = shards.find(({ primary }) => primary === name);
+        const slotShare = deployment.mode === "cluster" ? countSlots(shard?.slots ?? []) / SLOT_COUNT : 1;
+        return { name, role: shard === undefined ? "replica" : "primary", slotShare, connection };
+      });
       const primaries = compact(shards.map((shard) => primaryOf(shard, connections, deployment)));
       const first = [...connections.keys()].find(({ name }) => name === shards[0]?.primary);
       const [primary] = primaries;
@@ -110,10 +111,6 @@ export class Session {
 function isSameKeys(one: NeededKeys, other: NeededKeys): boolean {
   const identity = ({ what, size }: NeededKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);
   return identity(one) === identity(other);
-}
-
-function roleOf(name: string, shards: readonly Shard[]): MeasuredNode["role"] {
-  return shards.some(({ primary }) => primary === name) ? "primary" : "replica";
 }
 
 function primaryOf(

@@ -7,7 +7,7 @@ import { describeShape, formatCapacity } from "../results/formats/summary";
 import type { WarningNote } from "../warnings/warning-notes";
 import { NO_WARNINGS, noteLetter, warningNotes } from "../warnings/warning-notes";
 import type { DeploymentComparison, ResultRow, TestComparison } from "../results/rows";
-import { compareDeployments, latencyOf } from "../results/rows";
+import { compareDeployments, formatInterval, latencyOf } from "../results/rows";
 import type { MeasuredTopology, Results } from "../results/schema";
 import { colourOf, renderFigure } from "./chart";
 import { scenarioSections } from "./faults";
@@ -97,7 +97,7 @@ function comparison({ deployments, comparisons }: DeploymentComparison, notes: r
 
 function describeSpeedUp(speedUp: TestComparison["speedUp"]): Html | string {
   if (speedUp === undefined) return "–";
-  const interval = `${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)}`;
+  const interval = formatInterval(speedUp, (value) => value.toFixed(2));
   return html`<b>${speedUp.median.toFixed(2)}×</b><small>${interval}</small>`;
 }
 
@@ -110,8 +110,7 @@ function describeResult(row: ResultRow | undefined, notes: readonly WarningNote[
       ? []
       : [html` <span class="mark" title="${warning.text}">${noteLetter(notes, code)}</span>`];
   });
-  return html`<b>${formatCount(row.rps.median)}</b>/s${marks}<small
-      >${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}</small
+  return html`<b>${formatCount(row.rps.median)}</b>/s${marks}<small>${formatInterval(row.rps, formatCount)}</small
     ><small>p50 ${latencyOf(row, row.p50Ms)}, p99 ${latencyOf(row, row.p99Ms)}${hits}</small>`;
 }
 

@@ -1,7 +1,7 @@
 import { compact } from "../../lib/compact";
-import { formatCount } from "../../lib/units";
+import { counted, formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
-import { formatCpuPerOperation, latencyOf, resultRows } from "../results/rows";
+import { formatCpuPerOperation, formatInterval, latencyOf, resultRows } from "../results/rows";
 import type { Results } from "../results/schema";
 import {
   REFERENCE_LOAD_MOVED,
@@ -65,7 +65,7 @@ function treatments(results: Results, study: StudyRecord): Html {
           label,
           row.title,
           html`<b>${formatCount(row.rps.median)}</b>/s<small
-              >${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}, ${row.repeats} rounds</small
+              >${compact([formatInterval(row.rps, formatCount) || undefined, counted(row.repeats, "round")]).join(", ")}</small
             >`,
           latencyOf(row, row.p99Ms),
           formatCpuPerOperation(row),

@@ -180,3 +180,8 @@ function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): Med
   });
   return ratios.length === 0 ? undefined : medianInterval(ratios);
 }
+
+/** The interval of a median as text: `1.63 … 1.66`. Empty for a single value, which has no interval. */
+export function formatInterval({ low, high, confidence }: MedianInterval, format: (value: number) => string): string {
+  return confidence === 0 ? "" : `${format(low)} … ${format(high)}`;
+}

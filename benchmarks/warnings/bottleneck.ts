@@ -22,6 +22,8 @@ export type BottleneckEvidence = Pick<
 
 /** The scheduler takes the rest. */
 const BUSY_THREAD = 0.9;
+/** Shortest useful measurement, seconds: one second that can end a little early. A coarse clock can require more. */
+export const MIN_SECONDS = 0.98;
 /** A machine counts as being at its limit if at least this share of its CPU is in use. */
 const BUSY_MACHINE = 0.95;
 /**
@@ -36,15 +38,15 @@ export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;
   const busiestPrimary = Math.max(0, ...cpu.servers.flatMap((server) => mainThreadOfPrimary(server)));
   if (busiestPrimary >= BUSY_THREAD) {
-    return { at: "server", text: `a primary's main thread was ${formatPercent(busiestPrimary)} busy` };
+    return { at: "server", text: `a primary's main thread was ${formatBusy(busiestPrimary)} busy` };
   }
   const { working, idling } = generatorCpu(record);
   const clientBusy = working === null ? 0 : working / cpu.clientLimit;
   if (clientBusy >= BUSY_THREAD) {
-    const client = `the load generator used ${formatPercent(clientBusy)} of its threads`;
+    const client = `the load generator used ${formatBusy(clientBusy)} of its threads`;
     return {
       at: "client",
-      text: `${client}, and no primary's main thread was more than ${formatPercent(busiestPrimary)} busy`,
+      text: `${client}, and no primary's main thread was more than ${formatBusy(busiestPrimary)} busy`,
     };
   }
   const inFlight = inFlightShare(record);
@@ -57,12 +59,14 @@ export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const machineBusy = cpu.machineBusy === null ? 0 : (cpu.machineBusy - idling) / cpu.machineCores;
   if (machineBusy >= BUSY_MACHINE) {
     const machine = cpu.serversHere ? "load generator and servers share" : "the load generator's machine has";
-    return {
-      at: "machine",
-      text: `${machine} ${cpu.machineCores} cores, which were ${formatPercent(machineBusy)} busy`,
-    };
+    return { at: "machine", text: `${machine} ${cpu.machineCores} cores, which were ${formatBusy(machineBusy)} busy` };
   }
   return { at: "none" };
+}
+
+/** A part of CPU time. Counters are read a little apart from the clock, so the quotient can exceed the whole. */
+function formatBusy(part: number): string {
+  return formatPercent(Math.min(1, part));
 }
 
 function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["servers"][number]): number[] {

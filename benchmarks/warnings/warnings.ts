@@ -4,7 +4,7 @@ import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } from "../results/schema";
 import { LATENCY_LIMIT_MS } from "../results/latency-limits";
-import { bottleneckOf } from "./bottleneck";
+import { bottleneckOf, MIN_SECONDS } from "./bottleneck";
 
 /** Rate of the load generator against that of the servers, relative to the latter. */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
@@ -12,6 +12,7 @@ const CLOCK_DISAGREEMENT_LIMIT = 0.01;
 const MISS_LIMIT = 0.001;
 /** Greatest relative difference between a primary's share of the calls and its expected share. */
 const SHARE_LIMIT = 0.05;
+const EQUAL_CONNECTIONS = "valkey-benchmark gives each primary an equal number of connections, whatever slots it has";
 /** Number of standard deviations up to which a difference can be chance. */
 const CHANCE_DEVIATIONS = 4;
 /** Share of the machine's cores in use by other processes or stolen by the hypervisor. */
@@ -25,10 +26,6 @@ const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
 /** Greatest share of an open loop's requests that fail, time out or are not sent. */
 const UNANSWERED_LIMIT = 0.001;
-/** A coarse clock can require more. */
-const MIN_SECONDS = 1;
-/** The share is below 1, because a measurement can end a little early. */
-const EARLY_END = 0.98;
 /** Greatest share of the measured time that one tick of the load generator's clock is allowed to take. */
 const TICK_LIMIT = 0.01;
 
@@ -83,7 +80,7 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
       warning("too-short", `${ticks}, which is ${formatPercent(tick)} of the ${seconds} that the measurement took`),
     ];
   }
-  return client.seconds < MIN_SECONDS * EARLY_END ? [warning("too-short", `the measurement took only ${seconds}`)] : [];
+  return client.seconds < MIN_SECONDS ? [warning("too-short", `the measurement took only ${seconds}`)] : [];
 }
 
 /**
@@ -175,12 +172,14 @@ function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
   return [warning("neighbour", `other processes used ${others.toFixed(2)} of the machine's ${cpu.machineCores} cores`)];
 }
 
-function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warning[] {
+function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed }: WarningEvidence): Warning[] {
   if (isSkewed) return [];
+  // Without hash tags, the keys themselves are distributed over the slots by chance.
+  const draws = Math.min(servers?.calls ?? 0, loadGenerator === "memtier" ? keySpace : Infinity);
   const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
     // Keys that are drawn at random are unevenly distributed by chance. The unevenness is greater if there are fewer
     // calls.
-    const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, servers?.calls ?? 0));
+    const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, draws));
     return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE_DEVIATIONS * deviation);
   });
   if (uneven.length === 0) return [];
@@ -188,7 +187,8 @@ function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warn
     ({ node, share, expectedShare }) =>
       `${node} received ${formatPercent(share)} of the calls instead of ${formatPercent(expectedShare)}`,
   );
-  return [warning("uneven-shares", shares.join(", "))];
+  const why = loadGenerator === "valkey-benchmark" ? `; ${EQUAL_CONNECTIONS}` : "";
+  return [warning("uneven-shares", `${shares.join(", ")}${why}`)];
 }
 
 /**

@@ -3,11 +3,9 @@ import type { Objective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
-import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
-import { configuredCapacitySearch, openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
+import { openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../benchmarks/capacity/capacity-schema";
-import { workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema";
 import { describeIssues } from "../../lib/schema/problems";
 import type { OptionValues } from "../running/options";
 import { givenValues, optionName, parseNumber } from "../running/options";
@@ -36,9 +34,9 @@ export function capacityOptions(values: OptionValues): CapacityOptions {
 }
 
 /**
- * Overridden by the command line. The workload that the stack names, else its first open-loop workload, else an open
- * loop with its keys and value size.
- * @throws BadInput if nothing names an objective
+ * The search that the stack configures, with the values of the command line in place of the stack's values. The
+ * configuration was read with the workload of the search (`searchOverrides`).
+ * @throws BadInput if neither the stack nor the command line names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
   const { capacity } = config;
@@ -52,23 +50,11 @@ export function requestedCapacitySearch(config: StackConfig, requested: Capacity
       "--objective",
     );
   }
+  const [workload] = openLoopWorkloads(config);
+  if (workload === undefined) throw new Error("the configuration was read without the workload of the search");
   return {
-    workload: configuredCapacitySearch(config)?.workload ?? openLoopWorkloads(config)[0] ?? standardMix(config),
+    workload,
     objective,
     search: { ...DEFAULT_SEARCH, ...(capacity === undefined ? {} : searchPlan(capacity)), ...requested.search },
   };
-}
-
-function standardMix(config: StackConfig): OpenLoopWorkload {
-  const { keySpace, clients, dataSize } = config.benchmark;
-  const standard = workloadSchema.parse({
-    loadGenerator: "open-loop",
-    rate: 1,
-    keySpace,
-    clients,
-    values: { sizes: "fixed", bytes: dataSize },
-  });
-  const [mix] = openLoopWorkloads({ ...config, workloads: { "reads and writes": standard } });
-  if (mix === undefined) throw new Error("the standard workload must be an open-loop workload");
-  return mix;
 }

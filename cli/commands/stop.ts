@@ -1,30 +1,28 @@
-/** `npm start -- stop`: stops deployments that `--keep` left running. */
+/** `npm start -- stop`: stops deployments that `--keep` left running, and processes that killed runs left. */
 import { BadInput } from "../../lib/errors";
+import { allRunsDirectories } from "../../lib/system/paths";
 import { isProcessAlive } from "../../lib/system/process-identity";
 import type { RunInfo } from "../../platforms/host/run-directory";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
-import { runsDirectory } from "../../lib/system/paths";
 import { print } from "../terminal/terminal";
 import { COMMAND } from "../../lib/system/package";
 
-/** Without an ID, lists the kept runs. */
+/** Without an ID, lists the runs. */
 export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
-  const runs = RunDirectory.list(runsDirectory());
-  const kept = runs.filter(({ info }) => info.kept);
+  const runs = allRunsDirectories().flatMap((place) => RunDirectory.list(place));
+  const left = runs.filter(({ info }) => !isAtWork(info));
   if (id === undefined && !all) {
-    print(kept.length === 0 ? "No deployments are kept." : `Kept deployments (${COMMAND} stop ID, or --all):`);
-    print(
-      ...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${runningProcesses(path).length} processes`),
-    );
+    print(runs.length === 0 ? "Nothing runs." : `Runs (${COMMAND} stop ID, or --all for those that are kept or left):`);
+    for (const { path, info } of runs) {
+      const state = info.kept ? "kept" : isAtWork(info) ? "still running" : "left by a killed run";
+      print(`  ${info.id}   ${state}, stack ${info.stack}, ${runningProcesses(path).length} processes`);
+    }
     return 0;
   }
-  const chosen = all ? kept : runs.filter(({ info }) => info.id === id);
+  const chosen = all ? left : runs.filter(({ info }) => info.id === id);
+  const ids = left.map(({ info }) => info.id).join(", ") || "none";
   if (chosen.length === 0 && !all)
-    throw BadInput.of(
-      "stop",
-      "no-such-run",
-      `there is no run ${id ?? ""}; kept runs: ${kept.map(({ info }) => info.id).join(", ") || "none"}`,
-    );
+    throw BadInput.of("stop", "no-such-run", `there is no run ${id ?? ""}; expected one of: ${ids}`);
   const working = chosen.filter(({ info }) => isAtWork(info));
   if (working.length > 0)
     throw BadInput.of(
@@ -33,7 +31,7 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
       working.map(({ info }) => `${info.id} is still running (process ${info.runner.pid}); press Ctrl-C there`),
     );
   for (const { path, info } of chosen) print(`${info.id}: stopped ${await stopRun(path)} processes`);
-  if (chosen.length === 0) print("No deployments are kept.");
+  if (chosen.length === 0) print("Nothing is kept or left.");
   return 0;
 }
 

@@ -85,7 +85,7 @@ function watchSubject(
   const { name, lock, repair } = subject;
   const report = ({ kind, message }: HealingReport): void => {
     const at = new Date().toISOString();
-    if (kind === "done" || kind === "unneeded" || kind === "failed") endpoint?.recordRepair(name, kind);
+    if (kind === "done" || kind === "unneeded" || kind === "failed") endpoint?.metrics.recordRepair(name, kind);
     print(json ? JSON.stringify({ deployment: name, at, repair: { kind, message } }) : `${at} ${name}: ${message}`);
   };
   const healer = lock === undefined || repair === undefined ? undefined : new Healer({ lock, repair, report });

@@ -105,11 +105,24 @@ const OPTION_NAMES: Readonly<Record<string, string>> = {
 };
 
 export function addBenchmarkOptions(command: Command): Command {
-  command.optionsGroup("Load (default: the stack's):");
-  for (const { flags, help, parse } of LOAD_OPTIONS) command.option(flags, help, parse);
-  command.optionsGroup("Mixed workload instead of tests:");
-  for (const { flags, help, parse } of WORKLOAD_OPTIONS) command.option(flags, help, parse);
-  return command.optionsGroup("Options:");
+  addOptions(command, "Load (default: the stack's):", LOAD_OPTIONS);
+  return addOptions(command, "Mixed workload instead of tests:", WORKLOAD_OPTIONS).optionsGroup("Options:");
+}
+
+/** Options that a search for a capacity decides itself: it offers one open-loop workload at rates of its own. */
+const DECIDED_BY_SEARCH = ["requests", "repeats", "tests", "rate", "loadGenerator"];
+const isSearchable = ({ key }: BenchmarkOption): boolean => !DECIDED_BY_SEARCH.includes(key);
+
+/** Adds the options of the open-loop workload with which a search looks for a capacity. */
+export function addSearchOptions(command: Command): Command {
+  const options = [...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].filter(isSearchable);
+  return addOptions(command, "Open-loop workload (default: the stack's):", options).optionsGroup("Options:");
+}
+
+function addOptions(command: Command, title: string, options: readonly BenchmarkOption[]): Command {
+  command.optionsGroup(title);
+  for (const { flags, help, parse } of options) command.option(flags, help, parse);
+  return command;
 }
 
 export function addServerOptions(command: Command): Command {
@@ -117,8 +130,11 @@ export function addServerOptions(command: Command): Command {
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")
     .option("--mode <mode>", "cluster or replication (required)");
   addNodeOptions(described)
-    .option("--primaries <n>", "expected number of primaries (default: any)")
-    .option("--replicas <n>", "expected number of replicas per primary (default: any)")
+    .option("--primaries <n>", "expected number of primaries of a cluster (default: 3 or more)")
+    .option(
+      "--replicas <n>",
+      "expected number of replicas per primary (default: any; in a cluster at least 1, and the same for each primary)",
+    )
     .option(
       "--without <assertions>",
       "group of assertions to skip: settings (if the servers forbid CONFIG), zones, or writes (the verdict is then never PASS); may be repeated",
@@ -152,6 +168,11 @@ export function benchmarkOverrides(values: OptionValues): OptionOverrides {
   return { benchmark, options: OPTION_NAMES, ...(workload === undefined ? {} : { workload }) };
 }
 
+/** The options of `addSearchOptions`. */
+export function searchOverrides(values: OptionValues): OptionOverrides {
+  return { ...benchmarkOverrides({ ...values, loadGenerator: "open-loop" }), isSearched: true };
+}
+
 function configuredValues(options: readonly BenchmarkOption[], values: OptionValues): Record<string, unknown> {
   const entries = options.map(({ key, flags }): [string, unknown] => [key, values[commanderName(flags)]]);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
@@ -163,10 +184,10 @@ function workloadSection(
   benchmark: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const isOpenLoop = mixed["loadGenerator"] === "open-loop";
-  const { clients, pipeline, keySpace, rate, threads, dataSize } = benchmark;
+  const { clients, pipeline, keySpace, rate, threads, dataSize, workloadName: name } = benchmark;
   const values = dataSize === undefined ? undefined : { sizes: "fixed", bytes: dataSize };
   const own = isOpenLoop ? { workers: threads, values } : { threads, dataSize };
-  const shared = { clients, pipeline, keySpace, rate, ...own };
+  const shared = { name, clients, pipeline, keySpace, rate, ...own };
   return { loadGenerator: "valkey-benchmark", ...mixed, ...givenValues(shared, Object.keys(shared)) };
 }
 

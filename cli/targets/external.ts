@@ -12,6 +12,7 @@ import { parseInfo } from "../../valkey/topology/replies";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 import type { OptionValues } from "../running/options";
+import { textOption } from "../running/options";
 import { namesOfOneServer } from "../../valkey/verification/shared-assertions";
 
 /** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */
@@ -55,19 +56,19 @@ export function externalDeployment(
       });
   const problems = [...others, ...found];
   const given = [
-    ...stringList(values["node"]),
+    ...[values["node"] ?? []].flat().map(String),
     ...(typeof values["nodes"] === "string" ? nodesIn(values["nodes"], problems) : []),
   ];
   const nodes = given.flatMap((text) => parseNode(text, problems));
-  if (given.length === 0)
-    problems.push(
-      problem("missing", "--node", "name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes"),
-    );
+  const remedy = "name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes";
+  if (given.length === 0) problems.push(problem("missing", "--node", remedy));
+  const count = textOption(values["primaries"]) ?? "1";
+  if (values["mode"] === "replication" && count !== "1")
+    problems.push(problem("one-primary", "--primaries", `is ${count}; a replication has 1 primary`));
   const names = nodes.map(({ name }) => name);
   for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
     problems.push(problem("node-twice", "--node", `${name} is named twice`));
   if (!parsed.success || problems.length > 0) throw new BadInput("servers", problems);
-
   const { mode, user, primaries, replicas, without, ...files } = parsed.data;
   const access = accessOf(files, user, environment["VALKEY_PASSWORD"]);
   return {
@@ -150,8 +151,4 @@ function accessOf(
     password: password === "" ? undefined : password,
     ...(wantsTls ? { tls: { cacert, cert, key, sni, insecure } } : {}),
   };
-}
-
-function stringList(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : [];
 }

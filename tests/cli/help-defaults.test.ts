@@ -11,11 +11,13 @@ import { soakOptions } from "../../cli/commands/soak";
 import { buildProgram } from "../../cli/program";
 import { DEFAULT_BASE_EVERY_MS } from "../../valkey/archive/archive-shard";
 import { parseSize } from "../../lib/units";
+import { judgeFacts } from "../../valkey/verification/verify";
+import { clusterFacts } from "../support/valkey/facts";
 import { never } from "../support/valkey/real";
 
 /** Defaults that are words: another source has the value, or the option is left out. */
 const IN_WORDS =
-  /^(all|any|both|none|random|the (stack's|default user|system's|servers of the options)|a (list|table) of .*|results\/TIME.*)$/;
+  /^(all|any; in a cluster at least 1, and the same for each primary|3 or more|both|none|random|the (stack's|default user|system's|servers of the options)|a (list|table) of .*|results\/TIME.*)$/;
 
 const openLoop = workloadSchema.parse({ loadGenerator: "open-loop", rate: 1 });
 if (openLoop.loadGenerator !== "open-loop") throw new Error("the workload is one of the open loop");
@@ -38,7 +40,7 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   measure: workload,
   study: workload,
   capacity: {
-    ...workload,
+    ...Object.fromEntries(Object.entries(workload).filter(([option]) => option !== "load-generator")),
     "initial-rate": DEFAULT_SEARCH.initialRate,
     "max-rate": DEFAULT_SEARCH.maxRate,
     precision: DEFAULT_SEARCH.precision,
@@ -81,6 +83,17 @@ describe("the help", () => {
       expect(Object.fromEntries(statedDefaults(command))).toEqual(Object.fromEntries(expected));
     },
   );
+
+  it("names the numbers of nodes that verification expects by default", () => {
+    const expected = (replicas: number, id: string): string | undefined =>
+      judgeFacts({ ...clusterFacts(3, replicas), shape: {} }).assertions.find((each) => each.id === id)?.expected;
+    expect(expected(1, "primaries")).toBe("3 or more");
+    expect(expected(0, "replicas")).toBe("the same number for each primary, at least 1 (here 1)");
+    const help = buildProgram(never, () => undefined)
+      .commands.find((command) => command.name() === "verify")
+      ?.options.map(({ description }) => description);
+    expect(help).toContain("expected number of primaries of a cluster (default: 3 or more)");
+  });
 
   it("names the disk space of a soak", () => {
     expect(parseSize("10gb")).toBe(soak.diskBytes);

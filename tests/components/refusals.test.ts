@@ -9,8 +9,9 @@ import type { ControllerArgs } from "../../components/kubernetes/arguments";
 import { backupProblems } from "../../components/kubernetes/archive/backup-problems";
 import type { BackupArgs } from "../../components/kubernetes/backup-arguments";
 import { controllerProblems } from "../../components/kubernetes/controller/controller-problems";
+import { argumentProblems } from "../../components/kubernetes/deployment/argument-problems";
+import { DEFAULT_RESOURCES } from "../../components/kubernetes/deployment/deployment-args";
 import { objectNames } from "../../components/kubernetes/names";
-import { requireTag } from "../../components/kubernetes/pods/pod-basics";
 import type { LoadCapacityArgs } from "../../components/load-capacity";
 import { LoadCapacity } from "../../components/load-capacity";
 import type { UpstreamChartArgs } from "../../components/upstream-chart";
@@ -38,7 +39,17 @@ const CLUSTERS: Readonly<Record<string, object>> = {
     zones: ["a", "b"],
   },
   "two sources of a certificate": { tls: {} },
-  "an image without a tag": { image: "valkey" },
+  "plain arguments of wrong forms": {
+    ...{ namespace: "Bad NS", timeoutSeconds: -1, passwordOverlapSeconds: 5, imagePullPolicy: "Sometimes" },
+    storage: { size: "8 gigs", className: "Fast Disks", onDestroy: "burn" },
+    resources: { requests: { cpu: "many" }, limits: { cpu: -1, memory: "1 gigabyte" } },
+    ...{ placement: { hostAntiAffinity: "yes" }, settings: { "io-threads": 0 }, controller: { everySeconds: 1 } },
+  },
+  "no zones, no shape": { zones: undefined, shape: undefined },
+  "zones that are a text": { zones: "a, b" },
+  "memory in which no data fits": {
+    resources: { requests: { cpu: "1", memory: "64Mi" }, limits: { cpu: "1", memory: "64Mi" } },
+  },
   "two sources of a password": {
     passwordSecret: { name: "login", key: "x" },
     password: "0123456789abcdef",
@@ -89,6 +100,7 @@ const REPLICATIONS: Readonly<Record<string, object>> = {
   "a quorum of more than there are": { sentinel: { quorum: 5 } },
   "Sentinels without a replica": { sentinel: {}, replicas: 0, zones: ["a"] },
   "Sentinels in two zones": { sentinel: {}, zones: ["a", "b"] },
+  "no replicas, no zones": { replicas: undefined, zones: undefined },
   "no lag": { maxLagSeconds: 0 },
   "a lag of no whole number": { maxLagSeconds: 1.5 },
   "a lag above an hour": { maxLagSeconds: 3601 },
@@ -96,6 +108,7 @@ const REPLICATIONS: Readonly<Record<string, object>> = {
 const ENGINES: Readonly<Record<string, object>> = {
   "Dragonfly as a cluster": { engine: "dragonfly", settings: {} },
   "an engine's image without a tag": { image: "redis" },
+  "an engine of wrong forms": { zones: [7], namespace: "", resources: { requests: {} } },
   "settings that the deployment decides": { settings: { port: 1 } },
 };
 const elsewhere = { name: "elsewhere", mode: "replication", nodes: [{ host: "10.0.0.1" }] } as const;
@@ -178,12 +191,7 @@ const CASES: readonly Case[] = [
     `the name ${JSON.stringify(name)}`,
     () => objectNames(name),
   ]),
-  ...IMAGES.map((image): Case => [
-    `the image ${JSON.stringify(image)}`,
-    () => {
-      requireTag(image);
-    },
-  ]),
+  ...IMAGES.map((image): Case => [`the image ${JSON.stringify(image)}`, () => cluster({ image })]),
   ...casesOf(CLUSTERS, cluster),
   ["a CronJob's name that is too long", () => cluster({ backup: { ...backup, drill: "weekly" } }, "a".repeat(47))],
   ["a Service's name that is too long", () => replication({ replicas: 2, external: { type: "NodePort" } }, longest)],
@@ -245,9 +253,10 @@ describe("arguments that are refused", { timeout: 120_000 }, () => {
       "registry.example:5000/team/valkey:1",
     ];
     for (const image of [...images, `valkey:9.1.2@sha256:${"0".repeat(64)}`])
-      expect(() => {
-        requireTag(image);
-      }).not.toThrow();
+      expect(argumentProblems({ ...CLUSTER, image, resources: DEFAULT_RESOURCES })).toEqual([]);
+    const known = { size: pulumi.output("x"), className: Promise.resolve("y") };
+    const inputs = { namespace: pulumi.output("z"), storage: known, image: "valkey:1", resources: DEFAULT_RESOURCES };
+    expect(argumentProblems({ ...CLUSTER, ...inputs })).toEqual([]);
     const encryption = "aws:kms:alias/backup";
     expect(backupProblems({ bucket: pulumi.output("x"), region: pulumi.output("y"), encryption })).toEqual([]);
     const bare = { mode: "cluster" as const, replicasPerPrimary: 0, keepsData: true };

@@ -83,8 +83,7 @@ describe("the decision to repair", () => {
     const crowded = { remarks: ["2 of 3 primaries are in zone a: orders-4 is to take over from orders-1"] };
     const failedOver = [
       look(0, [], { primaries: { "0-5460": "orders-0" } }),
-      // Nobody could be asked while the primary was away.
-      look(10, [{ ...BROKEN, id: "reachable" }]),
+      look(10, [{ ...BROKEN, id: "reachable" }], { primaries: { "0-5460": "orders-0" } }),
       look(30, [], { ...crowded, primaries: { "0-5460": "orders-1" } }),
     ];
     const later = (seconds: number): Look => look(seconds, [], { ...crowded, primaries: { "0-5460": "orders-1" } });

@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { AssertionLook, Look } from "../../controller/look";
 import { changesOf, failoversBetween, lookOf } from "../../controller/look";
 import { LookMetrics } from "../../controller/metrics";
+import type { Inspection } from "../../provider/updates/drift";
+import { parseRange } from "../../valkey/topology/slots";
 
 const assertion = (id: string, holds: boolean, found = "as it should be", ...nodes: string[]): AssertionLook => ({
   ...{ id, holds, found, nodes },
@@ -67,13 +69,25 @@ describe("a look", () => {
     const before = look("00", GOOD, { primaries: { "0-8191": "orders-0", "8192-16383": "orders-1" } });
     const after = look("30", GOOD, { primaries: { "0-8191": "orders-3", "8192-16383": "orders-1" } });
     expect(changesOf(before, after)).toEqual(["orders: orders-3 took over from orders-0 (slots 0-8191)"]);
-    expect(failoversBetween({}, after.primaries)).toBe(0);
-    expect(failoversBetween(before.primaries, after.primaries)).toBe(1);
+    expect(failoversBetween({}, after.primaries)).toEqual([]);
     const single = [
       look("00", GOOD, { primaries: { "": "orders-0" } }),
       look("30", GOOD, { primaries: { "": "orders-1" } }),
     ];
     expect(changesOf(single[0], single[1] ?? after)).toEqual(["orders: orders-1 took over from orders-0"]);
+  });
+
+  it("says that a further node cannot be reached, and that one replies again, while the verdict stays", () => {
+    const unreached = (...nodes: string[]): AssertionLook[] => [
+      assertion("reachable", false, `${nodes.join(", ")}: no reply after 31 s`, ...nodes),
+      assertion("one-owner", false, `no node serves 0-${nodes.length}00`),
+    ];
+    const [one, two] = [look("00", unreached("orders-2")), look("30", unreached("orders-2", "orders-5"))];
+    expect(changesOf(one, two)).toEqual([
+      "orders: reachable: orders-2, orders-5: no reply after 31 s",
+      "orders: one-owner: no node serves 0-200",
+    ]);
+    expect(changesOf(two, one)).toContain("orders: these nodes reply again: orders-5");
   });
 
   it("says a remark about a deployment that passes once", () => {
@@ -89,6 +103,64 @@ describe("a look", () => {
     expect(found).toMatchObject({ pass: false, since: "1970-01-01T00:00:00.000Z", primaries: {}, remarks: [] });
     expect(found.assertions).toEqual([assertion("reachable", false, "the API server does not answer")]);
     expect(lookOf("orders", inspection, { at: new Date(9000), seconds: 15, former: found }).since).toBe(found.at);
+  });
+});
+
+describe("the last known primary of each range of slots", () => {
+  type Found = readonly (readonly [slots: string, primary: string | undefined])[];
+  const after = (mode: "cluster" | "replication", ...founds: readonly Found[]): string[] => {
+    let former: Look | undefined;
+    return founds.flatMap((found) => {
+      const shards = found.map(([slots, primary]) => ({
+        ...{ primary, replicas: [], slots: slots === "" ? [] : slots.split(" ").map(parseRange) },
+      }));
+      const verdict = { mode, pass: true, assertions: GOOD, shards };
+      const inspection = { verification: { facts: { nodes: [] }, verdict }, drift: [] } as unknown as Inspection;
+      const next = lookOf("orders", inspection, { at: new Date(0), seconds: 1, former });
+      const failovers = failoversBetween(former?.primaries ?? {}, next.primaries);
+      former = next;
+      return failovers;
+    });
+  };
+
+  it.each<[string, "cluster" | "replication", readonly Found[], string[]]>([
+    [
+      "survives looks in which no primary serves them",
+      "cluster",
+      [[["0-99", "a"]], [], [["0-99", undefined]], [["0-99", "b"]]],
+      ["b took over from a (slots 0-99)"],
+    ],
+    ["survives looks without a primary", "replication", [[["", "a"]], [], [["", "b"]]], ["b took over from a"]],
+    [
+      "is not known while two nodes claim to be it",
+      "replication",
+      [
+        [["", "a"]],
+        [
+          ["", "a"],
+          ["", "b"],
+        ],
+        [["", "a"]],
+      ],
+      [],
+    ],
+    [
+      "is not known while two nodes claim the slots",
+      "cluster",
+      [
+        [["0-99", "a"]],
+        [
+          ["0-99", "a"],
+          ["0-99", "b"],
+        ],
+        [["0-99", "b"]],
+      ],
+      ["b took over from a (slots 0-99)"],
+    ],
+    ["is forgotten when the slots move", "cluster", [[["0-99", "a"]], [["0-49", "a"]], [["0-99", "b"]]], []],
+    ["has slots", "cluster", [[["", "a"]], [["", "b"]]], []],
+  ])("%s (%s)", (_what, mode, founds, failovers) => {
+    expect(after(mode, ...founds)).toEqual(failovers);
   });
 });
 

@@ -95,8 +95,8 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
   const wanted = demand.settings.maxmemory ?? plan.maxmemory;
   if (wanted > 0 && wanted <= plan.maxmemory) return undefined;
-  const what = wanted === 0 ? "0, which means no limit" : formatBytes(wanted);
-  return `${what}; expected at most ${describeMemory(plan)}`;
+  if (plan.maxmemory <= 0) return `no data fits; maxmemory would be ${describeMemory(plan)}`;
+  return `${wanted === 0 ? "0, which means no limit" : formatBytes(wanted)}; expected at most ${describeMemory(plan)}`;
 }
 
 /** Forked children read all data: they write snapshots, synchronize replicas, and migrate slots. */

@@ -1,7 +1,9 @@
 /** Every assertion judges reports of the nodes themselves. `verdict.ts` decides between PASS and FAIL. */
+import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { counted } from "../../lib/units";
+import { nodeNameAt } from "../node";
 import { observed } from "../observation";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";
@@ -115,7 +117,7 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
 
 /** Nodes that reply although a replying node suspects them, reports them as failed, or has no bus link to them. */
 export function separatedNodes(nodes: readonly NodeFacts[]): string[] {
-  const nameById = namesById(nodes);
+  const nameById = namesById(nodes.filter(({ view }) => view.known));
   const names = nodes.flatMap(({ view }) => {
     if (!view.known) return [];
     const flagged = view.value.unhealthy.filter(({ flag }) => flag === "suspected" || flag === "failed");
@@ -233,8 +235,18 @@ function noMoves({ nodes }: DeploymentFacts): Assertion {
   return assertion("no-moves", "none", [...marked, ...running]);
 }
 
+/** Names by node ID. Other nodes tell at which address, not at which host name, they know a node that does not reply. */
 function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
-  return new Map(nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : [])));
+  const silent = nodes.filter(({ view }) => !view.known).map(({ node }) => node);
+  const told = topologies(nodes).flatMap(({ topology }) =>
+    [...topology.nodes.values()].flatMap(({ id, address: { host, port } }) => {
+      const [only, ...more] = silent.filter(({ endpoint }) => endpoint.port === port && isIP(endpoint.host) === 0);
+      const name = nodeNameAt(silent, host, port) ?? (more.length === 0 ? only?.name : undefined);
+      return name === undefined ? [] : [[id, name] as const];
+    }),
+  );
+  const own = nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : []));
+  return new Map([...told, ...own]);
 }
 
 /** For an unknown node ID, the beginning of the ID. */

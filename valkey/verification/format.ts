@@ -130,7 +130,7 @@ function assertionLines(assertions: readonly Assertion[]): string[] {
       `✗ ${what}  [${id}]`,
       `    expected: ${expected}`,
       `    found:    ${found}`,
-      nodes.length > 0 ? `    nodes:    ${nodes.join(", ")}` : undefined,
+      nodes.some((node) => !found.includes(node)) ? `    nodes:    ${nodes.join(", ")}` : undefined,
     ]);
   });
 }

@@ -37,17 +37,9 @@ export async function gatherFacts(
     readWays === undefined ? undefined : observe(readWays),
   ]);
   const facts = {
-    deployment: name,
-    mode,
-    shape,
-    directives,
-    zones,
+    ...{ deployment: name, mode, shape, directives, zones, users, ways, announced, skippedAssertions },
     nodes: nodes.map((node, index) => ({ ...node, machineSettings: machineSettings?.[index] })),
-    users,
     tuning: tuning?.expected,
-    ways,
-    announced,
-    skippedAssertions,
   };
   if (sentinels === undefined || sentinelNodes === undefined) return facts;
   return { ...facts, sentinels: { settings: sentinels.settings, nodes: sentinelNodes } };

@@ -11,7 +11,10 @@ import type { Shard } from "./shards";
 
 /** Asserts that every node replies, and that no two of them are one server. */
 export function reachable({ nodes }: DeploymentFacts): Assertion {
-  const violations = nodes.flatMap(({ node, info }) => (info.known ? [] : [{ node: node.name, problem: info.why }]));
+  const violations = nodes.flatMap(({ node: { name }, info }) => {
+    if (info.known) return [];
+    return [{ node: name, problem: info.why.startsWith(name) ? info.why.slice(name.length).trim() : info.why }];
+  });
   const doubles = sameServers(nodes).flatMap((names) =>
     names.map((node): Violation => {
       const others = names.filter((name) => name !== node);

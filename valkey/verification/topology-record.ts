@@ -22,12 +22,7 @@ export const topologySchema = z.strictObject({
   mode: modeSchema,
   version: z.string(),
   nodes: z.array(
-    z.strictObject({
-      name: z.string(),
-      zone: z.string().nullable(),
-      machine: z.string(),
-      role: roleSchema,
-    }),
+    z.strictObject({ name: z.string(), zone: z.string().nullable(), machine: z.string(), role: roleSchema }),
   ),
   shards: z.array(z.strictObject({ primary: z.string().nullable(), replicas: z.array(z.string()), slots: z.string() })),
   /** Settings of the first node, by directive. */

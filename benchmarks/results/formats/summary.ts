@@ -8,7 +8,7 @@ import type { WarningNote } from "../../warnings/warning-notes";
 import { warningNotes, NO_WARNINGS, noteLetter } from "../../warnings/warning-notes";
 import { formatScenarios } from "../scenario-rows";
 import type { TestComparison, ResultRow } from "../rows";
-import { compareDeployments, latencyOf } from "../rows";
+import { compareDeployments, formatInterval, latencyOf } from "../rows";
 import { formatObjective } from "../../capacity/objective";
 import type { CapacityRecord, Results, MeasuredTopology } from "../schema";
 
@@ -65,8 +65,8 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   if (first === undefined || last === undefined) return "–";
   const p50 = `${(first.p50Ms / last.p50Ms).toFixed(2)}×`;
   if (speedUp !== undefined) {
-    const { median, low, high } = speedUp;
-    return `${median.toFixed(2)}× (${low.toFixed(2)} … ${high.toFixed(2)}) · p50 ${p50} lower`;
+    const interval = formatInterval(speedUp, (value) => value.toFixed(2));
+    return `${speedUp.median.toFixed(2)}×${interval === "" ? "" : ` (${interval})`} · p50 ${p50} lower`;
   }
   const p99 = `${(first.p99Ms / last.p99Ms).toFixed(2)}×`;
   return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";

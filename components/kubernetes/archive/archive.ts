@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { ARCHIVER_BUNDLE } from "../../../archiver/bundle";
 import type { ArchiverSettings } from "../../../archiver/pod-settings";
 import { ARCHIVER_PORT, BASE_SECONDS, DRILL_SECONDS, KEEP_SECONDS, READY_PATH } from "../../../archiver/pod-settings";
-import { BadInput, problem, within } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Mode } from "../../../valkey/node";
@@ -29,17 +29,12 @@ const SPOOL_PART = 0.75;
 const GRACE_SECONDS = 60;
 const MOST_CRON_JOB = 52;
 
-/** @throws BadInput with every problem of the backup's arguments */
-export function checkBackup(deployment: string, args: BackupArgs | undefined): void {
-  const problems = args === undefined ? [] : [...backupProblems(args), ...nameProblems(deployment, args)];
-  if (problems.length === 0) return;
-  throw new BadInput(deployment, within("backup", problems));
-}
-
-function nameProblems(deployment: string, { drill }: BackupArgs): Problem[] {
+/** Problems of the backup's arguments, and of the name of the CronJob. */
+export function archiveProblems(deployment: string, args: BackupArgs): Problem[] {
   const { drill: name } = objectNames(deployment);
-  if (drill === undefined || name.length <= MOST_CRON_JOB) return [];
-  return [problem("name-too-long", "drill", `the CronJob ${name} needs a name of at most ${MOST_CRON_JOB} characters`)];
+  if (args.drill === undefined || name.length <= MOST_CRON_JOB) return backupProblems(args);
+  const limit = `the CronJob ${name} needs a name of at most ${MOST_CRON_JOB} characters`;
+  return [...backupProblems(args), problem("name-too-long", "drill", limit)];
 }
 
 /** @param target reference to the running servers @returns the pod's access to the bucket */

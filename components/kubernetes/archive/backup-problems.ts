@@ -13,8 +13,8 @@ const REGION = /^[a-z0-9-]{1,64}$/;
 
 const isKnown = (value: unknown): value is string => typeof value === "string";
 
-const SMALLEST_SPOOL = 256 * 1024 ** 2;
-const SMALLEST_MEMORY = 64 * 1024 ** 2;
+/** Smallest allowed disk space for data that the bucket has not taken yet (the spool). */
+const SMALLEST_SPOOL = "256Mi";
 const ENCRYPTION = /^(none|AES256|aws:kms(:.+)?)$/;
 
 /** Arguments that other resources compute are not known yet. The pod checks them when it starts. */
@@ -26,13 +26,13 @@ export function backupProblems(args: BackupArgs): Problem[] {
     rangeProblem("baseEverySeconds", baseEverySeconds, BASE_SECONDS),
     rangeProblem("keepSeconds", keepSeconds, KEEP_SECONDS),
     orderProblem(args),
-    spoolProblem(args),
+    sizeProblem("spoolSize", args.spoolSize, SMALLEST_SPOOL),
     drillProblem(args),
     drillMemoryProblem(args),
   ]);
 }
 
-function rangeProblem(
+export function rangeProblem(
   field: string,
   value: number | undefined,
   { min, max }: { readonly min: number; readonly max: number },
@@ -50,10 +50,11 @@ function orderProblem({ baseEverySeconds, keepSeconds }: BackupArgs): Problem | 
   return problem("kept-too-short", "keepSeconds", message);
 }
 
-function spoolProblem({ spoolSize }: BackupArgs): Problem | undefined {
-  if (spoolSize === undefined || parseQuantity(spoolSize) >= SMALLEST_SPOOL) return undefined;
-  const message = `it is ${JSON.stringify(spoolSize)}; expected a quantity of at least 256Mi, such as 4Gi`;
-  return problem("too-small", "spoolSize", message);
+/** Problem of a size that is below a limit, or not a quantity. @param least smallest size, as a quantity */
+export function sizeProblem(field: string, size: string | undefined, least = "64Mi"): Problem | undefined {
+  if (size === undefined || parseQuantity(size) >= parseQuantity(least)) return undefined;
+  const message = `it is ${JSON.stringify(size)}; expected a quantity of at least ${least}, such as 4Gi`;
+  return problem("too-small", field, message);
 }
 
 function drillProblem({ drill }: BackupArgs): Problem | undefined {
@@ -64,9 +65,7 @@ function drillProblem({ drill }: BackupArgs): Problem | undefined {
 function drillMemoryProblem({ drill, drillMemory }: BackupArgs): Problem | undefined {
   if (drillMemory === undefined) return undefined;
   if (drill === undefined) return problem("needs-drill", "drillMemory", "needs drill, the interval of drills");
-  if (parseQuantity(drillMemory) >= SMALLEST_MEMORY) return undefined;
-  const message = `it is ${JSON.stringify(drillMemory)}; expected a quantity of at least 64Mi, such as 4Gi`;
-  return problem("too-small", "drillMemory", message);
+  return sizeProblem("drillMemory", drillMemory);
 }
 
 /** Arguments that other resources compute are not known yet. The pod checks them when it starts. */

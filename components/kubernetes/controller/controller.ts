@@ -3,7 +3,6 @@ import * as pulumi from "@pulumi/pulumi";
 import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
 import { CONTROLLER_PORT, LOOK_SECONDS } from "../../../controller/pod-settings";
 import type { ControllerSettings } from "../../../controller/pod-settings";
-import { BadInput, within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { budgetNames } from "../../../platforms/kubernetes/pods/disruption-budgets";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -17,8 +16,6 @@ import { createControllerPolicy } from "../network-policy";
 import { CONTROLLER_RESOURCES } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
 import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE, TLS_FILES } from "../server-config";
-import type { ControlledKind } from "./controller-problems";
-import { controllerProblems } from "./controller-problems";
 import * as k8s from "../kubernetes-sdk";
 import { copyName } from "../../../platforms/kubernetes/volumes/statefulset-copy";
 
@@ -71,13 +68,6 @@ const VOLUMES: Rule[] = [rule("", ["persistentvolumes"], ["get"])];
  * compiler needs 10 MiB, and more CPU time than it saves for code that runs so rarely.
  */
 export const LOOKING_OPTIONS = ["--max-semi-space-size=1", "--no-opt"] as const;
-
-/** @throws BadInput with every problem of the controller's arguments */
-export function checkController(deployment: string, args: ControllerArgs | undefined, kind: ControlledKind): void {
-  const problems = args === undefined ? [] : controllerProblems(args, kind);
-  if (problems.length === 0) return;
-  throw new BadInput(deployment, within("controller", problems));
-}
 
 /** @param target reference to the running servers, as the provider uses it */
 export function createController(

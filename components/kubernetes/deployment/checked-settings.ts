@@ -3,6 +3,7 @@
  * buffers, which depend on the memory limit.
  */
 import { compact } from "../../../lib/compact";
+import type { Problem } from "../../../lib/errors";
 import { BadInput, problem, within } from "../../../lib/errors";
 import { describeIssues } from "../../../lib/schema/problems";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
@@ -14,14 +15,8 @@ import type { ServerSettings } from "../../../valkey/settings/settings";
 import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
 import type { DeploymentKind } from "../deployment-context";
-
-interface SettingsRequest {
-  readonly settings?: ServerSettings | undefined;
-  readonly newerDirectives?: readonly string[] | undefined;
-  readonly oversubscribed?: boolean | undefined;
-  readonly image: string;
-  readonly resources: Resources;
-}
+import type { PlainArguments } from "./argument-problems";
+import { argumentProblems } from "./argument-problems";
 
 interface CheckedSettings {
   /** Sizes are in bytes. */
@@ -29,17 +24,28 @@ interface CheckedSettings {
   readonly derived: readonly string[];
 }
 
-/** @throws BadInput with every wrong setting */
+/**
+ * Checks the settings and the other plain arguments.
+ * @param others problems of arguments that only some deployments have
+ * @throws BadInput with every problem
+ */
 export function checkedSettings(
   deployment: string,
   kind: Pick<DeploymentKind, "engine" | "mode" | "shape">,
-  { settings = {}, newerDirectives, oversubscribed = false, image, resources }: SettingsRequest,
+  request: PlainArguments,
+  others: () => readonly Problem[] = () => [],
 ): CheckedSettings {
+  const { settings = {}, newerDirectives, oversubscribed = false, image, resources } = request;
+  const plain = argumentProblems({ ...request, shape: kind.shape });
+  if (plain.some(({ path }) => path === "shape")) throw new BadInput(deployment, plain);
   const parsed = settingsSchema.safeParse(settings);
   const label = (path: readonly PropertyKey[]): string => ["settings", ...path.map(String)].join(".");
-  const demand = parsed.success ? memoryDemand(kind, resources, parsed.data) : undefined;
+  const demand = parsed.success && plain.length === 0 ? memoryDemand(kind, resources, parsed.data) : undefined;
   const tooMuch = demand === undefined || oversubscribed ? undefined : memoryProblem(demand);
+  const memoryPath = settings.maxmemory === undefined ? "resources.limits.memory" : "settings.maxmemory";
   const problems = compact([
+    ...plain,
+    ...others(),
     ...(parsed.success ? [] : describeIssues(settingsSchema, settings, parsed.error.issues, label)),
     ...within(
       "settings",
@@ -50,11 +56,7 @@ export function checkedSettings(
     ),
     tooMuch === undefined
       ? undefined
-      : problem(
-          "memory-exceeds-pod",
-          "settings.maxmemory",
-          `${tooMuch}. Lower maxmemory, or raise resources.limits.memory`,
-        ),
+      : problem("memory-exceeds-pod", memoryPath, `${tooMuch}. Lower maxmemory, or raise resources.limits.memory`),
   ]);
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);
   if (demand === undefined) return { settings: parsed.data, derived: [] };

@@ -1,6 +1,7 @@
 /** Each step declares resources with their dependencies; `KubernetesDeployment` calls the steps in order. */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
+import { within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
   Access,
@@ -34,17 +35,17 @@ import {
 import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
-import { checkExternal, externalServices } from "../servers/external-services";
-import { checkBackup, createArchive } from "../archive/archive";
+import { externalServices, reachProblems } from "../servers/external-services";
+import { archiveProblems, createArchive } from "../archive/archive";
 import type { ControlledKind } from "../controller/controller-problems";
-import { checkController, createController } from "../controller/controller";
+import { controllerProblems } from "../controller/controller-problems";
+import { createController } from "../controller/controller";
 import type { RestorePods } from "../restoring/restore";
-import { checkRestoreFrom, createRestorePods } from "../restoring/restore";
-import { RESTORE_SECONDS } from "../restoring/restore-problems";
+import { createRestorePods } from "../restoring/restore";
+import { RESTORE_SECONDS, restoreProblems } from "../restoring/restore-problems";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
-import { requireTag } from "../pods/pod-basics";
 import { imageCheckPod } from "../pods/image-check-pod";
 import type { DeploymentKind } from "../deployment-context";
 import { createDrill } from "../restoring/drill";
@@ -67,13 +68,16 @@ interface Request {
 
 /** @throws BadInput with every problem */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
-  checkExternal(name, kind, given.external);
-  const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
-  requireTag(image);
-  const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });
-  checkController(name, controllerOf(given), controlledKind(kind, { ...given, settings }));
-  checkBackup(name, given.backup);
-  checkRestoreFrom(name, given.restoreFrom, given.backup);
+  const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES, external, backup, restoreFrom } = given;
+  const controller = controllerOf(given);
+  const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources }, () => [
+    ...(external === undefined ? [] : within("external", reachProblems(name, kind, external))),
+    ...(controller === undefined
+      ? []
+      : within("controller", controllerProblems(controller, controlledKind(kind, given)))),
+    ...(backup === undefined ? [] : within("backup", archiveProblems(name, backup))),
+    ...(restoreFrom === undefined ? [] : within("restoreFrom", restoreProblems(restoreFrom, backup))),
+  ]);
   for (const each of derived) void pulumi.log.info(each, parent);
   return { name, kind, args: { ...given, settings }, parent };
 }

@@ -3,7 +3,6 @@ import type { types } from "@pulumi/kubernetes";
 import type { Placement, PullPolicy } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { scheduling } from "./placement";
-import { BadInput } from "../../../lib/errors";
 
 /** Above 10000, so that no user of the machine has this ID. The group owns the files of a volume. */
 const USER = 10_001;
@@ -30,8 +29,6 @@ export const CONTAINER_SECURITY_CONTEXT = {
   seccompProfile: { type: "RuntimeDefault" },
 } satisfies types.input.core.v1.SecurityContext;
 
-const WITH_TAG = /^[a-z0-9][\w.:/-]*:([\w][\w.-]{0,127})(@sha256:[0-9a-f]{64})?$/i;
-
 interface PodBasics {
   /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
   readonly graceSeconds?: number;
@@ -56,17 +53,6 @@ export function podBasics(
     ...(graceSeconds === undefined ? {} : { terminationGracePeriodSeconds: graceSeconds }),
     ...scheduling(deployment, placement, labels),
   };
-}
-
-/** @throws BadInput when the image has no tag, or the tag `latest` */
-export function requireTag(image: string): void {
-  const tag = WITH_TAG.exec(image)?.[1];
-  if (tag === undefined || tag === "latest")
-    throw BadInput.of(
-      "image",
-      "floating-image",
-      `is "${image}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a fixed tag, not latest`,
-    );
 }
 
 export function pullPolicy(image: string, asked: PullPolicy | undefined): PullPolicy {

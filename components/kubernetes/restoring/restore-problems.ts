@@ -2,15 +2,13 @@
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
-import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { parseInstant } from "../../../valkey/restoring/instant";
 import { TTL_RULES } from "../../../valkey/restoring/key-selection";
-import { bucketProblems } from "../archive/backup-problems";
+import { bucketProblems, rangeProblem, sizeProblem } from "../archive/backup-problems";
 import type { BackupArgs, BucketArgs, RestoreFromArgs } from "../backup-arguments";
 
 /** Time limit of a restore, seconds. */
 export const RESTORE_SECONDS = { min: 60, max: 604_800, default: 86_400 } as const;
-const SMALLEST = 64 * 1024 ** 2;
 
 /** Without a bucket of its own, that of the deployment's backup, with the same server, region and credentials. */
 export function restoredBucket(
@@ -33,7 +31,6 @@ export function restoredBucket(
 export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | undefined): Problem[] {
   const { at, keys = [], ttl, memory, scratchSize, timeoutSeconds: seconds } = args;
   const bucket = restoredBucket(args, backup);
-  const { min, max } = RESTORE_SECONDS;
   const time = "a time with a time zone, such as 2026-11-24T08:00:00Z";
   return compact([
     ...(bucket === undefined
@@ -50,18 +47,6 @@ export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | unde
       : problem("unknown-rule", "ttl", `it is ${JSON.stringify(ttl)}; expected ${TTL_RULES.join(" or ")}`),
     sizeProblem("memory", memory),
     sizeProblem("scratchSize", scratchSize),
-    seconds === undefined || (Number.isInteger(seconds) && min <= seconds && seconds <= max)
-      ? undefined
-      : problem(
-          "out-of-range",
-          "timeoutSeconds",
-          `it is ${seconds}; expected a whole number from ${min} to ${max} seconds`,
-        ),
+    rangeProblem("timeoutSeconds", seconds, RESTORE_SECONDS),
   ]);
-}
-
-function sizeProblem(field: string, size: string | undefined): Problem | undefined {
-  if (size === undefined || parseQuantity(size) >= SMALLEST) return undefined;
-  const message = `it is ${JSON.stringify(size)}; expected a quantity of at least 64Mi, such as 4Gi`;
-  return problem("too-small", field, message);
 }

@@ -1,6 +1,5 @@
 /** The restore with which a new deployment begins: the objects of the pod `NAME-restore`, and the pod's specification. */
 import * as pulumi from "@pulumi/pulumi";
-import { BadInput, within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { RestorerSettings } from "../../../restorer/pod-settings";
 import { describeRestoreFrom } from "../../../valkey/restoring/restore-from";
@@ -9,7 +8,7 @@ import { parseInstant } from "../../../valkey/restoring/instant";
 import type { Mode } from "../../../valkey/node";
 import { serversRecord } from "../archive/archive";
 import { bucketEgress, bucketPlace, createBucketAccess } from "../archive/bucket-access";
-import type { BackupArgs, BucketArgs, RestoreFromArgs } from "../backup-arguments";
+import type { BucketArgs, RestoreFromArgs } from "../backup-arguments";
 import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { SECRET_DIRECTORY } from "../layout";
@@ -17,19 +16,8 @@ import { restoreLabels } from "../names";
 import { createBackupPodPolicy } from "../network-policy";
 import { createProgramFiles } from "../program-pods/program";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
-import { restoredBucket, restoreProblems } from "./restore-problems";
+import { restoredBucket } from "./restore-problems";
 import { restorerPodSpec, restorerProgram, SCRATCH_DIRECTORY } from "./restorer-pod";
-
-/** @throws BadInput with every problem of the arguments of `restoreFrom` */
-export function checkRestoreFrom(
-  deployment: string,
-  args: RestoreFromArgs | undefined,
-  backup: BackupArgs | undefined,
-): void {
-  const problems = args === undefined ? [] : restoreProblems(args, backup);
-  if (problems.length === 0) return;
-  throw new BadInput(deployment, within("restoreFrom", problems));
-}
 
 export interface RestorePods {
   /** Checks before the servers exist whether the archive can be restored. */

@@ -1,8 +1,8 @@
 /** Services for clients outside the Kubernetes cluster. */
 import type { types } from "@pulumi/kubernetes";
-import { compact } from "../../../lib/compact";
 import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/running-pods";
-import { BadInput, problem, within } from "../../../lib/errors";
+import type { Problem } from "../../../lib/errors";
+import { problem } from "../../../lib/errors";
 import type { DeploymentContext, DeploymentKind } from "../deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import { externalProblems } from "../external-problems";
@@ -25,22 +25,11 @@ export function externalServices(
   return Array.from({ length: nodeCount(shape) }, (_, index) => `${statefulSet}-${index}-external`);
 }
 
-/** @throws BadInput with every problem */
-export function checkExternal(deployment: string, kind: DeploymentKind, external: ExternalReach | undefined): void {
-  if (external === undefined) return;
-  const { type, sourceRanges = [] } = external;
+/** Problems of the settings for clients outside the Kubernetes cluster, and of the names of their Services. */
+export function reachProblems(deployment: string, kind: DeploymentKind, external: ExternalReach): Problem[] {
   const tooLong = externalServices(deployment, kind).find((name) => name.length > LONGEST);
-  const problems = compact([
-    ...within("external", externalProblems({ type, sourceRanges })),
-    tooLong === undefined
-      ? undefined
-      : problem(
-          "name-too-long",
-          "external",
-          `a Service would be named ${tooLong}; its name may have at most ${LONGEST} characters`,
-        ),
-  ]);
-  if (problems.length > 0) throw new BadInput(deployment, problems);
+  const limit = `a Service would be named ${tooLong}; its name may have at most ${LONGEST} characters`;
+  return [...externalProblems(external), ...(tooLong === undefined ? [] : [problem("name-too-long", "", limit)])];
 }
 
 /** Routes to its node even while that is not ready, because other nodes send clients to the Service. */

@@ -15,6 +15,8 @@ export interface OptionOverrides {
    * unless command-line options name tests.
    */
   readonly workload?: Values;
+  /** Whether `workload` changes the stack's open-loop workload of a search for a capacity. @default false */
+  readonly isSearched?: boolean;
   /** Command-line option for each option of the configuration, such as `--datasize` for `dataSize`. */
   readonly options: Readonly<Record<string, string>>;
 }
@@ -29,17 +31,29 @@ export function withBenchmarkOptions(section: Values, overrides: Values): Record
   return merged;
 }
 
-/** The file's number of keys and value size apply by default, because the servers have room for them. */
-export function withWorkloadOption(raw: Values, workload: Values): Record<string, unknown> {
-  const { benchmark } = raw;
-  const name = String(workload["loadGenerator"]);
-  const rest = { ...(isMap(benchmark) ? benchmark : {}) };
-  delete rest["tests"];
-  const { keySpace, dataSize } = rest;
-  const isOpenLoop = name === "open-loop";
-  const sizes = isOpenLoop ? { values: { sizes: "fixed", bytes: dataSize } } : { dataSize };
-  const data = { ...(keySpace === undefined ? {} : { keySpace }), ...(dataSize === undefined ? {} : sizes) };
-  const sections = { ...raw, workloads: { [name]: { ...data, ...workload } } };
-  if (benchmark === undefined) return sections;
-  return { ...sections, benchmark: isMap(benchmark) ? rest : benchmark };
+/**
+ * The sections of the stack file, with the workload from the command line. The workload gets its name from the command
+ * line, or the name of its load generator. The number of keys and the value size of the stack file still apply unless
+ * command-line options set them, because the servers have room for this amount of data.
+ */
+export function withWorkloadOption(raw: Values, { workload = {}, isSearched }: OptionOverrides): Values {
+  const { tests: _, requests, ...benchmark } = isMap(raw["benchmark"]) ? raw["benchmark"] : {};
+  const { keySpace, dataSize, clients } = benchmark;
+  const values = dataSize === undefined ? undefined : { sizes: "fixed", bytes: dataSize };
+  const data = workload["loadGenerator"] === "open-loop" ? { keySpace, values } : { keySpace, dataSize };
+  const [former, searched] = (isSearched ? searchedWorkload(raw) : undefined) ?? [workload["loadGenerator"], {}];
+  const { name = former, ...own } = workload;
+  const workloads = {
+    [String(name)]: { ...data, ...(isSearched ? { rate: 1, clients } : {}), ...searched, ...own },
+  };
+  const section = { ...benchmark, requests: isSearched ? undefined : requests };
+  return { ...raw, workloads, ...(isMap(raw["benchmark"]) ? { benchmark: section } : {}) };
+}
+
+function searchedWorkload({ workloads, capacity }: Values): [name: string, workload: Values] | undefined {
+  const wanted = isMap(capacity) ? capacity["workload"] : undefined;
+  return Object.entries(isMap(workloads) ? workloads : {}).find(
+    (entry): entry is [string, Values] =>
+      isMap(entry[1]) && entry[1]["loadGenerator"] === "open-loop" && entry[0] === (wanted ?? entry[0]),
+  );
 }

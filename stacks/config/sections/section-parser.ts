@@ -49,7 +49,7 @@ export class SectionParser {
     private readonly given: Readonly<Record<string, unknown>>,
     private readonly overrides: OptionOverrides,
   ) {
-    this.#raw = overrides.workload === undefined ? given : withWorkloadOption(given, overrides.workload);
+    this.#raw = overrides.workload === undefined ? given : withWorkloadOption(given, overrides);
   }
 
   /** The command-line option that set the value, or else its path in the stack file. */
@@ -75,17 +75,7 @@ export class SectionParser {
     const capacity = this.#capacity();
     const study = this.#optional("study", studyConfigSchema) as StudySectionConfig | undefined;
     const failures = this.#entries("failures", "scenarios", recordName, failureSchema);
-    return {
-      platform,
-      deployments,
-      verification,
-      benchmark,
-      workloads,
-      areWorkloadsValid,
-      capacity,
-      study,
-      failures,
-    };
+    return { platform, deployments, verification, benchmark, workloads, areWorkloadsValid, capacity, study, failures };
   }
 
   /** If the stack has workloads, no tests run by default. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { escapeHtml, html } from "../../../benchmarks/report/html";
 import { renderReport } from "../../../benchmarks/report/page";
+import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { recordAt, results } from "../../support/benchmarks/records";
 
 const records = [1, 2, 3].flatMap((round) => [
@@ -37,6 +38,14 @@ describe("report.html", () => {
     expect(page).toContain("<b>2.00×</b>");
     expect(page).toContain("zone-b");
     expect(page).toContain("CPU &#60;b&#62;");
+  });
+
+  it("and the summary show no interval of a single round, which has none", () => {
+    const single = results([recordAt("replication", 1, 100_000), recordAt("cluster", 1, 149_000)]);
+    for (const text of [renderReport(single), formatSummary(single).join("\n")]) {
+      expect(text).toContain("1.49×");
+      expect(text).not.toMatch(/\d … \d/);
+    }
   });
 
   it("lists machines of a Kubernetes cluster by kind", () => {

@@ -19,6 +19,14 @@ const cpu = (client: number | null, main: number, machineBusy: number): Measurem
 });
 
 describe("the bottleneck of a load", () => {
+  it("is never more than 100 % busy, although counters and clock are read one after the other", () => {
+    const texts = [cpu(0.6, 1.005, 1.6), cpu(1.005, 0.5, 1.6), cpu(0.7, 0.7, 2.01)].map((each) => {
+      const found = bottleneckOf({ ...good, cpu: each });
+      return "text" in found ? /[\d.]+ %/.exec(found.text)?.[0] : undefined;
+    });
+    expect(texts).toEqual(["100 %", "100 %", "100 %"]);
+  });
+
   it.each<[string, Partial<MeasurementRecord>]>([
     ["server", { cpu: cpu(0.6, 0.97, 1.6) }],
     // Both sides are busy: the server counts, because it is what is measured.

@@ -24,6 +24,11 @@ describe("servers that exist already", () => {
     ]);
     expect(deployment.access).toEqual({ username: "me", password: "s3cret" });
     expect(deployment.shape).toEqual({});
+    const replication = { mode: "replication", node: ["127.0.0.1:1=a"] };
+    expect(() => externalDeployment({ ...replication, primaries: "3" }, {})).toThrow(
+      "--primaries: is 3; a replication has 1 primary",
+    );
+    expect(externalDeployment({ ...replication, primaries: "1" }, {}).deployment.shape).toEqual({ primaries: 1 });
     expect(here).toBe(false);
     expect(externalDeployment({ mode: "replication", node: ["127.0.0.1:1=a"], replicas: "2" }, {})).toMatchObject({
       here: true,

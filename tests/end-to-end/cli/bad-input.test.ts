@@ -24,6 +24,7 @@ describe("bad input", () => {
   it.each<[string, string[], RegExp]>([
     ["an unknown stack", ["run", "locla"], /no stack locla; did you mean local\? Stacks:.* local/],
     ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
+    ["an option that a search decides", ["capacity", "--tests", "get"], /unknown option '--tests'/],
     ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
     ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a whole number from 1 to 100000/],
     [

@@ -110,6 +110,24 @@ describe("verify", () => {
     process.child.kill();
   });
 
+  it.each(["127.0.0.1", "localhost"])("names a node once that does not reply, and knows it at %s", async (host) => {
+    const lost = await sandbox.formedCluster(`lost-${host.replaceAll(".", "-")}`, 3, 0);
+    const [node] = lost.nodes;
+    await sandbox.host.signal(lost.name, [node?.name ?? ""], "SIGKILL");
+    const name = `${host}:${node?.endpoint.port}`;
+    const nodes = lost.nodes.flatMap(({ endpoint: { port } }) => ["--node", `${host}:${port}`]);
+    const { status, output } = await place.call(
+      ["verify", "--mode", "cluster", "--replicas", "0", "--without", "zones", ...nodes],
+      passwordOf(lost),
+    );
+    expect(status, output).toBe(1);
+    expect(output).not.toContain("not part of the deployment");
+    const row = /\[reachable\]\n.*\n(.*\n.*\n)/.exec(output)?.[1] ?? "";
+    expect(row).toMatch(new RegExp(`^ +found: +${name}: cannot be reached: connect ECONNREFUSED`));
+    expect(row.split(name)).toHaveLength(2);
+    expect(output).toMatch(new RegExp(`(suspects|reports as failed|has no link to) ${name}`));
+  });
+
   it.each<[string, string[], RegExp]>([
     ["nodes that are none", ["--node", "nonsense"], /nonsense is not a node/],
     ["a password as an option", ["--password", "x"], /unknown option '--password'/],

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { RunDirectory } from "../../../platforms/host/run-directory";
 import { identifyProcess } from "../../../lib/system/process-identity";
 import { ARTIFACTS, resultsIn, SHORT, TIMED } from "../../support/command";
 import { usePlace } from "../../support/valkey/hooks";
@@ -81,6 +82,25 @@ describe("npm start", () => {
     expect(place.living()).toHaveLength(4);
     expect((await place.call(["stop", id])).output).toContain("stopped 4 processes");
     expect(place.living()).toEqual([]);
+  });
+
+  it("is listed while it runs and after it was killed, and stop --all stops only what was left", async () => {
+    const killed = await place.start(timed());
+    await killed.printed(/1\/2/);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const left = place.living();
+    const running = RunDirectory.create(place.runs, "test");
+    expect(left.length).toBeGreaterThanOrEqual(10);
+    const list = (await place.call(["stop"])).output;
+    expect(list).toMatch(/^ {2}\S+ {3}left by a killed run, stack local, \d+ processes$/m);
+    expect(list).toContain(`${running.id}   still running, stack test, 0 processes`);
+    expect((await place.call(["stop", running.id])).status).toBe(2);
+    expect((await place.call(["stop", "--all"])).output).toMatch(/: stopped \d+ processes/);
+    expect(left.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
+    expect((await place.call(["stop"])).output).toContain(running.id);
+    running.remove();
+    expect((await place.call(["stop"])).output).toContain("Nothing runs.");
   });
 
   it("leaves processes when it is killed, and the next run stops exactly these", async () => {

@@ -7,7 +7,7 @@ import { findFreePorts } from "../../../platforms/host/ports";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Command } from "../../support/command";
 import { useSandbox, usePlace } from "../../support/valkey/hooks";
-import { eventually, serverOptions, passwordOf } from "../../support/valkey/real";
+import { callNode, eventually, serverOptions, passwordOf } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
 let orders: Deployment;
@@ -46,6 +46,33 @@ describe("watch", () => {
     command.child.kill("SIGINT");
     expect(await command.ended).toMatchObject({ status: 0 });
   });
+
+  it("prints and counts a failover that takes longer than a look, and a second fault below the first", async () => {
+    const cluster = await sandbox.formedCluster("failover", 3, 1, { "cluster-node-timeout": 2_000 });
+    const roles = await Promise.all(cluster.nodes.map((_, index) => callNode(cluster, index, "ROLE")));
+    const isPrimary = (index: number): boolean => Array.isArray(roles[index]) && roles[index][0] === "master";
+    const [killed] = cluster.nodes.filter((_, index) => isPrimary(index));
+    const [further] = cluster.nodes.filter(({ zone }, index) => !isPrimary(index) && zone === killed?.zone);
+    const port = await freePort();
+    const command = await place.start(
+      ["watch", ...serverOptions(cluster), "--every", "1", "--metrics", String(port)],
+      passwordOf(cluster),
+    );
+    await command.printed(/cluster: PASS — all \d+ assertions hold\n/);
+    await sandbox.host.signal("failover", [killed?.name ?? ""], "SIGKILL");
+    const lost = `127.0.0.1:${killed?.endpoint.port}`;
+    await command.printed(new RegExp(`127\\.0\\.0\\.1:\\d+ took over from ${lost} \\(slots \\d+-\\d+\\)\\n`));
+    expect(await (await fetch(`http://127.0.0.1:${port}${METRICS_PATH}`)).text()).toContain(
+      'valkey_failovers_total{deployment="cluster"} 1\n',
+    );
+    const second = `127.0.0.1:${further?.endpoint.port}`;
+    await sandbox.host.signal("failover", [further?.name ?? ""], "SIGSTOP");
+    await command.printed(new RegExp(`reachable: .*${second}`));
+    await sandbox.host.signal("failover", [further?.name ?? ""], "SIGCONT");
+    await command.printed(new RegExp(`these nodes reply again: ${second}\\n`));
+    command.child.kill("SIGINT");
+    expect(await command.ended).toMatchObject({ status: 1 });
+  }, 180_000);
 
   it("prints a line of JSON for every look", async () => {
     const command = await start("--json");

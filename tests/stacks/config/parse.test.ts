@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseBenchmark, parseConfig } from "../../../stacks/config/parse";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { OptionOverrides } from "../../../stacks/config/sections/option-overrides";
-import { benchmarkOverrides } from "../../../cli/running/options";
+import { benchmarkOverrides, searchOverrides } from "../../../cli/running/options";
 import { requestedCapacitySearch, capacityOptions } from "../../../cli/commands/capacity";
 import {
   configuredCapacitySearch,
@@ -99,13 +99,13 @@ describe("a stack's configuration", () => {
       ),
     ).toMatchObject({ workload: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { maxRate: 5000 } });
     const of = (values: Raw, from: Raw = raw): unknown =>
-      requestedCapacitySearch(parsed(from), capacityOptions(values));
+      requestedCapacitySearch(parsed(from, searchOverrides(values)), capacityOptions(values));
     expect(of({ precision: "0.5" })).toMatchObject({
       objective: { ms: 0.5 },
       search: { maxRate: 5000, precision: 0.5 },
     });
     expect(of({ objective: "p50=3ms" }, SMALL_STACK)).toMatchObject({
-      workload: { name: "reads and writes", values: { bytes: 64 } },
+      workload: { name: "open-loop", values: { bytes: 64 } },
       objective: { quantile: 0.5, ms: 3 },
       search: { maxRate: 10_000_000 },
     });

@@ -77,7 +77,7 @@ describe("the division of a memory limit", () => {
     );
     expect(problem(0)).toMatch(/^0, which means no limit; expected at most/);
     expect(problem(undefined, 20 * MIB)).toMatch(
-      /^0, which means no limit; expected at most 0 B of the memory limit of 20\.0 MiB/,
+      /^no data fits; maxmemory would be 0 B of the memory limit of 20\.0 MiB/,
     );
   });
 });

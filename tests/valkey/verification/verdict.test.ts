@@ -221,7 +221,7 @@ describe("the verdict on a cluster", () => {
       id: "reachable",
       pass: false,
       nodes: ["n-2"],
-      found: "n-2: n-2 cannot be reached: ECONNREFUSED",
+      found: "n-2: cannot be reached: ECONNREFUSED",
     });
   });
 
@@ -420,7 +420,7 @@ describe("a verification as text", () => {
     const bad = withNode(good, 3, told("replica", { master_link_status: "down" }));
     const text = formatVerification({ facts: bad, verdict: judgeFacts(bad) }).join("\n");
     expect(text).toContain(
-      "✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down\n    nodes:    n-3",
+      "✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down",
     );
     expect(text).toContain("VERIFY cluster: FAIL — 1 of 19 assertions do not hold: links-up.");
   });
