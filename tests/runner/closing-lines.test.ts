@@ -24,6 +24,21 @@ describe("the last lines of npm test", () => {
   });
 });
 
+describe("flaky tests", () => {
+  const flaky = [record("late", "flaky", "at first"), record("later", "flaky", "at first")];
+
+  it("pass if there is one, which is named with its first error", () => {
+    const { lines, status } = closing(outcome(...flaky.slice(1)));
+    expect(status).toBe(0);
+    expect(lines).toEqual(expect.arrayContaining(["  flaky: a.test.ts: later", "    at first"]));
+  });
+
+  it("fail the run if there are two", () => {
+    const { lines, status } = closing(outcome(...flaky));
+    expect([status, lines.at(-1)]).toEqual([1, "2 passed, 1 failed"]);
+  });
+});
+
 describe("200 lines of a log", () => {
   const many = Array.from({ length: 70 }, (_, n) =>
     record(`test ${n}`, "failed", `error ${n}\n${"more\n".repeat(20)}`),

@@ -246,7 +246,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
     let everywhere: { readonly deployment: PodDeployment; readonly contender: VerifiedDeployment };
     const going = new AbortController().signal;
     beforeAll(async () => {
-      const machines = (await kubernetes.core.listNode()).items.length;
+      const machines = (await here.machines()).length;
       everywhere = await deploy({
         name: "everywhere",
         mode: "replication",

@@ -6,7 +6,8 @@ import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { compact } from "../../../lib/compact";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
+import { openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
+import type { Deployment } from "../../../valkey/deployment";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { Verification } from "../../../valkey/verification/verify";
@@ -14,7 +15,8 @@ import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
 import type { Update } from "../pulumi/small-engine";
 import type { NodesUse } from "./deployed-pods";
-import { podLabels, withNamedNodes } from "./deployed-pods";
+import { podLabels, withDeployment, withNamedNodes } from "./deployed-pods";
+import type { KubernetesObject } from "./kubernetes-objects";
 import type { LiveStack, Sections } from "./live-stack";
 import { ObserverPod } from "./observer-pod";
 import type { ThrowAway } from "./throw-away";
@@ -45,6 +47,12 @@ function keysOf({ verdict: { shards }, facts }: Verification): number {
   const primaries = shards.map(({ primary }) => primary);
   const own = facts.nodes.filter(({ node }) => primaries.includes(node.name));
   return own.reduce((sum, { keys }) => sum + (keys.known ? keys.value : Number.NaN), 0);
+}
+
+async function passing(deployment: Deployment, seconds = 60): Promise<Verification> {
+  const verification = await verifyUntilPass(deployment, { settlingMs: seconds * 1000 });
+  expect(verification.verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
+  return verification;
 }
 
 export class LiveDeployment {
@@ -90,6 +98,12 @@ export class LiveDeployment {
   /** `pulumi up` with changed keys of the stack file. @param killedBefore as for the engine */
   up(changes: Partial<LiveDeployment["wanted"]> = {}, killedBefore?: string): Promise<Update> {
     return this.stack.up(this.file(changes), killedBefore);
+  }
+
+  /** Creates or replaces a Secret. @param data base64, by key */
+  publishSecret(name: string, data: object): Promise<void> {
+    const metadata = { name, namespace: this.here.namespace };
+    return this.here.apply([{ apiVersion: "v1", kind: "Secret", metadata, data } as KubernetesObject]);
   }
 
   run(pod: string, script: string): Promise<string> {
@@ -176,17 +190,18 @@ export class LiveDeployment {
     await Promise.all(pods.map((name) => core.patchNamespacedPod({ namespace, name, body })));
   }
 
+  #opened<T>(use: (deployment: Deployment) => Promise<T>): Promise<T> {
+    return withDeployment(this.target, this.password, use);
+  }
+
   /** The verification of a deployment that passes it after a while. */
-  async verified(seconds = 60): Promise<Verification> {
-    const deployment = await openDeployment(this.target, this.password);
-    const verification = await verifyUntilPass(deployment, { settlingMs: seconds * 1000 });
-    expect(verification.verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
-    return verification;
+  verified(seconds = 60): Promise<Verification> {
+    return this.#opened((deployment) => passing(deployment, seconds));
   }
 
   /** Assertions that fail at this moment, and what was found. */
   async failing(): Promise<readonly (readonly [id: string, found: string])[]> {
-    const { verdict } = await verify(await openDeployment(this.target, this.password));
+    const { verdict } = await this.#opened((deployment) => verify(deployment));
     return verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [[id, found] as const]));
   }
 
@@ -198,22 +213,28 @@ export class LiveDeployment {
   }
 
   /** Connects to all nodes, by the names of their pods. */
-  async withNodes<T>(use: NodesUse<T>): Promise<T> {
-    return withNamedNodes(await openDeployment(this.target, this.password), use);
+  withNodes<T>(use: NodesUse<T>): Promise<T> {
+    return this.#opened((deployment) => withNamedNodes(deployment, use));
   }
 
   /** Writes further keys to each shard, and waits until all replicas have them. @returns keys of all primaries */
-  async fill(): Promise<number> {
-    const verification = await this.verified();
-    await this.write(verification, this.target.shape.replicasPerPrimary);
-    return keysOf(verification) + KEYS * verification.verdict.shards.length;
+  fill(): Promise<number> {
+    return this.#opened(async (deployment) => {
+      const verification = await passing(deployment);
+      await this.write(verification, this.target.shape.replicasPerPrimary, (use) => withNamedNodes(deployment, use));
+      return keysOf(verification) + KEYS * verification.verdict.shards.length;
+    });
   }
 
   /** Writes further keys to each shard. @param replicas number of replicas that must have them */
-  async write({ verdict: { shards } }: Verification, replicas: number): Promise<void> {
+  async write(
+    { verdict: { shards } }: Verification,
+    replicas: number,
+    withNodes = (use: NodesUse<void>): Promise<void> => this.withNodes(use),
+  ): Promise<void> {
     const prefix = `kept:${this.#rounds++}`;
     const tags = slotTags();
-    await this.withNodes(async (at) => {
+    await withNodes(async (at) => {
       for (const { primary, slots } of shards) {
         const tag = tags[slots[0]?.from ?? 0] ?? "";
         await at(primary).mset(Array.from({ length: KEYS }, (_, key) => [`${prefix}:${key}:{${tag}}`, "kept"]).flat());

@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -257,7 +258,9 @@ export class PodScripts {
 
   #write(name: string, text: string): string {
     const path = join(this.#directory, name);
-    writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    // A script may be starting the former program at this moment.
+    writeFileSync(`${path}.new`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    renameSync(`${path}.new`, path);
     return path;
   }
 }
