@@ -51,6 +51,7 @@ export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
     "tls-cluster",
   ]),
   ...each(PARTS, ["include"]),
+  "syslog-ident": "a server says with it which data it has loaded",
   "availability-zone": "it is the zone of the machine that the server runs on",
   loadmodule: "the image loads its modules",
   "rename-command": "formation, verification and probes send commands by their names",

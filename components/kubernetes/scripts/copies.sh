@@ -12,12 +12,13 @@ setting() {
 #   disk             the file that this server will load: aof (an append-only file), rdb (a snapshot) or none
 #   durable          yes if no acknowledged write can be missing from it
 #   history, offset  replication ID of the file, and an offset up to which it has all writes; empty and -1 if they are unknown
+#   lowest           the lowest offset at which the last of these writes may be
 #   marked           the mark as `ID:OFFSET:ID:OFFSET…`, the newest replication ID first
 own_copy() {
-  disk=none durable=no history='' offset=-1 marked='' last='' at=-1 size=0 files=-
+  disk=none durable=no history='' offset=-1 lowest=-1 marked='' last='' at=-1 size=0 files=-
   # shellcheck disable=SC2034
-  [ ! -s "$MARK" ] || while read -r id end bytes names; do
-    [ -n "$marked" ] || last=$id at=$end size=$bytes files=$names
+  [ ! -s "$MARK" ] || while read -r id end least bytes names; do
+    [ -n "$marked" ] || last=$id at=$end lowest=$least size=$bytes files=$names
     marked=$marked${marked:+:}$id:$end
   done <"$MARK"
   directory=$(setting dir .)
@@ -28,11 +29,13 @@ own_copy() {
     [ -n "$(ls "$own" 2>/dev/null)" ] && ! without_data "$own" || return 0
     disk=aof
     [ "$(setting appendfsync everysec)" != always ] || durable=yes
-    # What the files have gained since the mark, or lost in a power loss, counts: they have nearly the same bytes as the replication stream,
-    # which also has some that only replicas get. So the offset may be a little too low.
+    # What the files have gained since the mark, or lost in a power loss, counts: they have the same bytes as the replication stream. The
+    # stream also has some that only replicas get, so the offset may be too low.
     history=$last grown=0
-    [ "$files" = - ] || [ "$files" != "$(append_only_files)" ] || grown=$(($(size_of "$own" "$files") - size))
+    present=$(append_only_files)
+    [ "$files" = - ] || [ "$files" != "${present#* }" ] || grown=$((${present% *} - size))
     [ -z "$last" ] || offset=$((at + grown))
+    [ "$grown" = 0 ] || lowest=$offset
   elif [ -s "$snapshot" ]; then
     disk=rdb
   fi
@@ -42,15 +45,13 @@ own_copy() {
   set -- $(place "$snapshot")
   if [ -z "$history" ] || { [ $disk = rdb ] && [ -n "${2-}" ]; }; then
     history=${2:-$last} offset=${3:--1}
+    # Without Sentinels, a primary that has lost its replicas goes on with six pings of 14 bytes until it notices.
+    lowest=$((offset - 100))
   elif [ $disk = aof ] && [ "${2-}" = "$history" ] && [ "$grown" -ge 0 ] && [ "${3:--1}" -gt "$offset" ]; then
     # The server saved this snapshot when it stopped in order, after the last write of the append-only file.
     offset=$3
+    [ "$grown" = 0 ] || lowest=$3
   fi
-}
-
-# size_of DIRECTORY FILES: prints the size of these files together, in bytes.
-size_of() {
-  echo "$2" | tr / '\n' | while read -r name; do [ -z "$name" ] || stat -c %s "$1/$name"; done | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 # description: prints what own_copy found as `ID:OFFSET:ID:OFFSET…`, the newest replication ID first. A server carries it as its syslog-ident,
@@ -59,7 +60,8 @@ description() {
   [ -n "$history" ] || return 0
   case $marked in *"$history":*) earlier=${marked#*"$history":} ;; *) earlier='' ;; esac
   case $earlier in *:*) earlier=:${earlier#*:} ;; *) earlier='' ;; esac
-  echo "$history:$offset$earlier"
+  # What an append-only file has is estimated.
+  [ $disk = rdb ] && echo "$history:$offset$earlier" || echo "$history:$lowest$earlier"
 }
 
 # without_data DIRECTORY: whether the append-only file in this directory has no commands and its base has no keys. A server creates
@@ -111,7 +113,7 @@ place() {
 settle() {
   [ $disk = aof ] && [ -n "$history" ] || return 0
   [ -e "$MARK" ] || : >"$MARK"
-  { echo "$history $offset 0 -" && sed 1d "$MARK"; } >"$MARK.new" && mv "$MARK.new" "$MARK"
+  { echo "$history $offset $lowest 0 -" && sed 1d "$MARK"; } >"$MARK.new" && mv "$MARK.new" "$MARK"
 }
 
 # set_aside HOST: call it after own_copy and before the server starts as a replica of HOST. If the last start did not come up, the file of this
@@ -176,7 +178,7 @@ has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
 # relation: call it after own_copy and ask. It prints what the server that was asked has, compared with this server's disk.
 #   more     all data of this disk, and more
-#   same     all data of this disk
+#   same     all data of this disk; or the difference may be pings only, and its server has not gone on with another replication ID
 #   less     a part of the data of this disk
 #   parted   it has a part of this disk's data, and went on from there
 # A copy whose replication IDs are all unknown here is later than the mark if its server has had a primary since it started. Otherwise its
@@ -184,7 +186,7 @@ has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 relation() {
   has_data || { echo less && return; }
   [ "$disk" != none ] || { echo more && return; }
-  awk -v disk="$history:$offset" -v marked="$marked" -v copy="$copy" -v synced="$synced" '
+  awk -v disk="$history:$offset:$lowest" -v marked="$marked" -v copy="$copy" -v synced="$synced" '
     BEGIN {
       theirs = split(copy, their, ":")
       split(disk, own, ":")
@@ -193,10 +195,10 @@ relation() {
       place = marks + 1
       for (i = 1; i < marks; i += 2) if (mark[i] == own[1] && place > marks) place = i
       for (i = 1; i < theirs; i += 2) {
-        if (own[1] != "" && their[i] == own[1]) say(their[i + 1] + 0 < own[2] + 0 ? (i == 1 ? "less" : "parted") : i > 1 || their[2] + 0 > own[2] + 0 ? "more" : "same")
+        if (own[1] != "" && their[i] == own[1]) say(their[i + 1] + 0 < own[3] + 0 ? (i == 1 ? "less" : "parted") : i > 1 || their[2] + 0 > own[2] + 0 ? "more" : "same")
         for (k = 1; k < marks; k += 2) if (mark[k] == their[i]) {
           if (k > place) say(i == 1 && their[2] + 0 <= mark[k + 1] + 0 ? "less" : "parted")
-          if (k < place) say(place > marks || mark[place + 1] + 0 >= own[2] + 0 ? "more" : "parted")
+          if (k < place) say(place > marks || mark[place + 1] + 0 >= own[3] + 0 ? "more" : "parted")
         }
       }
       say(synced == "yes" ? "more" : "less")

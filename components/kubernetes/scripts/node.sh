@@ -6,9 +6,10 @@
 
 CARRIAGE_RETURN=$(printf '\r')
 DATA=${DATA:-/data}
-# The mark says what this node's data set is. Its first line is `ID OFFSET SIZE FILES`: the replication ID, an offset up to which the disk
-# has all writes, and size and names of the append-only file at that offset. Each other line is `ID OFFSET`: an earlier replication ID, and
-# the offset at which the data set went on with a newer one. Probes write the mark, and start scripts read it (copies.sh).
+# The mark says what this node's data set is. Its first line is `ID OFFSET LAST SIZE FILES`: the replication ID, an offset up to which the disk
+# has all writes, the lowest offset at which the last of these writes may be, and size and names of the append-only file at that offset. LAST
+# is lower, because a replication stream goes on without writes: it has pings, and the messages of Sentinels. Each other line is `ID OFFSET`: an earlier
+# replication ID, and the offset at which the data set went on with a newer one. Probes write the mark, start scripts read it (copies.sh).
 MARK=$DATA/mark
 # This file exists from the start of a server until a probe finds that the server has loaded its data.
 STARTING=$DATA/starting
@@ -43,7 +44,7 @@ designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
 # loads its data, state is empty.
 look() {
   run='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
-  lineage='' parent='' left=0 position=-1 counted=0 written=0 buffered=0 rewrites='' loaded=''
+  lineage='' parent='' left=0 position=-1 counted=0 buffered=0 rewrites='' loaded=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\nCONFIG GET syslog-ident\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
@@ -61,7 +62,6 @@ look() {
       second_repl_offset) left=$((value - 1)) ;;
       master_repl_offset) position=$value ;;
       repl_backlog_active) counted=$value ;;
-      aof_current_size) written=$value ;;
       aof_buffer_length) buffered=$value ;;
       aof_rewrite_in_progress | aof_rewrite_scheduled | aof_last_bgrewrite_status) rewrites=$rewrites$value ;;
       mark) loaded=$value ;;
@@ -76,14 +76,17 @@ $answer
 ANSWER
 }
 
-# append_only_files: prints the names of the files of which this node's append-only file consists, each after a slash; `-` without one.
+# append_only_files: prints the size of this node's append-only file, bytes, and the names of its files, each after a slash. Without an
+# append-only file, it prints `0 -`.
 append_only_files() {
-  names=''
+  names='' total=0
   for manifest in "$DATA"/appendonlydir/*.manifest; do
     # file NAME seq NUMBER type b|i|h
     [ ! -e "$manifest" ] || while read -r _ name _ _ _ type; do [ "$type" = h ] || names=$names/$name; done <"$manifest"
   done
-  echo "${names:--}"
+  # shellcheck disable=SC2046
+  for size in $([ -z "$names" ] || (cd "$DATA/appendonlydir" && IFS=/ && stat -c %s ${names#/} 2>/dev/null)); do total=$((total + size)); done
+  echo "$total ${names:--}"
 }
 
 # remember: call look first. Writes the mark. Nothing is written of a replica without a primary, which may not have what its disk had, nor
@@ -91,12 +94,14 @@ append_only_files() {
 remember() {
   [ "$loading" = 0 ] && [ "$rewrites" = 00ok ] && { [ "$role" = master ] || [ "$link" = up ]; } || return 0
   former='' earlier=''
-  [ ! -e "$MARK" ] || while read -r id offset _; do
+  [ ! -e "$MARK" ] || while read -r id offset least held names; do
     [ -n "$former" ] && earlier="$earlier
-$id $offset" || former=$id
+$id $offset" || former=$id before=$offset lowest=$least former_size=$held former_files=$names
   done <"$MARK"
-  # A server without a backlog does not count its offset.
-  [ "$counted" = 1 ] && [ "$written" != 0 ] && files=$(append_only_files) || files=-
+  # A server without a backlog does not count its offset. What is written between the answer of the server and this line counts for that
+  # answer too, so the offset may be a little too low for the size.
+  [ "$counted" = 1 ] && files=$(append_only_files) || files='0 -'
+  bytes=$((${files% *} + buffered)) files=${files#* }
   if [ "$lineage" != "$former" ]; then
     [ "$parent" = "$former" ] || earlier=''
     if [ -n "$parent" ]; then
@@ -110,8 +115,13 @@ $(echo "$loaded" | sed 's/\([^:]*\):\([^:]*\):*/\1 \2\n/g')"
     # Without an append-only file, the snapshot says its offset.
     return 0
   fi
+  # What the file has gained since the last mark came after the offset of that mark.
+  last=$position
+  if [ "$lineage $files" = "$former ${former_files-}" ]; then
+    [ "$bytes" = "$former_size" ] && last=$lowest || last=$((before + bytes - former_size))
+  fi
   # A full disk must not replace the mark by an empty file.
-  echo "$lineage $position $((written + buffered)) $files$earlier" >"$MARK.new" || return 0
+  echo "$lineage $position $last $bytes $files$earlier" >"$MARK.new" || return 0
   # The position may be older after a power loss; the replication ID may not.
   [ "$lineage" = "$former" ] || sync "$MARK.new" 2>/dev/null
   mv "$MARK.new" "$MARK"

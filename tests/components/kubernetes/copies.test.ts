@@ -13,16 +13,26 @@ function shell(script: string, variables: Readonly<Record<string, string | numbe
 
 describe("relation of another server's copy to a disk", () => {
   /** The disk has A up to 100, unless it is said otherwise; A continued B at 50, and B continued C at 20. */
-  const disk = { disk: "aof", history: "A", offset: 100, marked: "A:90:B:50:C:20", keys: "yes", applied: 0 };
-  const snapshot = { ...disk, disk: "rdb", history: "B", offset: 40 };
+  const disk = {
+    disk: "aof",
+    history: "A",
+    offset: 100,
+    lowest: 90,
+    marked: "A:90:B:50:C:20",
+    keys: "yes",
+    applied: 0,
+  };
+  const snapshot = { ...disk, disk: "rdb", history: "B", offset: 40, lowest: 40 };
   it.each([
     ["more", "has the same replication ID and a higher offset", disk, "A:101", "yes"],
     ["same", "has the same replication ID and offset", disk, "A:100", "yes"],
-    ["less", "has the same replication ID and a lower offset", disk, "A:99", "yes"],
+    ["less", "has the same replication ID and a lower offset", disk, "A:89", "yes"],
+    ["same", "may lack pings only", disk, "A:95", "yes"],
+    ["more", "was promoted when it may have lacked pings only", disk, "D:500:A:90", "yes"],
     ["more", "was promoted when it had everything", disk, "D:500:A:100", "yes"],
-    ["parted", "was promoted when it had a part", disk, "D:500:A:99", "yes"],
+    ["parted", "was promoted when it had a part", disk, "D:500:A:89", "yes"],
     ["more", "was promoted twice, as its own disk says", disk, "E:1:D:500:A:100", "no"],
-    ["parted", "was promoted twice, the first time with a part", disk, "E:1:D:500:A:99", "no"],
+    ["parted", "was promoted twice, the first time with a part", disk, "E:1:D:500:A:89", "no"],
     ["less", "is a replica that has been away since the promotion before", disk, "B:50", "yes"],
     ["parted", "led on by itself after the promotion before", disk, "B:51", "yes"],
     ["less", "has been away since two promotions before", disk, "C:10", "no"],
@@ -31,17 +41,29 @@ describe("relation of another server's copy to a disk", () => {
     ["less", "has only loaded its own disk, whose history nobody knows", disk, "X:7000", "no"],
     ["more", "continues the replication ID of an older snapshot, as the mark says", snapshot, "A:90", "yes"],
     ["more", "has more of the replication ID of an older snapshot", snapshot, "B:41", "yes"],
-    ["parted", "went on where the snapshot had more", { ...snapshot, offset: 60 }, "A:90", "yes"],
+    ["parted", "went on where the snapshot had more", { ...snapshot, offset: 60, lowest: 60 }, "A:90", "yes"],
     [
       "more",
       "has the replication ID of the mark, and the snapshot has none",
-      { ...snapshot, history: "A", offset: -1 },
+      { ...snapshot, history: "A", offset: -1, lowest: -1 },
       "A:0",
       "yes",
     ],
-    ["more", "has data, and the disk has none", { ...disk, disk: "none", history: "", offset: -1 }, "X:7", "no"],
+    [
+      "more",
+      "has data, and the disk has none",
+      { ...disk, disk: "none", history: "", offset: -1, lowest: -1 },
+      "X:7",
+      "no",
+    ],
     ["less", "has no data", { ...disk, keys: "no" }, "X:7", "yes"],
-    ["more", "is linked, and there is no mark", { ...disk, history: "", offset: -1, marked: "" }, "X:7", "yes"],
+    [
+      "more",
+      "is linked, and there is no mark",
+      { ...disk, history: "", offset: -1, lowest: -1, marked: "" },
+      "X:7",
+      "yes",
+    ],
   ])("is %s if that server %s", (expected, _what, own, copy, synced) => {
     expect(shell("relation", { ...own, copy, synced })).toBe(expected);
   });

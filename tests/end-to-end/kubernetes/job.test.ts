@@ -1,6 +1,7 @@
 import type { V1Eviction, V1Job } from "@kubernetes/client-node";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { awaitCondition } from "../../../lib/polling";
 import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
@@ -168,12 +169,17 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
       const lines: string[] = [];
       const evictions: Promise<unknown>[] = [];
       const evictOne = async (): Promise<void> => {
-        await sleep(5_000);
-        const { items } = await kubernetes.core.listNamespacedPod({
-          namespace: here.namespace,
-          labelSelector: formatLabelSelector(JOB_LABELS),
-        });
-        const name = items.find(({ status }) => status?.phase === "Running")?.metadata?.name ?? "";
+        let name = "";
+        const runs = async (): Promise<boolean> => {
+          const { items } = await kubernetes.core.listNamespacedPod({
+            namespace: here.namespace,
+            labelSelector: formatLabelSelector(JOB_LABELS),
+          });
+          name = items.find(({ status }) => status?.phase === "Running")?.metadata?.name ?? "";
+          return name !== "";
+        };
+        await awaitCondition("a runner runs", runs, { timeoutMs: 60_000, intervalMs: 200 });
+        await sleep(2_000);
         const body: Plain<V1Eviction> = { metadata: { name, namespace: here.namespace } };
         await kubernetes.core.createNamespacedPodEviction({ name, namespace: here.namespace, body });
       };
