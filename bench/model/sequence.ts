@@ -198,9 +198,14 @@ class Sequence {
       this.#problems.push(`does not serve ${RECOVERY_MS / 1000} s after all servers are back`);
       return;
     }
-    const leader = await pods.leader();
-    const keys = leader === undefined ? undefined : (await pods.observe()).get(leader);
-    if (keys === undefined) throw new Error("the primary does not say what it has");
+    let keys: ReadonlySet<string> | undefined;
+    const says = async (): Promise<boolean> => {
+      const leader = await pods.leader();
+      if (leader !== undefined) keys = (await pods.observe()).get(leader);
+      return keys !== undefined;
+    };
+    if (!(await holdsInTime(says, { timeoutMs: 20_000, intervalMs: 500 })) || keys === undefined)
+      throw new Error("the primary does not say what it has");
     const lost = violations(pods.facts, keys, pods.mode === "replication" ? undefined : SILENT_MS - 1000);
     const [first] = lost;
     if (first === undefined) return;
