@@ -9,19 +9,11 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
 /** Files on Kubernetes that run at the same time. */
 const KUBERNETES_AT_ONCE = 3;
-const onKubernetes = (...names: readonly string[]): string[] =>
-  names.map((name) => `tests/end-to-end/kubernetes/${name}.test.ts`);
-const MAY_STOP_MACHINES = process.env["VALKEY_TEST_MACHINE_COMMAND"] !== undefined;
-/**
- * Karpenter adds dozens of machines, which messages of other tests would count, and waits for most of its time. Beside it run
- * tests that wait too, and the test of Jobs: it counts requests, and compares no figure with a clock.
- */
-const BESIDE_KARPENTER = onKubernetes("karpenter", "job", ...(MAY_STOP_MACHINES ? [] : ["lost-majority"]));
-/** Tests on Kubernetes that measure, and those that stop machines, if this run may stop some. */
-const KUBERNETES_ALONE = onKubernetes(
-  "load-generators",
-  ...(MAY_STOP_MACHINES ? ["lost-machines", "lost-majority"] : []),
-);
+/** Tests on Kubernetes that measure or need the processors for hundreds of machines, and those that stop machines, if this run may stop some. */
+const KUBERNETES_ALONE = [
+  ...["job", "load-generators", "karpenter"],
+  ...(process.env["VALKEY_TEST_MACHINE_COMMAND"] === undefined ? [] : ["lost-machines", "lost-majority"]),
+].map((name) => `tests/end-to-end/kubernetes/${name}.test.ts`);
 /**
  * Files that take longest, the longest first: a run ends sooner when they do not begin last. Those that compute take turns with those that
  * wait for nodes to miss each other, so that no core is idle while a worker waits.
@@ -29,9 +21,7 @@ const KUBERNETES_ALONE = onKubernetes(
 const LONGEST = [
   ...[
     "package",
-    "left-behind",
     "resize-under-load",
-    "archive-clocks",
     "watch-heal",
     "resize-interrupted",
     "sentinel-hand-over",
@@ -54,20 +44,13 @@ const LONGEST = [
   ],
   ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
   ...[
-    ...["karpenter", "kubernetes/replication", "cluster-without-volumes", "kubernetes/sentinels"],
-    ...[
-      "kubernetes/cluster",
-      "cluster-moves",
-      "lost-majority",
-      "kubernetes/archive",
-      "kubernetes/restore",
-      "sentinels-switched",
-    ],
+    ...["cluster-without-volumes", "kubernetes/cluster", "kubernetes/sentinels", "kubernetes/replication"],
+    ...["lost-majority", "kubernetes/archive", "kubernetes/restore", "sentinels-switched"],
   ],
   ...["troubles", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
-const ORDER = ["real", "kubernetes", "kubernetes-karpenter", "kubernetes-alone", "pure"];
+const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
 const FETCHED = "tests/runner/fetch-programs.ts";
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
@@ -132,7 +115,7 @@ export default defineConfig({
         test: {
           name: "kubernetes",
           include: [KUBERNETES],
-          exclude: [...BESIDE_KARPENTER, ...KUBERNETES_ALONE],
+          exclude: KUBERNETES_ALONE,
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
           maxWorkers: hasKubernetes ? KUBERNETES_AT_ONCE : maxWorkers,
@@ -142,22 +125,12 @@ export default defineConfig({
       },
       {
         test: {
-          name: "kubernetes-karpenter",
-          include: BESIDE_KARPENTER,
-          ...REAL,
-          isolate: false,
-          maxWorkers: hasKubernetes ? KUBERNETES_AT_ONCE : maxWorkers,
-          sequence: { groupOrder: hasKubernetes ? 3 : 0 },
-        },
-      },
-      {
-        test: {
           name: "kubernetes-alone",
           include: KUBERNETES_ALONE,
           ...REAL,
           isolate: false,
           maxWorkers: hasKubernetes ? 1 : maxWorkers,
-          sequence: { groupOrder: hasKubernetes ? 4 : 0 },
+          sequence: { groupOrder: hasKubernetes ? 3 : 0 },
         },
       },
     ],

@@ -23,7 +23,7 @@ const ROOT = resolve(__dirname, "..");
 const WITHOUT_SERVERS = "pure";
 
 /** Projects that begin when the others have ended. Those of one step run at the same time. */
-const LATER_STEPS = [["alone"], ["kubernetes"], ["kubernetes-karpenter"], ["kubernetes-alone"]];
+const LATER_STEPS = [["alone"], ["kubernetes"], ["kubernetes-alone"]];
 /** Projects with workers of their own, where there is a Kubernetes: their files wait for pods while others compute. */
 const isOnKubernetes = ({ project }: TestSpecification): boolean => project.name.startsWith("kubernetes");
 

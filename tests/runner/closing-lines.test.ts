@@ -24,21 +24,6 @@ describe("the last lines of npm test", () => {
   });
 });
 
-describe("flaky tests", () => {
-  const flaky = ["late", "later", "last"].map((title) => record(title, "flaky", "at first"));
-
-  it("pass if there are two, which are named with their first error", () => {
-    const { lines, status } = closing(outcome(...flaky.slice(0, 2)));
-    expect(status).toBe(0);
-    expect(lines).toEqual(expect.arrayContaining(["  flaky: a.test.ts: later", "    at first"]));
-  });
-
-  it("fail the run if there are three", () => {
-    const { lines, status } = closing(outcome(...flaky));
-    expect([status, lines.at(-1)]).toEqual([1, "3 passed, 1 failed"]);
-  });
-});
-
 describe("200 lines of a log", () => {
   const many = Array.from({ length: 70 }, (_, n) =>
     record(`test ${n}`, "failed", `error ${n}\n${"more\n".repeat(20)}`),

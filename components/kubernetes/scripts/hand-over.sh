@@ -17,7 +17,7 @@ serves() {
 best() {
   address='' most=-1
   for replica in $replicas; do
-    case $replica in *"ip=$giver,"*) continue ;; *state=online*) ;; *) continue ;; esac
+    case $replica in *state=online*) ;; *) continue ;; esac
     offset=${replica#*offset=}
     offset=${offset%%,*}
     [ "$offset" -gt "$most" ] || continue
@@ -59,7 +59,7 @@ hand_over() {
     [ "$(now)" -lt $end ] || return 1
     best
     if [ -z "$address" ]; then
-      [ -z "$giver" ] && [ "$(now)" -lt $patience ] || return 1
+      [ "$(now)" -lt $patience ] || return 1
       sleep 0.5
       continue
     fi
@@ -78,13 +78,8 @@ hand_over() {
   done
 }
 
-end=$(($(now) + ${1:?seconds})) giver=''
+end=$(($(now) + ${1:?seconds}))
 while hand_over; do
-  # If this node gets slots while it stops, its primary has given them away because it stops too: they are not given back.
-  giver=$(echo 'CLUSTER NODES' | tell localhost 3 | awk '
-    { address[$1] = $2 }
-    $3 ~ /myself/ { primary = $4 }
-    END { sub(/:[0-9]+@.*/, "", address[primary]); print address[primary] }')
   # During these seconds a former primary redirects its clients, which is better than closing their connections.
   [ "$known" -le 1 ] || sleep 3
   # The new primary may be stopping too, and may have handed its slots over to this node meanwhile.

@@ -53,10 +53,9 @@ export class KubernetesClient implements ApiServer {
   /** Server-side apply, which creates a missing object. */
   readonly serverSideApply: ConfigurationOptions;
 
-  /** @param configuration APIs that use it share their connections */
   private constructor(
     library: Library,
-    readonly configuration: Configuration,
+    configuration: Configuration,
     readonly config: KubeConfig,
     readonly context: string,
     readonly server: string,

@@ -1,9 +1,11 @@
 /** A cluster with volumes, TLS and a password from a Secret, through the changes that a stack file asks for. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { V1PodDisruptionBudget } from "@kubernetes/client-node";
 import { expect } from "vitest";
 import { injectFault } from "../../support/faults/fault-subject";
 import type { TlsFiles } from "../../support/kubernetes/certificates";
 import { CertificateAuthority, serverHosts } from "../../support/kubernetes/certificates";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import type { LiveDeployment } from "../../support/kubernetes/live-deployment";
 import type { Row } from "../../support/kubernetes/story";
 import { story } from "../../support/kubernetes/story";
@@ -25,18 +27,30 @@ const WANTED = {
     ...{ passwordSecret: { name: "password", key: "password" }, controller: { everySeconds: 10 } },
   },
 };
+const GROWN = { platform: { ...WANTED.platform, storage: { size: "2Gi" } } };
 const UPGRADED = { deployment: { pods: { image: NEWER } } };
 
+const secret = (live: LiveDeployment, name: string, data: object): Promise<void> => {
+  const metadata = { name, namespace: live.here.namespace };
+  return live.here.apply([{ apiVersion: "v1", kind: "Secret", metadata, data } as KubernetesObject]);
+};
 const issue = (live: LiveDeployment): TlsFiles =>
   new CertificateAuthority().issue(serverHosts(live.here.namespace, NAME));
 const publishCertificate = async (live: LiveDeployment): Promise<string> => {
   const files = issue(live);
-  await live.publishSecret("certificate", files);
+  await secret(live, "certificate", files);
   return Buffer.from(files["ca.crt"], "base64").toString().split("\n")[5] ?? "none";
 };
 const publishPassword = (live: LiveDeployment, password: string): Promise<void> =>
-  live.publishSecret("password", { password: Buffer.from(password).toString("base64") });
+  secret(live, "password", { password: Buffer.from(password).toString("base64") });
 
+let identities: readonly string[] = [];
+const note = async (live: LiveDeployment): Promise<void> => {
+  identities = await live.identities();
+};
+const noneRestarted = async (live: LiveDeployment): Promise<void> => {
+  expect(await live.identities()).toEqual(identities);
+};
 /** The most pods that are away at once until the change has ended. */
 async function mostAway(live: LiveDeployment, change: Promise<unknown>): Promise<number> {
   let most = 0;
@@ -51,11 +65,14 @@ async function mostAway(live: LiveDeployment, change: Promise<unknown>): Promise
   await ending;
   return most;
 }
+/** Whether Kubernetes has counted its pods since it was made or changed. */
+const hasCounted = ({ metadata, status }: V1PodDisruptionBudget): boolean =>
+  status?.observedGeneration === metadata?.generation && status?.disruptionsAllowed === 1;
 /** Only newer servers could watch their files by themselves. */
 const certificateRow = (version: string): Row => ({
   title: `servers of the ${version} version load a certificate of a new authority, and none restarts`,
+  precondition: note,
   client: "is not asked",
-  restartsNothing: true,
   change: async (live) => {
     const authority = await publishCertificate(live);
     await live.refreshFiles(...live.pods);
@@ -69,6 +86,7 @@ const certificateRow = (version: string): Row => ({
     // With the authority of the Secret only.
     await live.here.until(60, () => live.failing().then(() => undefined, String));
   },
+  verdict: noneRestarted,
 });
 
 story(
@@ -118,12 +136,12 @@ story(
       client: "is not asked",
       change: async (live) => {
         const [files, others] = [issue(live), issue(live)];
-        await live.publishSecret("damaged", { ...files, "tls.key": others["tls.key"] });
+        await secret(live, "damaged", { ...files, "tls.key": others["tls.key"] });
         const platform = { ...WANTED.platform, tls: { secretName: "damaged" } };
         expect((await live.stack.preview({ ...live.file(UPGRADED), platform })).problems).toEqual([
           "tls: Secret damaged: tls.key is not the key of tls.crt",
         ]);
-        await live.publishSecret("elsewhere", new CertificateAuthority().issue(["elsewhere"]));
+        await secret(live, "elsewhere", new CertificateAuthority().issue(["elsewhere"]));
         const there = { ...WANTED.platform, tls: { secretName: "elsewhere" } };
         expect((await live.stack.preview({ ...live.file(UPGRADED), platform: there })).problems.join()).toContain(
           "it names DNS:elsewhere",
@@ -132,15 +150,15 @@ story(
     },
     {
       title: "running servers take a different limit of memory, also after a restart, and none below what they use",
+      precondition: note,
       client: "no failed write",
       change: async (live) => {
-        const identities = await live.identities();
         const limit = (maxmemory: string) => ({
           deployment: { ...UPGRADED.deployment, settings: { ...SETTINGS, maxmemory } },
         });
         await expect(live.up(limit("1000"))).rejects.toThrow(/more than the new maxmemory of 1000/);
         await live.up(limit("66mb"));
-        expect(await live.identities()).toEqual(identities);
+        await noneRestarted(live);
         await live.delete(undefined, `${NAME}-5`);
         await live.here.untilReady(live.labels, 6, 60);
         for (const pod of live.pods)
@@ -150,8 +168,8 @@ story(
     },
     {
       title: "what somebody changed by hand is shown by a refresh and set again by the next update",
+      precondition: note,
       client: "no failed write",
-      restartsNothing: true,
       change: async (live) => {
         expect(await live.tell(`${NAME}-4`, "CONFIG SET maxmemory 1gb")).toContain("OK");
         await live.stack.refresh();
@@ -161,11 +179,12 @@ story(
         expect((await live.up(UPGRADED)).done).toContain(`update Settings ${NAME}`);
         expect(await live.tell(`${NAME}-4`, "CONFIG GET maxmemory")).toContain("67108864");
       },
+      verdict: noneRestarted,
     },
     {
       title: "a password that is new in its Secret is accepted by all servers, and none restarts",
+      precondition: note,
       client: "no failed write",
-      restartsNothing: true,
       change: async (live) => {
         const wrong = { ...UPGRADED.deployment, passwordSecret: { name: "password", key: "none" } };
         await expect(live.stack.preview(live.file({ deployment: wrong }))).rejects.toThrow(
@@ -175,6 +194,7 @@ story(
         await live.up({ deployment: { ...UPGRADED.deployment, passwordOverlapSeconds: 90 } });
         expect(live.password).toBe("the second password of these servers");
       },
+      verdict: noneRestarted,
       leaves: "the second password",
     },
     {
@@ -207,6 +227,82 @@ story(
           { load, recoveryTimeoutSeconds: 180 },
         );
         expect(record.lost.count).toBe(0);
+      },
+    },
+    {
+      title: "volumes grow around their pods, also after an update that was killed, and never shrink",
+      precondition: note,
+      client: "no failed write",
+      change: async (live) => {
+        const { problems, lines } = await live.stack.preview(live.file({ ...GROWN, ...UPGRADED }));
+        expect(problems).toEqual([]);
+        expect(lines.join("\n")).toContain(
+          "6 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, no effect on clients",
+        );
+        await expect(live.up({ ...GROWN, ...UPGRADED }, `update Volumes ${NAME}`)).rejects.toThrow("killed");
+        await live.up({ ...GROWN, ...UPGRADED });
+        const smaller = { platform: { ...WANTED.platform, storage: { size: "512Mi" } }, ...UPGRADED };
+        expect((await live.stack.preview(live.file(smaller))).problems.join()).toMatch(
+          /volumes of 2Gi cannot shrink to 512Mi: .*volumes of shop .* hold the data/,
+        );
+      },
+      verdict: async (live) => {
+        await noneRestarted(live);
+        const { items } = await live.here.core.listNamespacedPersistentVolumeClaim({ namespace: live.here.namespace });
+        expect(items.map(({ status }) => status?.capacity?.["storage"])).toEqual(live.pods.map(() => "2Gi"));
+      },
+      leaves: "volumes of 2Gi",
+    },
+    {
+      title: "more primaries come and go, and one pod of each group of shards may be evicted",
+      client: "is not asked",
+      change: async (live) => {
+        for (const primaries of [5, 3]) {
+          const wanted = { ...GROWN, deployment: { ...UPGRADED.deployment, primaries } };
+          if (primaries === 5) await expect(live.up(wanted, `update Formation ${NAME}`)).rejects.toThrow("killed");
+          await live.up(wanted);
+          await live.here.until(30, async () =>
+            (await live.here.budgets()).every(hasCounted) ? undefined : "pods are not counted",
+          );
+          expect(await live.here.budgets()).toHaveLength(primaries === 5 ? 2 : 1);
+          expect((await live.here.pods(live.labels)).filter(isStaying)).toHaveLength(2 * primaries);
+          if (primaries === 3) continue;
+          const [first, second] = (await live.verified()).verdict.shards;
+          await live.here.evict(first?.primary ?? "");
+          await expect(live.here.evict(first?.replicas[0] ?? "")).rejects.toThrow(/disruption budget/);
+          await live.here.evict(second?.primary ?? "");
+          await live.here.untilReady(live.labels, 10, 120);
+        }
+      },
+    },
+    {
+      title: "nodes move out of a zone and back into it, with new volumes",
+      client: "no failed write",
+      change: async (live) => {
+        const { zones, here } = live.stack;
+        for (const wanted of [zones.slice(0, 2), zones]) {
+          await live.up({ platform: { ...GROWN.platform, zones: wanted }, ...UPGRADED });
+          const found = await here.zonesOf(await here.pods(live.labels));
+          const each = live.pods.length / wanted.length;
+          expect(wanted.map((zone) => found.filter((own) => own === zone).length)).toEqual(wanted.map(() => each));
+        }
+      },
+    },
+    {
+      title: "TLS goes off and on with consent, and all data stay",
+      client: "is not asked",
+      change: async (live) => {
+        const { tls: _tls, ...plain } = WANTED.platform;
+        const off = { ...live.file(UPGRADED), platform: { ...plain, storage: { size: "2Gi" } } };
+        expect((await live.stack.preview(off)).problems.join("\n")).toMatch(
+          /TLS cannot be switched off while clients of shop work/,
+        );
+        const { lines } = await live.stack.up({ ...off, platform: { ...off.platform, allowDowntime: true } });
+        expect(lines.join("\n")).toContain("6 nodes restart at once; clients are cut off until the nodes run again");
+        expect(await live.tell(`${NAME}-0`, "CONFIG GET tls-cluster")).toContain("no");
+        await live.isWhole();
+        await live.up({ platform: { ...GROWN.platform, allowDowntime: true }, ...UPGRADED });
+        expect(await live.tell(`${NAME}-0`, "CONFIG GET tls-cluster")).toContain("yes");
       },
     },
   ],

@@ -29,10 +29,8 @@ const SMALLER: Readonly<Record<string, readonly string[]>> = { billion: ["deploy
 /** Seconds without another machine after which no more is expected. The load runs for the first part of them. */
 const QUIET_SECONDS = 120;
 const LOADED_SECONDS = 60;
-/** Longest further time until Karpenter has found that all machines have former tags: it may wait for a processor. */
-const DRIFTING_SECONDS = 120;
 /** Longest time in which empty machines of clients leave. */
-const LEAVING_SECONDS = 240;
+const LEAVING_SECONDS = 150;
 const DAEMONS = `${CLUSTER}-daemons`;
 
 const configOf = (name: string): StackConfig => {
@@ -86,10 +84,7 @@ describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
     const start = Date.now();
     await karpenter.apply(all.flatMap(({ pools }) => pools.map(withAnotherTag)));
     await sleep(LOADED_SECONDS * 1000);
-    await holdsInTime(async () => (later = await karpenter.claims()).every(({ drifted }) => drifted), {
-      timeoutMs: DRIFTING_SECONDS * 1000,
-      intervalMs: 2000,
-    });
+    later = await karpenter.claims();
     for (const { namespace } of stacks)
       await karpenter.kubectl(["delete", "jobs", "--all", "--wait=false", "-n", namespace]);
     await holdsInTime(async () => (unloaded = await karpenter.claims()).every((each) => !isClient(each)), {

@@ -1,5 +1,5 @@
 /** Script that runs in the pod of a cluster node before its server stops: real servers. */
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
@@ -118,23 +118,6 @@ it("hands over when the replica's host name leads to the replica, so that client
   await handOver;
   expect(await failovers()).toContain("cluster|failover");
   expect((await role(replica))[0]).toBe("master");
-});
-
-it("gives no slots back to a primary that stops too, and saves instead", async () => {
-  const { replica, primary } = await firstPair();
-  find(replica);
-  await callNode(cluster, primary, "CONFIG", "RESETSTAT");
-  const awake = pods.holdSleep(3);
-  const both = [replica, primary].map((index) => pods.run("hand-over.sh", name(index), "12"));
-  await eventually("the former primary follows", async () => (await role(primary))[3] === "connected");
-  writeFileSync(awake, "");
-  // It would try for 12 s.
-  expect(await Promise.race([Promise.all(both).then(() => "ended"), sleep(6000).then(() => "tries")])).toBe("ended");
-  expect(String(await callNode(cluster, primary, "INFO", "commandstats"))).not.toContain("cluster|failover");
-  expect((await role(replica))[0]).toBe("master");
-  expect(await savesAtEnd(replica)).toBe(true);
-  await callNode(cluster, replica, "CONFIG", "SET", "shutdown-on-sigterm", "default");
-  rmSync(awake);
 });
 
 it("hands a primary over, and saves a node that becomes a primary while its pod stops already", async () => {

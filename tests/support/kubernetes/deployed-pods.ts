@@ -23,7 +23,6 @@ import { withConnections } from "../../../valkey/connections";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings/settings";
-import { SharedConnections } from "../../../valkey/shared-connections";
 import { nodeCount } from "../../../valkey/topology/placement";
 import type { Verification } from "../../../valkey/verification/verify";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
@@ -53,20 +52,6 @@ export const podLabels = (name: string): Readonly<Record<string, string>> => ({
   "app.kubernetes.io/name": "valkey",
   "app.kubernetes.io/instance": name,
 });
-
-/** Opens a deployment whose steps share connections: the API server, a kubelet and a container work for each port-forward. */
-export async function withDeployment<T>(
-  target: KubernetesReference,
-  password: string,
-  use: (deployment: Deployment) => Promise<T>,
-): Promise<T> {
-  const connections = new SharedConnections();
-  try {
-    return await use(await openDeployment(target, password, { connections }));
-  } finally {
-    connections.close();
-  }
-}
 
 /** Gets a function that finds the connection to a node by its name, and all connections. */
 export type NodesUse<T> = (at: (name: string | undefined) => Connection, all: readonly Connection[]) => Promise<T>;
@@ -152,7 +137,7 @@ export class DeployedPods {
 
   /** The verification of a deployment that passes it after a while. */
   async verified(): Promise<Verification> {
-    return this.#verified(30_000);
+    return verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 30_000 });
   }
 
   /** Names of the primaries of a deployment that passes verification. */
@@ -188,11 +173,7 @@ export class DeployedPods {
     for (const name of names) if (!replicas.includes(name)) await this.#replace([name]);
     // Sentinels report a pod that is new as down after that time.
     await sleep(this.kind.sentinel === undefined ? 0 : this.kind.sentinel.downAfterMs + 1000);
-    await this.#verified(60_000);
-  }
-
-  #verified(settlingMs: number): Promise<Verification> {
-    return withDeployment(this.target, this.password, (deployment) => verifyUntilPass(deployment, { settlingMs }));
+    await verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 60_000 });
   }
 
   async #replace(names: readonly string[]): Promise<void> {

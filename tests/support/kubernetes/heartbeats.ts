@@ -4,9 +4,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Node } from "@kubernetes/client-node";
-import { setHeaderOptions, PatchStrategy } from "@kubernetes/client-node";
+import { CoordinationV1Api, CoreV1Api, KubeConfig, setHeaderOptions, PatchStrategy } from "@kubernetes/client-node";
 import { Semaphore } from "../../../lib/semaphore";
-import { openThrowAwayClient } from "./throw-away";
+import { KUBECONFIG } from "./throw-away";
 
 const NAMESPACE = "kube-node-lease";
 /** Machines of the local Kubernetes itself, whose kubelets are real. */
@@ -19,7 +19,10 @@ const PARALLEL = 8;
 
 /** Renews the leases of all played machines until the signal, and has those be ready that were taken for lost. */
 export async function keepAlive(signal: AbortSignal): Promise<void> {
-  const { coordination: leases, core } = await openThrowAwayClient();
+  const config = new KubeConfig();
+  config.loadFromFile(KUBECONFIG ?? "");
+  const leases = config.makeApiClient(CoordinationV1Api);
+  const core = config.makeApiClient(CoreV1Api);
   const merge = setHeaderOptions("Content-Type", PatchStrategy.MergePatch);
   const strategic = setHeaderOptions("Content-Type", PatchStrategy.StrategicMergePatch);
   const semaphore = new Semaphore(PARALLEL);

@@ -6,8 +6,7 @@ import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { compact } from "../../../lib/compact";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
-import type { Deployment } from "../../../valkey/deployment";
+import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { Verification } from "../../../valkey/verification/verify";
@@ -15,8 +14,7 @@ import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
 import type { Update } from "../pulumi/small-engine";
 import type { NodesUse } from "./deployed-pods";
-import { podLabels, withDeployment, withNamedNodes } from "./deployed-pods";
-import type { KubernetesObject } from "./kubernetes-objects";
+import { podLabels, withNamedNodes } from "./deployed-pods";
 import type { LiveStack, Sections } from "./live-stack";
 import { ObserverPod } from "./observer-pod";
 import type { ThrowAway } from "./throw-away";
@@ -47,12 +45,6 @@ function keysOf({ verdict: { shards }, facts }: Verification): number {
   const primaries = shards.map(({ primary }) => primary);
   const own = facts.nodes.filter(({ node }) => primaries.includes(node.name));
   return own.reduce((sum, { keys }) => sum + (keys.known ? keys.value : Number.NaN), 0);
-}
-
-async function passing(deployment: Deployment, seconds = 60): Promise<Verification> {
-  const verification = await verifyUntilPass(deployment, { settlingMs: seconds * 1000 });
-  expect(verification.verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
-  return verification;
 }
 
 export class LiveDeployment {
@@ -98,12 +90,6 @@ export class LiveDeployment {
   /** `pulumi up` with changed keys of the stack file. @param killedBefore as for the engine */
   up(changes: Partial<LiveDeployment["wanted"]> = {}, killedBefore?: string): Promise<Update> {
     return this.stack.up(this.file(changes), killedBefore);
-  }
-
-  /** Creates or replaces a Secret. @param data base64, by key */
-  publishSecret(name: string, data: object): Promise<void> {
-    const metadata = { name, namespace: this.here.namespace };
-    return this.here.apply([{ apiVersion: "v1", kind: "Secret", metadata, data } as KubernetesObject]);
   }
 
   run(pod: string, script: string): Promise<string> {
@@ -190,18 +176,17 @@ export class LiveDeployment {
     await Promise.all(pods.map((name) => core.patchNamespacedPod({ namespace, name, body })));
   }
 
-  #opened<T>(use: (deployment: Deployment) => Promise<T>): Promise<T> {
-    return withDeployment(this.target, this.password, use);
-  }
-
   /** The verification of a deployment that passes it after a while. */
-  verified(seconds = 60): Promise<Verification> {
-    return this.#opened((deployment) => passing(deployment, seconds));
+  async verified(seconds = 60): Promise<Verification> {
+    const deployment = await openDeployment(this.target, this.password);
+    const verification = await verifyUntilPass(deployment, { settlingMs: seconds * 1000 });
+    expect(verification.verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
+    return verification;
   }
 
   /** Assertions that fail at this moment, and what was found. */
   async failing(): Promise<readonly (readonly [id: string, found: string])[]> {
-    const { verdict } = await this.#opened((deployment) => verify(deployment));
+    const { verdict } = await verify(await openDeployment(this.target, this.password));
     return verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [[id, found] as const]));
   }
 
@@ -213,28 +198,22 @@ export class LiveDeployment {
   }
 
   /** Connects to all nodes, by the names of their pods. */
-  withNodes<T>(use: NodesUse<T>): Promise<T> {
-    return this.#opened((deployment) => withNamedNodes(deployment, use));
+  async withNodes<T>(use: NodesUse<T>): Promise<T> {
+    return withNamedNodes(await openDeployment(this.target, this.password), use);
   }
 
   /** Writes further keys to each shard, and waits until all replicas have them. @returns keys of all primaries */
-  fill(): Promise<number> {
-    return this.#opened(async (deployment) => {
-      const verification = await passing(deployment);
-      await this.write(verification, this.target.shape.replicasPerPrimary, (use) => withNamedNodes(deployment, use));
-      return keysOf(verification) + KEYS * verification.verdict.shards.length;
-    });
+  async fill(): Promise<number> {
+    const verification = await this.verified();
+    await this.write(verification, this.target.shape.replicasPerPrimary);
+    return keysOf(verification) + KEYS * verification.verdict.shards.length;
   }
 
   /** Writes further keys to each shard. @param replicas number of replicas that must have them */
-  async write(
-    { verdict: { shards } }: Verification,
-    replicas: number,
-    withNodes = (use: NodesUse<void>): Promise<void> => this.withNodes(use),
-  ): Promise<void> {
+  async write({ verdict: { shards } }: Verification, replicas: number): Promise<void> {
     const prefix = `kept:${this.#rounds++}`;
     const tags = slotTags();
-    await withNodes(async (at) => {
+    await this.withNodes(async (at) => {
       for (const { primary, slots } of shards) {
         const tag = tags[slots[0]?.from ?? 0] ?? "";
         await at(primary).mset(Array.from({ length: KEYS }, (_, key) => [`${prefix}:${key}:{${tag}}`, "kept"]).flat());

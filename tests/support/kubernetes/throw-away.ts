@@ -24,16 +24,11 @@ export function openThrowAwayClient(): Promise<KubernetesClient> {
 }
 
 export class ThrowAway {
-  /** It asks the API server once for the names of the kinds of objects. */
-  readonly #objects: ClientNode.KubernetesObjectApi;
-
   private constructor(
     private readonly library: typeof ClientNode,
-    private readonly kubernetes: KubernetesClient,
+    private readonly config: ClientNode.KubeConfig,
     readonly namespace: string,
-  ) {
-    this.#objects = new library.KubernetesObjectApi(kubernetes.configuration);
-  }
+  ) {}
 
   static #opened = 0;
 
@@ -54,36 +49,33 @@ export class ThrowAway {
 
   /** A namespace that somebody else makes and removes. */
   static async at(namespace: string): Promise<ThrowAway> {
-    return new ThrowAway(await import("@kubernetes/client-node"), await openThrowAwayClient(), namespace);
+    const library = await import("@kubernetes/client-node");
+    const config = new library.KubeConfig();
+    config.loadFromFile(KUBECONFIG ?? "");
+    return new ThrowAway(library, config, namespace);
   }
 
   get apps(): ClientNode.AppsV1Api {
-    return this.kubernetes.apps;
+    return this.config.makeApiClient(this.library.AppsV1Api);
   }
 
   get batch(): ClientNode.BatchV1Api {
-    return this.kubernetes.batch;
+    return this.config.makeApiClient(this.library.BatchV1Api);
   }
 
   get core(): ClientNode.CoreV1Api {
-    return this.kubernetes.core;
+    return this.config.makeApiClient(this.library.CoreV1Api);
   }
 
   get storage(): ClientNode.StorageV1Api {
-    return this.kubernetes.storage;
+    return this.config.makeApiClient(this.library.StorageV1Api);
   }
 
   /** By server-side apply, as Pulumi does it, in the order given. */
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
+    const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
     for (const object of objects) {
-      await this.#objects.patch(
-        object,
-        undefined,
-        undefined,
-        "valkey-test",
-        true,
-        this.library.PatchStrategy.ServerSideApply,
-      );
+      await api.patch(object, undefined, undefined, "valkey-test", true, this.library.PatchStrategy.ServerSideApply);
     }
   }
 
@@ -95,7 +87,7 @@ export class ThrowAway {
       kind,
       metadata: { name },
     } = object;
-    return this.#objects.read({
+    return this.library.KubernetesObjectApi.makeApiClient(this.config).read({
       apiVersion,
       kind,
       metadata: { name, namespace: this.namespace },
@@ -110,7 +102,8 @@ export class ThrowAway {
   }
 
   async budgets(): Promise<ClientNode.V1PodDisruptionBudget[]> {
-    return (await this.kubernetes.policy.listNamespacedPodDisruptionBudget({ namespace: this.namespace })).items;
+    const policy = this.config.makeApiClient(this.library.PolicyV1Api);
+    return (await policy.listNamespacedPodDisruptionBudget({ namespace: this.namespace })).items;
   }
 
   /** @throws the API server's refusal where a disruption budget does not let the pod go */
@@ -168,10 +161,11 @@ export class ThrowAway {
 
   /** Deletes an object, and waits until it and all that belongs to it are gone. */
   async delete(object: KubernetesObject): Promise<void> {
-    await this.#objects.delete(object, undefined, undefined, undefined, undefined, "Foreground");
+    const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
+    await api.delete(object, undefined, undefined, undefined, undefined, "Foreground");
     const gone = async (): Promise<boolean> => {
       try {
-        await this.#objects.read({
+        await api.read({
           apiVersion: object.apiVersion,
           kind: object.kind,
           metadata: { name: object.metadata.name, namespace: this.namespace },
@@ -203,7 +197,7 @@ export class ThrowAway {
     const output = new PassThrough();
     const printed = text(output);
     const status = await new Promise<ClientNode.V1Status>((resolve, reject) => {
-      new this.library.Exec(this.kubernetes.config)
+      new this.library.Exec(this.config)
         .exec(this.namespace, pod, container, ["sh", "-c", script], output, output, Readable.from([]), false, resolve)
         .catch(reject);
     });
