@@ -1,5 +1,5 @@
 /** Script that runs before the server of a cluster node: real servers that are killed, and start again by the script. */
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
@@ -167,7 +167,12 @@ describe("a cluster node that is killed and starts again at once", () => {
     const [primary = 0] = await primaries();
     const replica = await replicaOf(primary);
     await replicate("both");
-    await probe(primary);
+    // While the append-only file is rewritten, no mark is written.
+    await eventually("the mark is that of the present data", async () => {
+      await probe(primary);
+      const mark = join(directoryOf(primary), "mark");
+      return existsSync(mark) && readFileSync(mark, "utf8").startsWith(await replication(primary, "master_replid"));
+    });
     // The replica loses its primary, and misses what is written from then on.
     await call(replica, "CONFIG", "SET", "primaryauth", "wrong");
     await call(replica, "CLIENT", "KILL", "TYPE", "master");
