@@ -25,8 +25,8 @@ own_copy() {
   snapshot=$directory/$(setting dbfilename dump.rdb)
   if [ "$(setting appendonly no)" = yes ]; then
     # A server with an append-only file ignores snapshots.
-    own=$directory/$(setting appenddirname appendonlydir)
-    [ -n "$(ls "$own" 2>/dev/null)" ] && ! without_data "$own" || return 0
+    appended=$directory/$(setting appenddirname appendonlydir)
+    [ -n "$(ls "$appended" 2>/dev/null)" ] && ! without_data "$appended" || return 0
     disk=aof
     [ "$(setting appendfsync everysec)" != always ] || durable=yes
     # What the files have gained since the mark, or lost in a power loss, counts: they have the same bytes as the replication stream. The
@@ -124,7 +124,7 @@ set_aside() {
     ask "$1"
     case $role$(relation) in
       mastermore | mastersame)
-        [ $disk = aof ] && damaged=$own || damaged=$snapshot
+        [ $disk = aof ] && damaged=$appended || damaged=$snapshot
         say "the last start did not come up, and $1 has all data of $damaged, so it is renamed to $damaged.damaged"
         rm -rf "$damaged.damaged" && mv "$damaged" "$damaged.damaged"
         ;;

@@ -78,17 +78,14 @@ hand_over() {
   done
 }
 
+trap remember EXIT
 end=$(($(now) + ${1:?seconds}))
 while hand_over; do
   # During these seconds a former primary redirects its clients, which is better than closing their connections.
   [ "$known" -le 1 ] || sleep 3
   # The new primary may be stopping too, and may have handed its slots over to this node meanwhile.
-  if ! serves; then
-    remember
-    exit 0
-  fi
+  serves || exit 0
 done
-remember
 # The only copy of the data is in memory. The server saves it before it stops, even if `save` is off.
 echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
 exit 0

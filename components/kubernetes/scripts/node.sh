@@ -44,7 +44,7 @@ designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
 # loads its data, state is empty.
 look() {
   run='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
-  lineage='' parent='' left=0 position=-1 counted=0 buffered=0 rewrites='' loaded=''
+  lineage='' parent='' left=0 position=-1 counted=0 buffered=0 rewriting=0 scheduled=0 loaded=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\nCONFIG GET syslog-ident\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
@@ -63,7 +63,8 @@ look() {
       master_repl_offset) position=$value ;;
       repl_backlog_active) counted=$value ;;
       aof_buffer_length) buffered=$value ;;
-      aof_rewrite_in_progress | aof_rewrite_scheduled | aof_last_bgrewrite_status) rewrites=$rewrites$value ;;
+      aof_rewrite_in_progress) rewriting=$value ;;
+      aof_rewrite_scheduled) scheduled=$value ;;
       mark) loaded=$value ;;
       cluster_state) state=$value ;;
       cluster_known_nodes) known=$value ;;
@@ -90,11 +91,14 @@ append_only_files() {
 }
 
 # remember: call look first. Writes the mark. Nothing is written of a replica without a primary, which may not have what its disk had, nor
-# during a rewrite of the append-only file: until it ends, a start loads the former files.
+# while the append-only file of a new data set is not complete: until then, writes go to a temporary file, and a start loads the former files.
 remember() {
-  [ "$loading" = 0 ] && [ "$rewrites" = 00ok ] && { [ "$role" = master ] || [ "$link" = up ]; } || return 0
-  former='' earlier=''
+  [ "$loading" = 0 ] && [ "$scheduled" = 0 ] && { [ "$role" = master ] || [ "$link" = up ]; } || return 0
+  [ "$rewriting" = 0 ] || [ ! -e "$DATA/appendonlydir/temp-appendonly.aof.incr" ] || return 0
+  former='' earlier='' count=0
   [ ! -e "$MARK" ] || while read -r id offset least held names; do
+    count=$((count + 1))
+    [ $count -le 20 ] || break
     [ -n "$former" ] && earlier="$earlier
 $id $offset" || former=$id before=$offset lowest=$least former_size=$held former_files=$names
   done <"$MARK"

@@ -9,9 +9,9 @@
 
 # lasts SECONDS FILE: whether SECONDS have passed since the first call with FILE on this machine. FILE keeps that time.
 lasts() {
-  first='' boot=$(cat /proc/sys/kernel/random/boot_id)
-  # shellcheck disable=SC2015
-  [ -s "$2" ] && read -r since_boot first <"$2" && [ "$since_boot" = "$boot" ] || { first=$(now) && echo "$boot $first" >"$2"; }
+  boot=$(cat /proc/sys/kernel/random/boot_id) noted='' first=''
+  [ ! -s "$2" ] || read -r noted first <"$2"
+  [ "$noted" = "$boot" ] || { first=$(now) && echo "$boot $first" >"$2"; }
   [ $(($(now) - first)) -ge "$1" ]
 }
 
@@ -120,8 +120,8 @@ resign() {
 copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
 
 # keeps_up: whether this linked replica has every write that the primary had MAX_LAG seconds ago. At each probe it notes the primary's
-# position together with the replication ID, because positions of different replication IDs cannot be compared. Times of before the last
-# start of the machine are forgotten, because they are later than all times since.
+# position together with the replication ID, because positions of different replication IDs cannot be compared. A time that
+# is later than now was noted before the machine started again, and is forgotten.
 keeps_up() {
   [ -n "${MAX_LAG-}" ] || return 0
   reached=$(echo 'INFO replication' | tell "$followed" 2 | sed -n 's/^master_repl_offset:\([0-9]*\).*/\1/p')

@@ -10,7 +10,7 @@ import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
 import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
-import { loseLaterWrites, PodScripts } from "../../support/valkey/pod-scripts";
+import { damage, loseLaterWrites, newestFile, PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
 
 const NAME = "crash";
@@ -79,7 +79,12 @@ async function persist(settings: Persistence): Promise<void> {
     await call(index, "CONFIG", "SET", "appendonly", "no", "save", settings.save ?? "");
     for (const file of ["dump.rdb", "appendonlydir"])
       rmSync(join(directoryOf(index), file), { recursive: true, force: true });
-    if (settings.appendonly === true) await call(index, "CONFIG", "SET", "appendonly", "yes");
+    if (settings.appendonly !== true) continue;
+    await call(index, "CONFIG", "SET", "appendonly", "yes");
+    await eventually("its append-only file is complete", async () => {
+      const persistence = parseInfo(String(await call(index, "INFO", "persistence")));
+      return ["in_progress", "scheduled"].every((state) => persistence.get(`aof_rewrite_${state}`) === "0");
+    });
   }
 }
 
@@ -113,9 +118,13 @@ const wait = (...indices: readonly number[]): Promise<void> =>
     ),
   );
 
-/** Probes a pod as its kubelet does, which writes the mark. */
-const probe = (index: number): Promise<void> =>
-  pods.runWith({ DATA: directoryOf(index) }, "ready-cluster.sh", nameOf(index)).catch(() => undefined);
+/** Probes a pod as its kubelet does, until its mark is that of the present data: not before a new file is complete. */
+const marked = (index: number): Promise<void> =>
+  eventually("the mark is that of the present data", async () => {
+    await pods.runWith({ DATA: directoryOf(index) }, "ready-cluster.sh", nameOf(index)).catch(() => undefined);
+    const mark = join(directoryOf(index), "mark");
+    return existsSync(mark) && readFileSync(mark, "utf8").startsWith(await replication(index, "master_replid"));
+  });
 
 const write = (value: string): Promise<unknown> =>
   Promise.all(Array.from({ length: KEYS }, (_, key) => client.set(`key:${key}`, value)));
@@ -167,12 +176,7 @@ describe("a cluster node that is killed and starts again at once", () => {
     const [primary = 0] = await primaries();
     const replica = await replicaOf(primary);
     await replicate("both");
-    // While the append-only file is rewritten, no mark is written.
-    await eventually("the mark is that of the present data", async () => {
-      await probe(primary);
-      const mark = join(directoryOf(primary), "mark");
-      return existsSync(mark) && readFileSync(mark, "utf8").startsWith(await replication(primary, "master_replid"));
-    });
+    await marked(primary);
     // The replica loses its primary, and misses what is written from then on.
     await call(replica, "CONFIG", "SET", "primaryauth", "wrong");
     await call(replica, "CLIENT", "KILL", "TYPE", "master");
@@ -216,6 +220,21 @@ describe("a cluster node that is killed and starts again at once", () => {
     await restarted;
     await verified();
     expect(await values()).toEqual({ new: KEYS });
+  });
+});
+
+describe("a cluster node whose append-only file is damaged", () => {
+  it("comes back with what its replica has", async () => {
+    await persist(APPEND_ONLY_FILE);
+    const [primary = 0] = await primaries();
+    await replicate("kept");
+    await marked(primary);
+    await kill(primary);
+    damage(newestFile(join(directoryOf(primary), "appendonlydir")));
+    await expect(restart([primary])).rejects.toThrow();
+    await restart([primary]);
+    await verified();
+    expect(await values()).toEqual({ kept: KEYS });
   });
 });
 

@@ -1,5 +1,5 @@
 /** Script that runs before a server in replication mode, without Sentinels: real servers that are killed, and start again by the script. */
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { handOver } from "../../../valkey/formation/hand-over";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
 import { parseFlatReply, parseInfo } from "../../../valkey/topology/replies";
-import { loseLaterWrites, newestFile, PodScripts } from "../../support/valkey/pod-scripts";
+import { damage, loseLaterWrites, newestFile, PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 
 const NAME = "crash";
@@ -157,7 +157,7 @@ describe.each([
 
   it("takes nothing from its replicas when it stopped in order", async () => {
     await replicate("newest");
-    // During a rewrite of the append-only file, the mark has the former replication ID.
+    // It is not before a new append-only file is complete.
     await eventually("the mark is that of the present data", async () => {
       await probe(0);
       return mark(0).startsWith(await replication(0, "master_replid"));
@@ -232,9 +232,7 @@ describe.each([
     await ready();
     await end("SIGKILL", 0);
     const files = join(directoryOf(0), "appendonlydir");
-    const file = persistence === SNAPSHOTS ? join(directoryOf(0), "dump.rdb") : newestFile(files);
-    const { size } = statSync(file);
-    writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, size / 2), Buffer.alloc(size / 4, "x")]));
+    damage(persistence === SNAPSHOTS ? join(directoryOf(0), "dump.rdb") : newestFile(files));
     await expect(restart([0])).rejects.toThrow();
     await restart([0]);
     await expectAll("last");
@@ -299,6 +297,38 @@ describe.each([
     cpSync(emptyFile(), join(directoryOf(0), "appendonlydir"), { recursive: true });
     await restart([0]);
     await expectAll("kept");
+  });
+});
+
+describe("the mark of a server with an append-only file", () => {
+  beforeAll(() => start(APPEND_ONLY_FILE));
+  afterAll(async () => {
+    await sandbox.close();
+    pods.close();
+  });
+  const slow = (microseconds: number): Promise<unknown> =>
+    call(0, "CONFIG", "SET", "rdb-key-save-delay", String(microseconds));
+  const rewrite = async (): Promise<string> =>
+    parseInfo(String(await call(0, "INFO", "persistence"))).get("aof_rewrite_in_progress") ?? "";
+  async function markAfter(value: string): Promise<{ offset: number; reached: number }> {
+    await replicate(value);
+    const reached = Number(await replication(0, "master_repl_offset"));
+    await probe(0);
+    expect(await rewrite()).toBe("1");
+    return { offset: Number(mark(0).split(" ")[1]), reached };
+  }
+
+  it("is written during a rewrite, but not while a new file is not complete", async () => {
+    await replicate("first");
+    await slow(30_000);
+    await call(0, "BGREWRITEAOF");
+    const during = await markAfter("second");
+    expect(during.offset).toBeGreaterThanOrEqual(during.reached);
+    await eventually("the rewrite ends", async () => (await rewrite()) === "0");
+    await call(0, "CONFIG", "SET", "appendonly", "no");
+    await call(0, "CONFIG", "SET", "appendonly", "yes");
+    const before = await markAfter("third");
+    expect(before.offset).toBeLessThan(before.reached);
   });
 });
 

@@ -30,12 +30,18 @@ const SERVICE = "service.pods";
 /** Body of a `sleep` for scripts. They sleep for 3 s until DNS has names or clients have noticed something: neither is here. */
 export const SHORT_SLEEP = '[ "$1" != 3 ] || set -- 0.1\nexec /bin/sleep "$@"';
 
-/** The clock of the container: seconds in the file CLOCK are added to the time and to the times of files. */
+/** The clock of the container: seconds in the file CLOCK are added to the time. */
 const CONTAINER_CLOCK = `[ -n "\${CLOCK-}" ] || exec /bin/date "$@"
 case "$*" in
-  '+%s' | '-r '*' +%s') seconds=$(/bin/date "$@") && echo $((seconds + $(cat "$CLOCK" 2>/dev/null || echo 0))) ;;
+  '+%s') seconds=$(/bin/date "$@") && echo $((seconds + $(cat "$CLOCK" 2>/dev/null || echo 0))) ;;
   *) exec /bin/date "$@" ;;
 esac`;
+
+/** Damages a snapshot or a part of an append-only file, so that a server does not load it. */
+export function damage(path: string): void {
+  const { size } = statSync(path);
+  writeFileSync(path, Buffer.concat([readFileSync(path).subarray(0, size / 2), Buffer.alloc(size / 4, "x")]));
+}
 
 /** The file of an append-only file that has the newest writes. @param directory directory of the append-only file */
 export function newestFile(directory: string): string {
