@@ -92,7 +92,7 @@ export async function cutPods(
   });
 }
 
-/** Also of a killed run. If there is no cut, nothing is changed. */
+/** Removes the cut of a killed run too. Without a cut, nothing changes. */
 export async function healPodCut(
   kubernetes: KubernetesClient,
   { namespace, policy: name, pods }: PodCut,

@@ -147,7 +147,7 @@ class Side {
     return calls.reduce((sum, each) => sum + each);
   }
 
-  /** Also of forked processes: if one kept running, it would use CPU during the slices of the other side. */
+  /** Includes forked processes: one that kept running would use CPU during the slices of the other side. */
   control(generators: PausableLoad): SideControl {
     return {
       resume: () => {
