@@ -36,6 +36,7 @@ type ValkeyOnly =
   | "users"
   | "external"
   | "passwordOverlapSeconds"
+  | "onSilentReplica"
   | "proxyImage";
 
 export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | "image"> {

@@ -31,10 +31,11 @@ import type { Fact } from "./oracle";
 
 const NAME = "model";
 /** Arguments of the start scripts: a quarter of those of pods. */
-const START_ARGUMENTS: Readonly<Record<Persistence, readonly string[]>> = {
-  none: ["15", "30"],
-  snapshots: ["15", "30"],
-  "append-only": ["15", "30"],
+/** `onSilentReplica`: the defaults, but shorter where they end. */
+const ON_SILENT_REPLICA: Readonly<Record<Persistence, string>> = {
+  none: "default",
+  snapshots: "default",
+  "append-only": "15",
 };
 export const PROBE_MS = 2000;
 const PROBE_TIMEOUT_MS = 8000;
@@ -275,7 +276,7 @@ export class ModelPods {
     const [args, env] = pod.isSentinel
       ? this.#command(pod, "sentinel.sh", [])
       : this.#command(pod, START[this.mode], [
-          ...START_ARGUMENTS[this.persistence],
+          ON_SILENT_REPLICA[this.persistence],
           server,
           join(pod.directory, "valkey.conf"),
           ...own,

@@ -188,8 +188,8 @@ async function runCase(
 
 /** Starts a server of replication as pod 0 or as its replica, whatever others have. */
 const BY_NUMBER = 'case $POD_NAME in *-0) exec "$@" ;; *) exec "$@" --replicaof "$PRIMARY_SERVICE" 6379 ;; esac';
-/** `sh SCRIPT SECONDS PATIENCE`, before the server's command line. */
-const SCRIPT_WORDS = 4;
+/** `sh SCRIPT SECONDS`, before the server's command line. */
+const SCRIPT_WORDS = 3;
 
 function startingAtOnce(object: KubernetesObject): KubernetesObject {
   if (object.kind !== "StatefulSet") return object;

@@ -35,6 +35,13 @@ export interface ServerArgs {
    * first sets the new password on running servers. After that, the pods get the new password.
    */
   readonly password: pulumi.Input<string>;
+  /**
+   * Time for which a starting primary waits for a silent replica, which may have newer data. `"wait"`: until the
+   * replica answers. A number: seconds, 1 to 86400. After that the primary starts with its own data, or lets the best
+   * replica that answers take over (docs/failures.md).
+   * @default 60; without an append-only file `"wait"`, unless a replica answers that has had a primary since it started
+   */
+  readonly onSilentReplica?: "wait" | number | undefined;
   /** Password of the user `admin` of Sentinels. Pods get it as a file of the Secret. @default no Sentinels */
   readonly sentinelPassword?: pulumi.Input<string> | undefined;
   /** Users besides `default`, by name. @default none */

@@ -32,9 +32,5 @@ export const CHANGED_BY_SHARDS = ["spec"];
 
 /** Time limit for a primary to hand over its slots before its pod stops, seconds. */
 export const HAND_OVER_SECONDS = 30;
-/** Silent replicas may be frozen, or starting as well, and may have newer data than the primary's disk. */
-export const ASK_SECONDS = 60;
-/** While a replica may have newer data or the only copy of the data. */
-export const ASK_PATIENCE_SECONDS = 120;
 /** In this time the pod hands over its slots and, with `save` rules, writes a snapshot. */
 export const TERMINATION_GRACE_SECONDS = 180;

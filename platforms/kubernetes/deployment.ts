@@ -25,6 +25,7 @@ import {
   listPods,
   PodsNotRunning,
   readPodLabels,
+  readStartLine,
   POD_TIMEOUT_MS,
 } from "./pods/running-pods";
 import { openPortForward, PortForwardBroken } from "./api/port-forward";
@@ -119,7 +120,13 @@ export async function awaitPodDeployment(
         };
   const deployment = connections?.share(own) ?? own;
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
-  await Promise.all(deployment.nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting)));
+  const answers = deployment.nodes.map((node) =>
+    awaitAnswer(deployment, node, Date.now() + left, waiting).catch(async (error: unknown) => {
+      const said = await readStartLine(kubernetes, { namespace, pod: node.name, container });
+      throw said === undefined ? error : new Failure(`${node.name} ${said}`, { cause: error });
+    }),
+  );
+  await Promise.all(answers);
   return deployment;
 }
 

@@ -40,7 +40,13 @@ const CLUSTERS: Readonly<Record<string, object>> = {
   },
   "two sources of a certificate": { tls: {} },
   "plain arguments of wrong forms": {
-    ...{ namespace: "Bad NS", timeoutSeconds: -1, passwordOverlapSeconds: 5, imagePullPolicy: "Sometimes" },
+    ...{
+      namespace: "Bad NS",
+      timeoutSeconds: -1,
+      passwordOverlapSeconds: 5,
+      onSilentReplica: 0,
+      imagePullPolicy: "Sometimes",
+    },
     storage: { size: "8 gigs", className: "Fast Disks", onDestroy: "burn" },
     resources: { requests: { cpu: "many" }, limits: { cpu: -1, memory: "1 gigabyte" } },
     ...{ placement: { hostAntiAffinity: "yes" }, settings: { "io-threads": 0 }, controller: { everySeconds: 1 } },

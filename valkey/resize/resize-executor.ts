@@ -167,6 +167,8 @@ export class ResizeExecutor {
   async #failOver(from: string, to: string): Promise<void> {
     this.options.report?.(`failing over from ${from} to ${to}`);
     const { connection } = this.#member(to);
+    // A primary that has no bus link to the replica does not vote for it, and refuses clients until it learns of the failover by gossip.
+    await this.deadline.poll(() => readDisagreement(this.participants));
     let sentAt = -Infinity;
     await this.deadline.poll(async () => {
       if (hasPrimaryRole(parseInfo(await connection.info("replication")))) return undefined;

@@ -29,8 +29,10 @@ const rule = (group: string, resources: string[], verbs: string[], resourceNames
 /**
  * Rights in the deployment's namespace that the controller needs to inspect the deployment and to report its findings.
  */
-const looking = ({ primary, statefulSet }: ObjectNames): Rule[] => [
+const looking = ({ primary, statefulSet }: ObjectNames, { servers }: ControlledObjects): Rule[] => [
   rule("", ["pods"], ["get", "list", "watch"]),
+  // A server that waits for others before it starts says so in its log.
+  rule("", ["pods/log"], ["get"], servers),
   rule("", ["configmaps"], ["get"], [primary, copyName(statefulSet)]),
   rule("apps", ["statefulsets"], ["get", "list"]),
   rule("discovery.k8s.io", ["endpointslices"], ["list"]),
@@ -165,7 +167,7 @@ function createRights(
   const group = "rbac.authorization.k8s.io";
   const replaces = replaceLostMachinesAfterSeconds !== undefined;
   const rules = objects.apply((known) => [
-    ...looking(names),
+    ...looking(names, known),
     ...(repair ? repairing(names, known) : []),
     ...(replaces ? replacing(known) : []),
   ]);

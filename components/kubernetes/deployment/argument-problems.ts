@@ -28,6 +28,10 @@ const seconds = (least: number, most: number): Rule => [
   (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
   `a whole number of seconds from ${least} to ${most}`,
 ];
+const SILENT: Rule = [
+  (value) => value === "wait" || seconds(1, 86_400)[0](value),
+  'a whole number of seconds from 1 to 86400, or "wait"',
+];
 const quantity = (example: string): Rule => [
   (value) => typeof value === "string" && parseQuantity(value) > 0,
   `a Kubernetes quantity such as ${example}`,
@@ -70,6 +74,7 @@ export function argumentProblems(args: Unchecked): Problem[] {
     ["timeoutSeconds", args.timeoutSeconds, seconds(1, 86_400)],
     ["passwordOverlapSeconds", args.passwordOverlapSeconds, seconds(90, 3600)],
     ["maxLagSeconds", args.maxLagSeconds, seconds(1, 3600)],
+    ["onSilentReplica", args.onSilentReplica, SILENT],
   ];
   return [...required, ...optional.filter(([, value]) => value !== undefined)].flatMap(([path, value, rule]) => {
     const isComputed = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -37,6 +37,7 @@ export interface DeploymentArgs
       | "backup"
       | "restoreFrom"
       | "clusterDomain"
+      | "onSilentReplica"
     >,
     Partial<Pick<ServerArgs, "settings">> {
   /**
@@ -117,13 +118,14 @@ export const DEFAULT_RESOURCES: Resources = {
 /** @throws BadInput unless `tls` names exactly one source of the certificate */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
-  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
+  const { onSilentReplica, proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
   const { external, metrics, backup, restoreFrom, tls, clusterDomain } = args;
   return {
     namespace,
     image,
     password,
     settings,
+    onSilentReplica,
     resources: resources ?? DEFAULT_RESOURCES,
     storage: { onDestroy: "delete", ...storage, size: canonicalSize(storage?.size ?? "8Gi") },
     placement: { hostAntiAffinity: "preferred", ...placement, zones },

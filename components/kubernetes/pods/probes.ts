@@ -1,10 +1,11 @@
 import type { types } from "@pulumi/kubernetes";
 import type { DirectiveEngine } from "../engines";
 import { ENGINE_PROGRAMS } from "../engines";
-import { ASK_PATIENCE_SECONDS, CLIENT_PORT } from "../layout";
+import { CLIENT_PORT } from "../layout";
 import { scriptCommand } from "../scripts";
 
-const STARTUP_SECONDS = ASK_PATIENCE_SECONDS + 60;
+/** A week: a primary waits for silent replicas as long as `onSilentReplica` says, and a restart would not help. */
+const STARTUP_SECONDS = 7 * 24 * 3600;
 
 const READINESS = { failureThreshold: 2, successThreshold: 1 };
 

@@ -2,14 +2,7 @@
 import type { SentinelSettings } from "../../../valkey/sentinel-config";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
-import {
-  ASK_PATIENCE_SECONDS,
-  ASK_SECONDS,
-  CLIENT_PORT,
-  CONFIG_FILE,
-  HAND_OVER_SECONDS,
-  PRIMARY_FILE,
-} from "../layout";
+import { CLIENT_PORT, CONFIG_FILE, HAND_OVER_SECONDS, PRIMARY_FILE } from "../layout";
 import { scriptCommand } from "../scripts";
 import { LISTENS, serverProbes } from "./probes";
 import type { ServerRole } from "./server-pod";
@@ -26,7 +19,7 @@ export function replicationRole(
   const engine = directiveEngine(args.engine);
   return {
     command: [
-      ...scriptCommand("start-replication.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
+      ...scriptCommand("start-replication.sh", String(args.onSilentReplica ?? "default")),
       ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
       // The server announces a host name, because a pod keeps its name when it gets a new address.
       ...["--replica-announce-ip", `$(POD_NAME).${hostInPod(names.headless, context)}`],

@@ -237,3 +237,45 @@ best() {
         print end[i, last] + 0, went[i, last] + 0, kind[i] == "primary", kind[i] == "linked", position[i], kind[i], host[i]
     }' | sort -k 1,1nr -k 2,2nr -k 3,3nr -k 4,4nr -k 5,5nr | awk 'NR == 1 { print $6, $7 }'
 }
+
+# limits SECONDS|wait|default: sets for how many seconds a server waits for silent replicas. A silent server may have newer data: it may be
+# frozen, cut off, or starting with a newer snapshot. The default is 60 s, but without an append-only file the disk may be much older than what
+# a silent server has, so then the server waits until they answer.
+#   linked    the limit while a replica answers that has had a primary since it started: it has all but the last moment of the primary's data
+#   unlinked  the limit otherwise
+limits() {
+  ever=1000000000 linked=$1
+  case $1 in
+    wait) linked=$ever ;;
+    default) linked=60 ;;
+  esac
+  unlinked=$linked
+  [ "$1 $(setting appendonly no)" != "default no" ] || unlinked=$ever
+  # It counts only for the wait in which a person makes it.
+  rm -f "$DATA/serve"
+}
+
+has() { echo "$seen" | grep -q "^$1"; }
+
+# patience_for: prints the seconds for which this server waits before it starts with its own data, given the states of the others in `seen`. While
+# a replica with more data answers, it waits until this replica has taken over.
+patience_for() {
+  if has primary || has linked || has loaded; then
+    echo "$ever"
+  elif has silent || { has busy && [ "$durable" = no ]; }; then
+    has level && echo "$linked" || echo "$unlinked"
+  else
+    echo 0
+  fi
+}
+
+# decided: whether a person has decided that this server starts with its own data, although others are silent.
+decided() { [ -e "$DATA/serve" ] && ! has primary && ! has linked && ! has loaded; }
+
+# tell_wait: says once a minute for whom this server waits, and for how long. Call it after patience_for has set limit.
+tell_wait() {
+  [ -z "${told-}" ] || [ $(($(now) - told)) -ge 60 ] || return 0
+  told=$(now)
+  [ "$limit" -lt "$ever" ] && until="for up to $limit s" || until="until they answer; to start without them: kubectl exec ${POD_NAME:-POD} -- touch $DATA/serve"
+  say "waits for silent replicas $until. They may have newer data than this server's disk ($disk)"
+}

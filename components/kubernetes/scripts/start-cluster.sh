@@ -1,16 +1,13 @@
 #!/bin/sh
-# start-cluster.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a cluster node. If the node was a primary with slots, by its
+# start-cluster.sh SECONDS|wait|default PROGRAM CONFIG ARGUMENTS…: starts a cluster node. If the node was a primary with slots, by its
 # nodes.conf, it first asks its replicas whether one has newer data. If it simply started, its replicas would copy the data on its disk.
 # Instead, a replica with newer data takes over. Then this node starts, learns of the new primary from the others, and becomes its
 # replica. What this script finds, and what it does:
 #   a replica has all data of this disk and more       the replica that has most takes over
 #   a node has taken over already                      the server starts
 #   every write is on this disk (appendfsync always)   the server starts
-#   a file with data, and replicas are silent          it waits for SECONDS: they may have writes that this disk lacks, for example the last
-#                                                      second of an append-only file, or they may be starting with a newer snapshot
-#   no data on this disk, and replicas are silent      it waits for PATIENCE
-#   a replica is loading its data                      it waits for PATIENCE
-#   a replica has more, but cannot take over yet       it waits for PATIENCE
+#   a replica has more, but cannot take over yet       it waits: without a majority of primaries, this server could not serve clients either
+#   replicas are silent, or are loading their data     it waits for SECONDS, or until they answer (copies.sh)
 # Replicas never wait here, so no two nodes wait for each other. The script saves no state, so it can be killed and run again.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
@@ -45,6 +42,7 @@ members() {
 #   primary HOST          it is a primary with slots
 #   busy                  it is loading data or synchronizing
 #   poor                  its copy does not have more than this disk
+#   level                 the same, and it has had a primary since it started
 #   linked, loaded        its copy has more than this disk, and comes from a primary or from its own disk; a line that `best` reads
 judge() {
   ask "$2" 'CLUSTER NODES'
@@ -65,7 +63,7 @@ judge() {
   elif preferable; then
     [ $synced = yes ] && echo "linked $position $2 $copy" || echo "loaded $position $2 $copy"
   else
-    echo poor
+    [ $synced = yes ] && echo level || echo poor
   fi
 }
 
@@ -103,8 +101,6 @@ successor() {
     END { print host[followed] }' "$(setting dir .)/$(setting cluster-config-file nodes.conf)" 2>/dev/null
 }
 
-has() { echo "$seen" | grep -q "^$1"; }
-
 # take_over: lets the best peer take over. A forced failover needs the votes of most primaries. Primaries may be starting
 # too, and do not vote twice for one shard within two node timeouts. So after 3 s the peer takes over without votes, if all peers answer and
 # follow this node: then no other node can have been elected. Fails if this node does not own its slots any more.
@@ -129,17 +125,6 @@ take_over() {
   echo 'CLUSTER FAILOVER FORCE' | tell "$host" 2 >/dev/null
 }
 
-# patience_for: prints the seconds for which this node waits, given the states of its peers.
-patience_for() {
-  if has linked || has loaded || has busy; then
-    echo "$patience"
-  elif has silent; then
-    [ "$disk" = none ] && echo "$patience" || echo "$seconds"
-  else
-    echo 0
-  fi
-}
-
 # safe: returns when this server may start.
 safe() {
   members=$(members "$(setting dir .)/$(setting cluster-config-file nodes.conf)")
@@ -153,28 +138,27 @@ MEMBERS
     seen=$(survey)
     ! has primary || return 0
     waited=$(($(now) - began)) limit=$(patience_for)
-    if [ "$waited" -ge "$limit" ]; then
-      say "starts with its own data ($disk), because no replica has taken over within $waited s"
+    if [ "$waited" -ge "$limit" ] || decided; then
+      [ "$waited" = 0 ] || say "starts with its own data ($disk) after $waited s, because no replica has taken over"
       return
     fi
     # While others are silent, a copy that answers may not be the newest one. The nodes elect a replica by themselves if that takes long.
-    if { has linked || has loaded; } && { ! has silent || [ "$waited" -ge "$seconds" ]; }; then
+    if { has linked || has loaded; } && { ! has silent || [ "$waited" -ge "$linked" ]; }; then
       take_over || return 0
       sleep 0.05
       continue
     fi
     ! superseded || return 0
-    [ -n "$told" ] || say "waits for replicas for up to $limit s: they may have newer data than this node's disk ($disk)"
-    told=yes
+    tell_wait
     sleep 0.5
   done
 }
 
 # The shell is process 1, which ignores signals for which it has no handler.
 trap 'exit 143' TERM
-seconds=${1:?seconds} patience=${2:?seconds}
-shift 2
-CONFIG=${2:?configuration file}
+CONFIG=${3:?configuration file}
+limits "$1"
+shift
 own_copy
 settle
 safe

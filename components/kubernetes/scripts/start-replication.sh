@@ -1,17 +1,13 @@
 #!/bin/sh
-# start-replication.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode. A primary first asks its replicas
+# start-replication.sh SECONDS|wait|default PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode. A primary first asks its replicas
 # whether one has newer data. If it simply started, its replicas would copy the data on its disk.
 #   without Sentinels   `up` designates the primary. If a different pod has newer data, the designated pod starts as its replica, and that
 #                       pod is the primary for this time. When the designated pod has copied the data, its readiness script takes the
 #                       role back. No other pod starts as a primary
 #   with Sentinels      the Sentinels name the primary, and all other servers start as its replicas. If they still name this server although
 #                       a replica has newer data, the script lets the Sentinels promote that replica
-# The rules for newer data, and for waiting for silent servers, are those of a cluster:
-#   every write is on this disk (appendfsync always)  only a primary that was promoted meanwhile can have newer data
-#   a file with data, and replicas are silent         it waits for SECONDS: they may have writes that this disk lacks, for example the last
-#                                                     second of an append-only file, or they may be starting with a newer snapshot
-#   no data on this disk, and replicas are silent     it waits for PATIENCE: in a new deployment all servers answer soon
-#   a replica is loading or copying its data          it waits for PATIENCE
+# The rules for newer data, and for waiting for silent servers, are those of a cluster (copies.sh). If every write is on this
+# disk (appendfsync always), only a primary that was promoted meanwhile can have newer data.
 # Other servers never wait for this one, so no two servers wait for each other. The script saves no state, so it can be killed and run
 # again. The container's environment sets
 #   DEPLOYMENT, POD_NAME, PRIMARY_FILE
@@ -37,6 +33,7 @@ peers() {
 #   silent   it does not answer
 #   busy     it is loading data or synchronizing
 #   poor     its copy does not have more than this disk
+#   level    the same, and it has had a primary since it started
 #   primary  it is a primary with data. Without Sentinels, one that lacks data of this disk does not count: nobody made it the primary
 #   linked   its copy has more than this disk, and comes from a primary
 #   loaded   its copy has more than this disk, and comes from its own disk
@@ -53,6 +50,8 @@ judge() {
     kind=busy
   elif [ $durable = no ] && preferable; then
     [ $synced = yes ] && kind=linked || kind=loaded
+  elif [ $synced = yes ]; then
+    kind=level
   fi
   echo "$kind $position $1 $copy"
 }
@@ -65,19 +64,6 @@ survey() {
   wait
 }
 
-has() { echo "$seen" | grep -q "^$1"; }
-
-# patience_for: prints the seconds for which this server waits, given the states of the others.
-patience_for() {
-  if has primary || has linked || has loaded || { has busy && [ $durable = no ]; }; then
-    echo "$patience"
-  elif has silent; then
-    [ "$disk" = none ] && echo "$patience" || echo "$seconds"
-  else
-    echo 0
-  fi
-}
-
 # take_over: makes $host a primary, so that this server can copy its data.
 take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
 
@@ -85,7 +71,7 @@ take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 
 may_follow() {
   case $kind in
     primary) true ;;
-    linked | loaded) ! has silent || [ "$waited" -ge "$seconds" ] ;;
+    linked | loaded) ! has silent || [ "$waited" -ge "$linked" ] ;;
     *) false ;;
   esac
 }
@@ -110,8 +96,8 @@ find_source() {
     # shellcheck disable=SC2046
     set -- $(echo "$seen" | best)
     kind=${1-} host=${2-}
-    if [ "$waited" -ge "$limit" ] && may_lead; then
-      [ "$limit" = 0 ] || say "starts with its own data ($disk), because no replica has handed over newer data within $waited s"
+    if { [ "$waited" -ge "$limit" ] || decided; } && may_lead; then
+      [ "$waited" = 0 ] || say "starts with its own data ($disk) after $waited s, because no replica has handed over newer data"
       return
     fi
     if may_follow; then
@@ -119,8 +105,7 @@ find_source() {
       chosen=$host
       follow && return
     else
-      [ -n "$told" ] || [ "$limit" = 0 ] || say "waits for replicas for up to $limit s: they may have newer data than this server's disk ($disk)"
-      told=yes
+      [ "$limit" = 0 ] || tell_wait
     fi
     sleep 0.2
   done
@@ -193,9 +178,9 @@ fi
 
 # The shell is process 1, which ignores signals for which it has no handler.
 trap 'exit 143' TERM
-seconds=${1:?seconds} patience=${2:?seconds}
-shift 2
-CONFIG=${2:?configuration file}
+CONFIG=${3:?configuration file}
+limits "$1"
+shift
 own_copy
 settle
 find_source

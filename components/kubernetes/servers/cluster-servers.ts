@@ -15,15 +15,7 @@ import type { ServerPods } from "../pods/server-pods";
 import { serviceEndpoint } from "../pods/server-pods";
 import { planClusterZones } from "../pods/zone-plan";
 import { accessFiles, clusterConfig } from "../server-config";
-import {
-  ANNOUNCED_DIRECTORY,
-  ASK_PATIENCE_SECONDS,
-  ASK_SECONDS,
-  BUS_PORT,
-  CLIENT_PORT,
-  CONFIG_FILE,
-  HAND_OVER_SECONDS,
-} from "../layout";
+import { ANNOUNCED_DIRECTORY, BUS_PORT, CLIENT_PORT, CONFIG_FILE, HAND_OVER_SECONDS } from "../layout";
 import { scriptCommand } from "../scripts";
 import { serverProbes } from "../pods/probes";
 import type { ServerRole } from "../pods/server-pod";
@@ -78,7 +70,7 @@ function clusterRole(context: DeploymentContext): ServerRole {
   const engine = directiveEngine(args.engine);
   return {
     command: [
-      ...scriptCommand("start-cluster.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
+      ...scriptCommand("start-cluster.sh", String(args.onSilentReplica ?? "default")),
       ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
       // Without this argument a server announces the address in its nodes.conf, which is outdated after a restart.
       ...["--cluster-announce-ip", "$(POD_IP)"],

@@ -257,6 +257,16 @@ async function readLastWords(
   return new Map(await Promise.all(words));
 }
 
+export async function readStartLine(
+  kubernetes: KubernetesClient,
+  { namespace, pod, container }: { namespace: string; pod: string; container: string | undefined },
+): Promise<string | undefined> {
+  const log = await kubernetes.core
+    .readNamespacedPodLog({ namespace, name: pod, ...(container && { container }), tailLines: 1 })
+    .catch(() => "");
+  return /^start-\w+: (.*)/.exec(log)?.[1];
+}
+
 export interface Toleration {
   readonly key?: string;
   readonly operator?: "Exists" | "Equal";

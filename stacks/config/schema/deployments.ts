@@ -39,6 +39,16 @@ const deploymentKeys = {
     description: "Names of directives in `settings` that only servers newer than this package know.",
     fallback: "none",
   }),
+  onSilentReplica: z
+    .union([z.literal("wait"), wholeNumber(1, 86_400)])
+    .optional()
+    .meta({
+      description:
+        "Time for which a starting primary waits for a silent replica, which may have newer data (platforms " +
+        "`kubernetes` and `eks`, Valkey). `wait`: until the replica answers. A number: seconds.",
+      fallback:
+        "60; without an append-only file `wait`, unless a replica answers that has had a primary since it started",
+    }),
   passwordVersion: wholeNumber(0).default(0).meta({
     description: "Change this number to have the next `pulumi up` generate a new password.",
   }),

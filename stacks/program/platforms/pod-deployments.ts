@@ -117,6 +117,7 @@ function deployPods(
     backup: deployment.backup && backupArgs(name, deployment.backup, place),
     restoreFrom: deployment.restoreFrom && restoreArgs(name, podRestore(deployment.restoreFrom, platform), place),
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
+    onSilentReplica: deployment.onSilentReplica,
     access: accessOf(place),
     namespace: place.namespace.name,
     kubeconfig: place.kubeconfig,

@@ -91,3 +91,21 @@ describe("the best copy", () => {
     expect(best("A", "poor 1 a A:1", "busy 0 b ", "silent 0 c ")).toBe("");
   });
 });
+
+describe("the seconds for which a starting primary waits", () => {
+  const EVER = "1000000000";
+  it.each([
+    ["60", "a replica is silent", "60", "no", ["poor", "silent"]],
+    ["0", "all answer, and none has more", "60", "no", ["poor", "level"]],
+    [EVER, "a replica has more, until it has taken over", "60", "no", ["silent", "linked 7 b B:7"]],
+    [EVER, "a replica has loaded more, until it has taken over", "60", "no", ["loaded 7 b B:7"]],
+    ["60", "a replica is still loading its data", "60", "no", ["busy"]],
+    ["60", "a replica is silent, the disk is an append-only file", "default", "yes", ["silent"]],
+    [EVER, "a replica is silent, the disk is a snapshot or empty", "default", "no", ["silent", "poor"]],
+    ["60", "a replica is silent, another one has had a primary", "default", "no", ["silent", "level"]],
+    [EVER, "a replica is silent, and it shall wait", "wait", "yes", ["silent", "level"]],
+  ])("are %s when %s (%s, append-only file: %s)", (expected, _when, given, appendonly, seen) => {
+    const script = `setting() { echo ${appendonly}; }\nlimits ${given}\npatience_for`;
+    expect(shell(script, { DATA: "/nowhere", durable: "no", seen: seen.join("\n") })).toBe(expected);
+  });
+});

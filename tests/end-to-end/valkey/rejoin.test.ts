@@ -18,7 +18,7 @@ let cluster: Deployment;
 
 beforeAll(async () => {
   pods = new PodScripts(await realPrograms());
-  sandbox = await Sandbox.open(pods.programs(0, 0));
+  sandbox = await Sandbox.open(pods.programs(0));
   cluster = await sandbox.cluster(NAME, SHAPE.primaries, SHAPE.replicasPerPrimary, {
     "cluster-node-timeout": 1500,
   });

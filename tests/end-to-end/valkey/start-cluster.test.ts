@@ -38,7 +38,7 @@ let directives: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
   pods = new PodScripts(await realPrograms());
-  sandbox = await Sandbox.open(pods.programs(LONG, LONG));
+  sandbox = await Sandbox.open(pods.programs(LONG));
   cluster = await sandbox.cluster(NAME, SHAPE.primaries, SHAPE.replicasPerPrimary, SETTINGS);
   pods.find(cluster);
   await form(cluster, SHAPE);
@@ -102,8 +102,8 @@ async function replicaOf(primary: number): Promise<number> {
 const kill = (...indices: readonly number[]): Promise<void> =>
   sandbox.host.signal(NAME, indices.map(nameOf), "SIGKILL");
 
-const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> => {
-  const programs = pods.programs(seconds, LONG);
+const restart = (indices: readonly number[], onSilentReplica: "wait" | "default" | number = LONG): Promise<unknown> => {
+  const programs = pods.programs(onSilentReplica);
   return Promise.all(
     indices.map((index) =>
       sandbox.host.restart(NAME, [nameOf(index)], { newAddresses: false, programs, directives }, never),
@@ -114,7 +114,9 @@ const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> =
 const wait = (...indices: readonly number[]): Promise<void> =>
   eventually("the scripts wait", () =>
     Promise.resolve(
-      indices.every((index) => readFileSync(join(directoryOf(index), "output"), "utf8").includes("waits for replicas")),
+      indices.every((index) =>
+        readFileSync(join(directoryOf(index), "output"), "utf8").includes("waits for silent replicas"),
+      ),
     ),
   );
 

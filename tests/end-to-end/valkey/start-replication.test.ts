@@ -35,7 +35,7 @@ let directives: ReadonlyMap<string, string>;
 
 async function start(settings: Persistence): Promise<void> {
   pods = new PodScripts(await realPrograms());
-  sandbox = await Sandbox.open(pods.replicationPrograms(LONG, LONG));
+  sandbox = await Sandbox.open(pods.replicationPrograms(LONG));
   const all = { ...settings, "repl-diskless-sync-delay": 0, "shutdown-on-sigterm": "save" };
   directives = toDirectives(all);
   deployment = await sandbox.host.start(
@@ -63,8 +63,8 @@ const replication = async (index: number, field: string): Promise<string> =>
 const end = (signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT", ...indices: readonly number[]): Promise<void> =>
   sandbox.host.signal(NAME, indices.map(nameOf), signal);
 
-const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> => {
-  const programs = pods.replicationPrograms(seconds, LONG);
+const restart = (indices: readonly number[], onSilentReplica: "wait" | "default" | number = LONG): Promise<unknown> => {
+  const programs = pods.replicationPrograms(onSilentReplica);
   return Promise.all(
     indices.map((index) =>
       sandbox.host.restart(NAME, [nameOf(index)], { newAddresses: false, programs, directives }, never),
@@ -177,6 +177,30 @@ describe.each([
     await restart([0]);
     await expectAll("new");
   });
+
+  if (persistence !== APPEND_ONLY_FILE)
+    it("waits until silent replicas answer, as long as nobody decides otherwise, and says so", async () => {
+      await replicate("new");
+      await end("SIGKILL", 0);
+      await end("SIGSTOP", 1, 2);
+      const restarted = restart([0], "default");
+      await eventually("it says what to type", () =>
+        Promise.resolve(outputOf(0).split("start without them: kubectl exec").length > 1),
+      );
+      await end("SIGCONT", 1, 2);
+      await restarted;
+      await expectAll("new");
+      await end("SIGKILL", 0);
+      await end("SIGSTOP", 1, 2);
+      const decided = restart([0], "default");
+      await sleep(4000);
+      writeFileSync(join(directoryOf(0), "serve"), "");
+      await decided;
+      expect(await replication(0, "role")).toBe("master");
+      const [kept = ""] = Object.keys(await values(0));
+      await end("SIGCONT", 1, 2);
+      await expectAll(kept);
+    });
 
   if (persistence === NOTHING) {
     it("has what a replica has that answers late, and not the older copy of another one", async () => {

@@ -84,18 +84,18 @@ export class PodScripts {
   }
 
   /**
-   * Programs whose server starts as the container of a pod does, by `start-cluster.sh SECONDS PATIENCE`. The name of a
+   * Programs whose server starts as the container of a pod does, by `start-cluster.sh`. The name of a
    * server's directory is the name of its pod.
    */
-  programs(seconds: number, patience: number): Programs {
+  programs(onSilentReplica: "wait" | "default" | number): Programs {
     return this.#startingBy(
-      `start-cluster.sh ${seconds} ${patience} '${this.real.server}' "$@" --cluster-announce-hostname "\${PWD##*/}${DOMAIN}"`,
+      `start-cluster.sh ${onSilentReplica} '${this.real.server}' "$@" --cluster-announce-hostname "\${PWD##*/}${DOMAIN}"`,
     );
   }
 
-  /** The same in replication mode without Sentinels, by `start-replication.sh SECONDS PATIENCE`. */
-  replicationPrograms(seconds: number, patience: number): Programs {
-    return this.#startingBy(`start-replication.sh ${seconds} ${patience} '${this.translated}' "$@"`);
+  /** The same in replication mode without Sentinels, by `start-replication.sh`. */
+  replicationPrograms(onSilentReplica: "wait" | "default" | number): Programs {
+    return this.#startingBy(`start-replication.sh ${onSilentReplica} '${this.translated}' "$@"`);
   }
 
   #startingBy(command: string): Programs {
