@@ -11,6 +11,7 @@ import { listenForInterruption } from "../../cli/terminal/interruption";
 import { BadInput, messageOf } from "../../lib/errors";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
 import { openDeployment } from "../../platforms/deployment-reference";
+import type { Fault } from "../../faults/plan/fault";
 import type { Deployment } from "../../valkey/deployment";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import type { SeenData } from "../../valkey/verification/kept-data";
@@ -87,10 +88,7 @@ async function failing(deployment: Deployment, former?: SeenData): Promise<strin
 async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> {
   const { seconds } = disaster;
   const isAll = disaster.strikes === "all";
-  const restart = seconds === undefined ? ("served" as const) : { seconds };
-  const fault = isAll
-    ? ({ kind: "kill-all", newAddresses: true } as const)
-    : ({ kind: "kill-primary", restart } as const);
+  const fault: Fault = isAll ? { kind: "kill-all", newAddresses: true } : { kind: "kill-primary", restart: seconds };
   // Where everything may be lost, more is written before than after: verification compares the lengths of replication streams.
   const times = { beforeSeconds: isAll ? 20 : 2, afterSeconds: 1, recoveryTimeoutSeconds: RECOVERY_SECONDS };
   const observed: Observed = { during: [] };

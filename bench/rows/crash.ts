@@ -43,7 +43,7 @@ interface Case {
   readonly served?: RowTarget;
 }
 
-const KILL: Fault = { kind: "kill-primary", restart: "served" };
+const KILL: Fault = { kind: "kill-primary" };
 const PROCESS = { fault: KILL, Injector: ProcessCrashInjector };
 const processCases = (id: string, what: string, kind: PodsKind, served?: RowTarget): Case[] =>
   PERSISTENCE.map(([own, how, settings]) => ({

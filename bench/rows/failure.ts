@@ -50,7 +50,7 @@ const outages = (records: readonly ScenarioRecord[]): number[] =>
 /** @param nodeTimeout seconds: the shortest that is safe on a machine with neighbours, and the project's default */
 const outageTrial = (nodeTimeout: 1 | 2): Trial => ({
   ...{ id: `outage-${nodeTimeout}s`, shape: SMALL, nodeTimeoutMs: nodeTimeout * 1000, repeats: OUTAGE_REPEATS },
-  fault: { kind: "kill-primary", restart: "served" },
+  fault: { kind: "kill-primary" },
   row: (records) => {
     const times = outages(records);
     const what =
@@ -64,7 +64,7 @@ const outageTrial = (nodeTimeout: 1 | 2): Trial => ({
 const TRIALS: readonly Trial[] = [
   {
     ...{ id: "hand-over-failed", shape: SMALL, repeats: 3, changes: { load: { ...LOAD, rate: 1000 } } },
-    fault: { kind: "rolling-restart", home: undefined },
+    fault: { kind: "rolling-restart" },
     row: (records) => {
       const due = sumOf(records, ({ writes }) => writes.due);
       const redirected = sumOf(records, ({ writes }) => writes.redirected);
@@ -79,7 +79,7 @@ const TRIALS: readonly Trial[] = [
   outageTrial(2),
   {
     ...{ id: "outage-14-of-30", shape: LARGE, repeats: 1, changes: { beforeSeconds: 3 }, isCompared: true },
-    fault: { kind: "kill-primaries", share: KILLED / LARGE.primaries, restart: "served" },
+    fault: { kind: "kill-primaries", share: KILLED / LARGE.primaries },
     row: (records, reference = []) => {
       const what =
         `${KILLED} of the ${LARGE.primaries} primaries of 60 nodes killed at once: outage until every slot takes ` +

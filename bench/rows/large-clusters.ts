@@ -153,7 +153,7 @@ function measureSize(nodes: number, context: BenchmarkContext): Promise<{ point:
     const patient = { ...deployment, directives: new Map([...deployment.directives, timeout]) };
     const subject = await hostFaultSubject(host, patient, { mode: "cluster", shape }, signal);
     const run = { load: writeLoad(300, 0), beforeSeconds: 2, recoveryTimeoutSeconds: 300 };
-    const fault = { kind: "kill-primary", restart: "served" } as const;
+    const fault = { kind: "kill-primary" } as const;
     const [record] = await runFault(subject, { fault, ...run }, signal);
     const [overMs, okMs] = [record?.outage.overMs ?? null, record?.okMs ?? null];
     if (overMs === null || okMs === null)

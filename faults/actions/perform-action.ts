@@ -43,6 +43,9 @@ export async function performAction(action: FaultAction, context: FaultContext):
     case "resize":
       await injector.resize(action.to, { signal });
       context.observer.watchNewNodes();
+      return;
+    default:
+      return action satisfies never;
   }
 }
 

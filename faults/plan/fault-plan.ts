@@ -1,7 +1,6 @@
 /** The plan of a fault: the actions that inject and heal it on one deployment. */
 import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
-import type { HealTime } from "./fault";
 
 const MAX_NODES_LISTED = 6;
 
@@ -19,6 +18,9 @@ export interface DeploymentOutline {
   readonly persistent: boolean;
   readonly rediscoversPeers: boolean;
 }
+
+/** `served`: when all slots are served again, or after a time limit and an assisting action. */
+type HealTime = "served" | { readonly seconds: number };
 
 export interface FaultPlan {
   readonly victims: readonly string[];

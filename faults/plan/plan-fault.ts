@@ -1,5 +1,6 @@
+/** Plans of the faults, or the reasons why a fault cannot be injected into a deployment. */
 import { compact } from "../../lib/compact";
-import type { Fault, HealTime } from "./fault";
+import type { Shape } from "../../valkey/topology/placement";
 import type { DeploymentOutline, FaultPlan, FaultAction } from "./fault-plan";
 
 /** Warning for a full disk. The behavior of Valkey 9.1.2 was seen in this project's own scenarios. */
@@ -10,54 +11,38 @@ const TORN_WRITE_WARNING =
 const CUT_WRITES_WARNING =
   "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices the cut, and these writes are lost";
 
-/** @returns the plan, or the reason why the fault cannot be injected into the deployment */
-export function planFault(fault: Fault, outline: DeploymentOutline): FaultPlan | string {
-  switch (fault.kind) {
-    case "kill-primary":
-      return planKill(outline, firstPrimaries(outline, 1), fault.restart);
-    case "kill-primaries":
-      return planKillPrimaries(outline, fault.share, fault.restart);
-    case "kill-zone":
-      return onGroup(outline, { kind: "zone", groupOf: outline.zoneOf, wanted: fault.zone }, (nodes) =>
-        planKill(outline, withSentinels(outline, nodes), fault.restart),
-      );
-    case "kill-machine":
-      return planKillMachine(outline, fault.restart);
-    case "kill-all":
-      return planKillAll(outline, fault.newAddresses);
-    case "freeze-primary":
-      return planFreeze(outline, fault.seconds);
-    case "cut-zone":
-      return onGroup(outline, { kind: "zone", groupOf: outline.zoneOf, wanted: fault.zone }, (nodes) =>
-        planCut(outline, nodes, fault.seconds),
-      );
-    case "full-disk":
-      return planFullDisk(outline, fault.seconds);
-    case "rolling-restart":
-      return {
-        ...NOTHING_TO_HEAL,
-        victims: [...outline.zoneOf.keys()],
-        inject: [{ do: "rolling-restart", home: fault.home }],
-        warnings: missingReplicaWarnings(outline),
-      };
-    case "scale":
-      return planScale(outline, fault.to);
-  }
-}
-
 const NOTHING_TO_HEAL = { assist: [], healWhen: "served", heal: [] } as const;
 
 function firstPrimaries({ shards }: DeploymentOutline, count: number): string[] {
   return shards.slice(0, count).map(({ primary }) => primary);
 }
 
-function planKillPrimaries(outline: DeploymentOutline, share: number, restart: HealTime): FaultPlan | string {
+/** @param restart seconds after which the killed nodes start again; undefined: when all slots are served again */
+export function killPrimary(outline: DeploymentOutline, restart: number | undefined): FaultPlan {
+  return planKill(outline, firstPrimaries(outline, 1), restart);
+}
+
+export function killPrimaries(
+  outline: DeploymentOutline,
+  share: number,
+  restart: number | undefined,
+): FaultPlan | string {
   if (outline.mode === "replication") return "replication has one primary: use kill-primary";
   const count = Math.max(1, Math.round(share * outline.shards.length));
   return planKill(outline, firstPrimaries(outline, count), restart);
 }
 
-function planKillMachine(outline: DeploymentOutline, restart: HealTime): FaultPlan | string {
+export function killZone(
+  outline: DeploymentOutline,
+  zone: string | undefined,
+  restart: number | undefined,
+): FaultPlan | string {
+  return onGroup(outline, { kind: "zone", groupOf: outline.zoneOf, wanted: zone }, (nodes) =>
+    planKill(outline, withSentinels(outline, nodes), restart),
+  );
+}
+
+export function killMachine(outline: DeploymentOutline, restart: number | undefined): FaultPlan | string {
   const machines = new Set(outline.machineOf.values());
   if (machines.size < 2) return "all nodes are on one machine: use kill-all";
   return onGroup(outline, { kind: "machine", groupOf: outline.machineOf, wanted: undefined }, (nodes) =>
@@ -65,7 +50,7 @@ function planKillMachine(outline: DeploymentOutline, restart: HealTime): FaultPl
   );
 }
 
-function planKill(outline: DeploymentOutline, nodes: readonly string[], restart: HealTime): FaultPlan {
+function planKill(outline: DeploymentOutline, nodes: readonly string[], restart: number | undefined): FaultPlan {
   const killed = new Set(nodes);
   const struck = outline.shards.filter(({ primary }) => killed.has(primary));
   const successors = compact(struck.map(({ replicas }) => replicas.find((name) => !killed.has(name))));
@@ -76,7 +61,7 @@ function planKill(outline: DeploymentOutline, nodes: readonly string[], restart:
     victims: nodes,
     inject: [{ do: "kill", nodes }],
     assist: assists ? [{ do: "take-over", nodes: successors }] : [],
-    healWhen: restart,
+    healWhen: restart === undefined ? "served" : { seconds: restart },
     heal: [{ do: "start", nodes, newAddresses: false }],
     warnings: compact([
       ...failoverWarnings(outline),
@@ -89,7 +74,7 @@ function planKill(outline: DeploymentOutline, nodes: readonly string[], restart:
   };
 }
 
-function planKillAll(outline: DeploymentOutline, newAddresses: boolean): FaultPlan {
+export function killAll(outline: DeploymentOutline, newAddresses: boolean): FaultPlan {
   const nodes = [...outline.zoneOf.keys(), ...outline.sentinelZoneOf.keys()];
   const keepsPeers = outline.mode === "cluster" || outline.sentinelZoneOf.size > 0;
   const mustRejoin = newAddresses && !outline.rediscoversPeers && keepsPeers;
@@ -109,7 +94,7 @@ function planKillAll(outline: DeploymentOutline, newAddresses: boolean): FaultPl
   };
 }
 
-function planFreeze(outline: DeploymentOutline, seconds: number): FaultPlan {
+export function freezePrimary(outline: DeploymentOutline, seconds: number): FaultPlan {
   const nodes = firstPrimaries(outline, 1);
   return {
     victims: nodes,
@@ -119,6 +104,12 @@ function planFreeze(outline: DeploymentOutline, seconds: number): FaultPlan {
     heal: [{ do: "thaw", nodes }],
     warnings: failoverWarnings(outline),
   };
+}
+
+export function cutZone(outline: DeploymentOutline, zone: string | undefined, seconds: number): FaultPlan | string {
+  return onGroup(outline, { kind: "zone", groupOf: outline.zoneOf, wanted: zone }, (nodes) =>
+    planCut(outline, nodes, seconds),
+  );
 }
 
 function planCut(outline: DeploymentOutline, nodes: readonly string[], seconds: number): FaultPlan {
@@ -133,7 +124,7 @@ function planCut(outline: DeploymentOutline, nodes: readonly string[], seconds: 
   };
 }
 
-function planFullDisk(outline: DeploymentOutline, seconds: number): FaultPlan | string {
+export function fullDisk(outline: DeploymentOutline, seconds: number): FaultPlan | string {
   if (!outline.persistent) return "nothing is written to disk: full-disk needs appendonly: true";
   const nodes = firstPrimaries(outline, 1);
   return {
@@ -150,7 +141,16 @@ function planFullDisk(outline: DeploymentOutline, seconds: number): FaultPlan | 
   };
 }
 
-function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): FaultPlan | string {
+export function rollingRestart(outline: DeploymentOutline, home: string | undefined): FaultPlan {
+  return {
+    ...NOTHING_TO_HEAL,
+    victims: [...outline.zoneOf.keys()],
+    inject: [{ do: "rolling-restart", home }],
+    warnings: missingReplicaWarnings(outline),
+  };
+}
+
+export function scale(outline: DeploymentOutline, to: Shape): FaultPlan | string {
   const { mode, shape } = outline;
   if (mode === "replication") return "only a deployment in cluster mode can be resized while it serves clients";
   if (to.primaries === shape.primaries && to.replicasPerPrimary === shape.replicasPerPrimary)

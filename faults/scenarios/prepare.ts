@@ -4,7 +4,7 @@ import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import { attemptAll } from "../injectors/fault-injector";
 import type { FaultPlan, DeploymentOutline } from "../plan/fault-plan";
-import { planFault } from "../plan/plan-fault";
+import { planFault } from "../plan/fault";
 import { resetDirectives, setDirectives } from "../actions/directives";
 import type { ScenarioRun, FaultSubject } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";

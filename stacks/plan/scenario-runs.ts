@@ -1,10 +1,9 @@
 /** Turns the section `failures` into scenarios, and plans them on each deployment before anything runs. */
-import type { Fault, HealTime } from "../../faults/plan/fault";
+import type { Fault } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
-import { describeFault } from "../../faults/plan/fault";
+import { describeFault, planFault } from "../../faults/plan/fault";
 import type { DeploymentOutline } from "../../faults/plan/fault-plan";
 import { describeFaultPlan } from "../../faults/plan/fault-plan";
-import { planFault } from "../../faults/plan/plan-fault";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
@@ -79,13 +78,15 @@ export function plannedScenario(name: string, config: ScenarioConfig): PlannedSc
     repair,
     repeats,
     deployments,
+    fault,
+    ...options
   } = config;
   return {
     repeats,
     deployments,
     scenario: {
       name,
-      fault: faultOf(config),
+      fault: { kind: fault, ...options } as Fault,
       load: {
         rate,
         bytes: dataSize,
@@ -99,34 +100,6 @@ export function plannedScenario(name: string, config: ScenarioConfig): PlannedSc
       repair,
     },
   };
-}
-
-function faultOf(config: ScenarioConfig): Fault {
-  const restart = "restart" in config ? when(config.restart) : "served";
-  switch (config.fault) {
-    case "kill-primary":
-    case "kill-machine":
-      return { kind: config.fault, restart };
-    case "kill-primaries":
-      return { kind: config.fault, share: config.share, restart };
-    case "kill-zone":
-      return { kind: config.fault, zone: config.zone, restart };
-    case "kill-all":
-      return { kind: config.fault, newAddresses: config.newAddresses };
-    case "freeze-primary":
-    case "full-disk":
-      return { kind: config.fault, seconds: config.seconds };
-    case "cut-zone":
-      return { kind: config.fault, zone: config.zone, seconds: config.seconds };
-    case "rolling-restart":
-      return { kind: config.fault, home: config.home };
-    case "scale":
-      return { kind: config.fault, to: { primaries: config.primaries, replicasPerPrimary: config.replicasPerPrimary } };
-  }
-}
-
-function when(seconds: number | undefined): HealTime {
-  return seconds === undefined ? "served" : { seconds };
 }
 
 export interface PlannedScenarioRun {

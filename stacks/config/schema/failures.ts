@@ -1,10 +1,9 @@
 /** `npm start -- break` runs them while clients write. */
 import { z } from "zod";
-import { FAULT_KINDS } from "../../../faults/plan/fault";
+import type { FaultKind, FaultOptions } from "../../../faults/plan/fault";
+import { FAULT_KINDS, FAULTS, scenarioSeconds as seconds } from "../../../faults/plan/fault";
 import { APPENDFSYNC_VALUES } from "../../../valkey/settings/settings";
 import { wholeNumber } from "../../../lib/schema/fields";
-
-const seconds = z.number().min(0).max(3600);
 
 /**
  * Text that the reference of the configuration shows as the default of a directive. A scenario that does not set the
@@ -74,78 +73,25 @@ const common = {
     .meta({ description: "Number of repeats. A distribution of outages needs several repeats." }),
 };
 
-const restart = seconds.optional().meta({
-  description: "Time from the fault to the restart of the killed servers.",
-  unit: "seconds",
-  fallback: "as soon as all slots are served again, or as soon as it is clear that this needs the restart",
-});
-const share = z.number().gt(0).max(1).default(0.4).meta({
-  description: "Part of the primaries that is killed. With 0.5 or more, no majority is left to elect new primaries.",
-});
-const zone = z
-  .string()
-  .optional()
-  .meta({ description: "Name of the zone.", fallback: "the zone with the most primaries" });
-const fault = <const K extends (typeof FAULT_KINDS)[number]>(kind: K): z.ZodLiteral<K> =>
-  z.literal(kind).meta({ description: "Kind of the fault." });
-const lasting = (fallback: number): z.ZodDefault<z.ZodNumber> =>
-  seconds.default(fallback).meta({ description: "Duration of the fault.", unit: "seconds" });
-
-/** One scenario of the section `failures`. */
-export const failureSchema = z.discriminatedUnion("fault", [
-  z
-    .strictObject({ fault: fault("kill-primary"), restart, ...common })
-    .meta({ title: "kill-primary", description: "Kills one primary." }),
-  z
-    .strictObject({ fault: fault("kill-primaries"), share, restart, ...common })
-    .meta({ title: "kill-primaries", description: "Kills several primaries at once." }),
-  z
-    .strictObject({ fault: fault("kill-zone"), zone, restart, ...common })
-    .meta({ title: "kill-zone", description: "Kills every server of a zone." }),
-  z
-    .strictObject({ fault: fault("kill-machine"), restart, ...common })
-    .meta({ title: "kill-machine", description: "Kills every server of a machine." }),
-  z
-    .strictObject({
-      fault: fault("kill-all"),
-      newAddresses: z.boolean().default(true).meta({
-        description: "Whether the servers come back with new addresses, as pods do.",
-      }),
-      ...common,
-    })
-    .meta({ title: "kill-all", description: "Kills every server, and starts all servers again." }),
-  z
-    .strictObject({ fault: fault("freeze-primary"), seconds: lasting(10), ...common })
-    .meta({ title: "freeze-primary", description: "Stops the process of one primary (SIGSTOP), then continues it." }),
-  z
-    .strictObject({ fault: fault("cut-zone"), zone, seconds: lasting(10), ...common })
-    .meta({ title: "cut-zone", description: "Cuts the network between one zone and the other zones." }),
-  z
-    .strictObject({ fault: fault("full-disk"), seconds: lasting(5), ...common })
-    .meta({ title: "full-disk", description: "Fills the disk of one primary." }),
-  z
-    .strictObject({
-      fault: fault("rolling-restart"),
-      home: z.string().min(1).optional().meta({
-        description: "Directory with the server programs to restart with, such as a newer version.",
-        fallback: "the same programs",
-      }),
-      ...common,
-    })
-    .meta({ title: "rolling-restart", description: "Restarts every server, one after the other." }),
-  z
-    .strictObject({
-      fault: fault("scale"),
-      primaries: wholeNumber(3, 1000).meta({ description: "Number of primaries afterwards." }),
-      replicasPerPrimary: wholeNumber(0, 10).default(1).meta({ description: "Replicas per primary afterwards." }),
-      ...common,
-    })
-    .meta({ title: "scale", description: "Changes the number of primaries or replicas of a cluster." }),
-]);
 /** One scenario, parsed. */
-export type ScenarioConfig = z.infer<typeof failureSchema>;
+export type ScenarioConfig = z.infer<z.ZodObject<typeof common>> &
+  { readonly [Kind in FaultKind]: { readonly fault: Kind } & FaultOptions[Kind] }[FaultKind];
 
-/** Scenarios of a stack without the section `failures`: each fault once, except `scale`. */
+const scenarioOf = (kind: FaultKind) =>
+  z
+    .strictObject({
+      fault: z.literal(kind).meta({ description: "Kind of the fault." }),
+      ...FAULTS[kind].fields,
+      ...common,
+    })
+    .meta({ title: kind, description: FAULTS[kind].description });
+/** One scenario of the section `failures`. */
+export const failureSchema = z.discriminatedUnion(
+  "fault",
+  FAULT_KINDS.map(scenarioOf) as [ReturnType<typeof scenarioOf>],
+) as unknown as z.ZodType<ScenarioConfig>;
+
+/** Scenarios of a stack without the section `failures`. */
 export const DEFAULT_SCENARIOS: Readonly<Record<string, unknown>> = Object.fromEntries(
-  FAULT_KINDS.filter((kind) => kind !== "scale").map((kind) => [kind, { fault: kind }]),
+  FAULT_KINDS.filter((kind) => FAULTS[kind].isDefault).map((kind) => [kind, { fault: kind }]),
 );

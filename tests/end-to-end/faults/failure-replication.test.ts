@@ -22,15 +22,17 @@ beforeAll(async () => {
 
 describe("replication", () => {
   it("has no automatic failover, and its outage lasts until the primary is back", async () => {
-    const record = await injectFault(replication, { kind: "kill-primary", restart: { seconds: 0.5 } });
+    const record = await injectFault(replication, { kind: "kill-primary", restart: 0.5 });
     expect(record.outage.overMs).toBeGreaterThan(500);
     expect(record.warnings.join()).toContain("no replica is promoted");
   });
 
   it("is restarted node by node without a failed or lost write", async () => {
-    expect(
-      await injectFault(replication, { kind: "rolling-restart", home: undefined }, { load: PATIENT_LOAD }),
-    ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
+    expect(await injectFault(replication, { kind: "rolling-restart" }, { load: PATIENT_LOAD })).toMatchObject({
+      errors: [],
+      lost: { count: 0 },
+      writes: { failed: 0, unknown: 0 },
+    });
   });
 
   it("is redundant also while replicas follow the primary by a name that is no node's, as the Service of pods is", async () => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 describe("a cluster", () => {
   it("recovers from the SIGKILL of a primary: only its shard has an outage, until its replica is elected", async () => {
-    const record = await injectFault(cluster, { kind: "kill-primary", restart: "served" });
+    const record = await injectFault(cluster, { kind: "kill-primary" });
     const [struck, ...others] = record.shards;
     expect(struck?.overMs).toBeGreaterThan(NODE_TIMEOUT_MS);
     expect(struck?.overMs).toBeLessThan(10_000);
@@ -34,7 +34,7 @@ describe("a cluster", () => {
   });
 
   it("without a majority recovers only after its replicas are told to take over", async () => {
-    const record = await injectFault(cluster, { kind: "kill-primaries", share: 0.67, restart: "served" });
+    const record = await injectFault(cluster, { kind: "kill-primaries", share: 0.67 });
     expect(record.assisted).toBe(true);
     expect(record.warnings.join()).toContain("no majority is left");
     expect(record.events.map(({ what }) => what).join("\n")).toMatch(
@@ -70,7 +70,7 @@ describe("a cluster", () => {
   );
 
   it("is restarted node by node without a failed or lost write", async () => {
-    const record = await injectFault(cluster, { kind: "rolling-restart", home: undefined }, { load: PATIENT_LOAD });
+    const record = await injectFault(cluster, { kind: "rolling-restart" }, { load: PATIENT_LOAD });
     expect(record).toMatchObject({
       errors: [],
       lost: { count: 0 },
@@ -83,11 +83,7 @@ describe("a cluster", () => {
 
   it("is resized and back without a failed or lost write", async () => {
     expect(
-      await injectFault(
-        cluster,
-        { kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } },
-        { load: PATIENT_LOAD },
-      ),
+      await injectFault(cluster, { kind: "scale", primaries: 4, replicasPerPrimary: 1 }, { load: PATIENT_LOAD }),
     ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
   });
 

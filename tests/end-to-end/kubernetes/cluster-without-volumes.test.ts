@@ -75,11 +75,7 @@ story("a cluster without volumes", NAME, WANTED, [
     client: "is not asked",
     change: async (live) => {
       const settings = new Map([["cluster-node-timeout", "2500"]]);
-      const record = await injectFault(
-        await live.subject(),
-        { kind: "kill-primary", restart: "served" },
-        { ...TUNNELLED, settings },
-      );
+      const record = await injectFault(await live.subject(), { kind: "kill-primary" }, { ...TUNNELLED, settings });
       // An orderly hand-over, which the pod's last second would suffice for, takes less.
       expect(record.outage.overMs).toBeGreaterThan(500);
       expect(record.states.some(({ state }) => state === "silent")).toBe(true);
@@ -90,7 +86,7 @@ story("a cluster without volumes", NAME, WANTED, [
     title: "a cut that Kubernetes does not enforce is healed, and the scenario fails with the reason",
     client: "is not asked",
     change: async (live) => {
-      const fault = { kind: "cut-zone", zone: undefined, seconds: 4 } as const;
+      const fault = { kind: "cut-zone", seconds: 4 } as const;
       await expect(injectFault(await live.subject(), fault, TUNNELLED)).rejects.toThrow(
         /had no effect: this Kubernetes cluster does not enforce NetworkPolicies/,
       );

@@ -223,7 +223,7 @@ story(
         const load = { rate: 50, bytes: 64, timeoutMs: 10_000, acknowledgement: { replicas: 0, timeoutMs: 0 } };
         const record = await injectFault(
           await live.subject(),
-          { kind: "rolling-restart", home: undefined },
+          { kind: "rolling-restart" },
           { load, recoveryTimeoutSeconds: 180 },
         );
         expect(record.lost.count).toBe(0);

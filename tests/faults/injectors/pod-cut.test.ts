@@ -91,20 +91,20 @@ describe("scenarios of pods", () => {
   it("are refused where the API server cannot inject the fault, with the alternative", () => {
     expect(why({ kind: "freeze-primary", seconds: 1 })).toMatch(/platform host/);
     expect(why({ kind: "full-disk", seconds: 1 })).toMatch(/platform host/);
-    expect(why({ kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } })).toMatch(/pulumi up/);
-    expect(why({ kind: "kill-primary", restart: "served" })).toBeUndefined();
+    expect(why({ kind: "scale", primaries: 4, replicasPerPrimary: 1 })).toMatch(/pulumi up/);
+    expect(why({ kind: "kill-primary" })).toBeUndefined();
   });
 
   it("include rolling restarts, but no upgrades, which are another image", () => {
-    expect(why({ kind: "rolling-restart", home: undefined })).toBeUndefined();
+    expect(why({ kind: "rolling-restart" })).toBeUndefined();
     expect(why({ kind: "rolling-restart", home: "/opt/valkey" })).toMatch(/image/);
   });
 
   it("refuse another appendonly, because a recreated pod starts with the deployment's", () => {
-    const kill: Fault = { kind: "kill-primary", restart: "served" };
+    const kill: Fault = { kind: "kill-primary" };
     expect(why(kill, { appendonly: "yes" })).toMatch(/pulumi up/);
     expect(why(kill, { appendonly: "yes" }, { appendonly: "yes" })).toBeUndefined();
     expect(why(kill, { "cluster-node-timeout": "1000" })).toBeUndefined();
-    expect(why({ kind: "cut-zone", zone: undefined, seconds: 1 }, { appendonly: "yes" })).toBeUndefined();
+    expect(why({ kind: "cut-zone", seconds: 1 }, { appendonly: "yes" })).toBeUndefined();
   });
 });
