@@ -154,8 +154,8 @@ function warnings(notes: readonly WarningNote[]): Html {
   return section(
     "Warnings",
     html`<p>
-        A letter beside a result refers to a warning: a reason not to trust the result. Each warning has the text of the
-        first result that it concerns.
+        A letter beside a result refers to a warning below. A warning is a reason not to trust the result. Its figures
+        are those of the first result in its list.
       </p>
       <dl>
         ${notes.map(
