@@ -173,13 +173,15 @@ function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
 }
 
 function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed }: WarningEvidence): Warning[] {
-  if (isSkewed) return [];
+  const calls = servers?.shares.reduce((sum, each) => sum + each.calls, 0) ?? 0;
+  // Primaries without a call have no shares: replicas have served all reads.
+  if (isSkewed || calls === 0) return [];
   // Without hash tags, the keys themselves are distributed over the slots by chance.
-  const draws = Math.min(servers?.calls ?? 0, loadGenerator === "memtier" ? keySpace : Infinity);
+  const draws = Math.min(calls, loadGenerator === "memtier" ? keySpace : Infinity);
   const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
     // Keys that are drawn at random are unevenly distributed by chance. The unevenness is greater if there are fewer
     // calls.
-    const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, draws));
+    const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / draws);
     return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE_DEVIATIONS * deviation);
   });
   if (uneven.length === 0) return [];
