@@ -145,14 +145,18 @@ export async function soakStack(stack: string, values: OptionValues, interruptio
       if (path !== undefined && existsSync(path)) await stopRun(path);
     },
     finish: (reason) => {
-      checkpoints.close();
-      const hasProblems = writeReport(directory, checkpoints, Object.keys(config.deployments), reason);
-      if (reason !== null)
-        print(
-          "",
-          `Finished windows are kept. To continue: ${COMMAND} soak ${stack} --resume --output ${shortPath(directory)}`,
-        );
-      return hasProblems ? 1 : 0;
+      try {
+        const hasProblems = writeReport(directory, checkpoints, Object.keys(config.deployments), reason);
+        if (reason !== null)
+          print(
+            "",
+            `Finished windows are kept. To continue: ${COMMAND} soak ${stack} --resume --output ${shortPath(directory)}`,
+          );
+        return hasProblems ? 1 : 0;
+      } finally {
+        // Until then, no other command may use the directory.
+        checkpoints.close();
+      }
     },
   });
 }
