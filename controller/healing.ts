@@ -92,7 +92,7 @@ export function remember(before: HealingMemory, look: Look): HealingMemory {
     problems,
     since: problems === memory.problems ? memory.since : now,
     primaries: look.primaries,
-    failoverAt: failoversBetween(memory.primaries, look.primaries).length > 0 ? now : memory.failoverAt,
+    failoverAt: failoversBetween(memory, { primaries: look.primaries }).length > 0 ? now : memory.failoverAt,
     repairs: memory.repairs.filter((at) => now - at < HOUR_MS),
     inVain: problems !== undefined ? memory.inVain : 0,
   };

@@ -22,6 +22,13 @@ export interface AssertionLook {
   readonly nodes: readonly string[];
 }
 
+interface PrimaryStream {
+  readonly runId: string;
+  readonly replicationId: string;
+  /** Whether the stream continues the stream of a former primary. */
+  readonly continues: boolean;
+}
+
 export interface Look {
   readonly deployment: string;
   /** Time at which the verification began, ISO 8601. */
@@ -39,6 +46,8 @@ export interface Look {
    * primary stays in the list during an outage, until a verification finds one primary for its slots.
    */
   readonly primaries: Readonly<Record<string, string>>;
+  /** Processes and replication streams of these primaries, by name; undefined if no primary replied. */
+  readonly streams?: Readonly<Record<string, PrimaryStream>> | undefined;
   /** Slots whose migration was begun but not finished; undefined also if they were not read. */
   readonly openSlots?: OpenSlots | undefined;
   /** Nodes that reply, but that another node does not reach: the network may be cut. Undefined if there are none. */
@@ -73,6 +82,7 @@ export function lookOf(
     ...(separated.length === 0 ? {} : { separated }),
     ...(changed.length === 0 ? {} : { changedSettings: changed }),
     primaries: lastPrimaries(former?.primaries ?? {}, verdict),
+    streams: { ...former?.streams, ...streamsOf(verification) },
   };
 }
 
@@ -96,6 +106,17 @@ function lastPrimaries(former: Look["primaries"], verdict: Verdict | undefined):
   return Object.fromEntries([...kept, ...now]);
 }
 
+function streamsOf(verification: Inspection["verification"]): Look["streams"] {
+  const primaries = new Set(verification?.verdict.shards.map(({ primary }) => primary));
+  const known = (verification?.facts.nodes ?? []).flatMap(({ node, info }) => {
+    if (!primaries.has(node.name) || !info.known) return [];
+    const [runId, replicationId] = [info.value.get("run_id"), info.value.get("master_replid")];
+    if (runId === undefined || replicationId === undefined) return [];
+    return [[node.name, { runId, replicationId, continues: !/^0*$/.test(info.value.get("master_replid2") ?? "") }]];
+  });
+  return Object.fromEntries(known) as Look["streams"];
+}
+
 /** For the first verification, the lines are the verdict, every failed assertion and every remark. */
 export function changesOf(former: Look | undefined, look: Look): string[] {
   const { deployment } = look;
@@ -103,11 +124,15 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
   const lines = [
     former?.pass === look.pass ? undefined : describeVerdict(former, look),
     ...describeFailures(former, look),
-    ...failoversBetween(former?.primaries ?? {}, look.primaries),
+    ...failoversBetween(former, look),
+    ...restartsBetween(former, look),
     ...look.remarks.map((remark) => (said.has(remark) ? undefined : remark)),
   ];
   return compact(lines).map((line) => `${deployment}: ${line}`);
 }
+
+/** Each verification compares with the one before it, so a loss fails only once. */
+const KEPT = "data-kept";
 
 /** Names of nodes and ranges of slots in the text of an assertion, but not its figures, which change all the time. */
 const NAMES = /[\w.[\]]*[-:]\d[\w.:-]*/g;
@@ -130,7 +155,8 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
     id !== "reachable" && nodes.length > 0 && nodes.every((node) => unreached.includes(node));
   const fresh = assertions.filter((each) => !each.holds && failedBefore.get(each.id) !== namesIn(each));
   const consequences = fresh.filter(isConsequence).map(({ id }) => id);
-  const again = assertions.filter(({ id, holds }) => holds && failedBefore.has(id)).map(({ id }) => id);
+  const holding = assertions.filter(({ id, holds }) => holds && failedBefore.has(id)).map(({ id }) => id);
+  const again = holding.filter((id) => id !== KEPT);
   return [
     ...fresh.filter((each) => !isConsequence(each)).map(({ id, found }) => `${id}: ${found}`),
     consequences.length === 0
@@ -138,6 +164,9 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
       : `these assertions fail because of nodes that cannot be reached: ${consequences.join(", ")}`,
     back.length === 0 ? undefined : `these nodes reply again: ${back.join(", ")}`,
     again.length === 0 ? undefined : `these assertions hold again: ${again.join(", ")}`,
+    holding.includes(KEPT)
+      ? `${KEPT}: the keys that vanished are still lost; from now on, verifications compare with the keys of this moment`
+      : undefined,
   ];
 }
 
@@ -151,11 +180,33 @@ function describeVerdict(former: Look | undefined, { pass, assertions, at }: Loo
   return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
 }
 
-/** A sentence for each shard whose primary changed. @param former the last known primaries by slots */
-export function failoversBetween(former: Look["primaries"], primaries: Look["primaries"]): string[] {
+type Primaries = Pick<Look, "primaries" | "streams">;
+
+const ofSlots = (slots: string): string => (slots === "" ? "" : ` (slots ${slots})`);
+
+/** A sentence for each failover. A primary that takes over again before the next look shows it by its stream. */
+export function failoversBetween(former: Primaries | undefined, { primaries, streams }: Primaries): string[] {
   return Object.entries(primaries).flatMap(([slots, primary]) => {
-    const before = former[slots];
-    if (before === undefined || before === primary) return [];
-    return `${primary} took over from ${before}${slots === "" ? "" : ` (slots ${slots})`}`;
+    const before = former?.primaries[slots];
+    if (before === undefined) return [];
+    if (before !== primary) return [`${primary} took over from ${before}${ofSlots(slots)}`];
+    const [old, now] = [former?.streams?.[primary], streams?.[primary]];
+    if (old === undefined || now?.runId !== old.runId || now.replicationId === old.replicationId || !now.continues)
+      return [];
+    return [
+      `a different node took over from ${primary}${ofSlots(slots)}`,
+      `${primary} took over again${ofSlots(slots)}`,
+    ];
+  });
+}
+
+/** A sentence for each primary that ended and is the primary again. */
+function restartsBetween(former: Look | undefined, { primaries, streams }: Look): string[] {
+  return Object.entries(primaries).flatMap(([slots, primary]) => {
+    const [old, now] = [former?.streams?.[primary], streams?.[primary]];
+    const isSame = former?.primaries[slots] === primary && old !== undefined && now !== undefined;
+    return isSame && old.runId !== now.runId
+      ? [`${primary} has started again, and is the primary${ofSlots(slots)}`]
+      : [];
   });
 }

@@ -55,7 +55,7 @@ export class LookMetrics {
     for (const { id, holds } of assertions) this.#holds.set({ deployment, assertion: id }, Number(holds));
     this.#at.set({ deployment }, Date.parse(at) / 1000);
     this.#duration.set({ deployment }, seconds);
-    this.#failovers.inc({ deployment }, failoversBetween(former?.primaries ?? {}, look.primaries).length);
+    this.#failovers.inc({ deployment }, failoversBetween(former, look).length);
   }
 
   /** @param end expiry, milliseconds since 1970 */

@@ -65,16 +65,40 @@ describe("a look", () => {
     ]);
   });
 
+  it("does not say that vanished keys are back", () => {
+    const lost = [assertion("reachable", true), assertion("data-kept", false, "5 keys have vanished")];
+    const later = [assertion("reachable", true), assertion("data-kept", true)];
+    expect(changesOf(look("00", lost), look("30", later))).toEqual([
+      "orders: PASS — all 2 assertions hold, after 30s of FAIL",
+      expect.stringMatching(/^orders: data-kept: the keys that vanished are still lost; /),
+    ]);
+  });
+
   it("names each primary that took over, and counts them", () => {
     const before = look("00", GOOD, { primaries: { "0-8191": "orders-0", "8192-16383": "orders-1" } });
     const after = look("30", GOOD, { primaries: { "0-8191": "orders-3", "8192-16383": "orders-1" } });
     expect(changesOf(before, after)).toEqual(["orders: orders-3 took over from orders-0 (slots 0-8191)"]);
-    expect(failoversBetween({}, after.primaries)).toEqual([]);
+    expect(failoversBetween(undefined, after)).toEqual([]);
     const single = [
       look("00", GOOD, { primaries: { "": "orders-0" } }),
       look("30", GOOD, { primaries: { "": "orders-1" } }),
     ];
     expect(changesOf(single[0], single[1] ?? after)).toEqual(["orders: orders-1 took over from orders-0"]);
+  });
+
+  it("says that a primary has started again, and that it was a replica between two looks", () => {
+    const stream = { runId: "run-1", replicationId: "stream-1", continues: false };
+    const at = (changes: Partial<typeof stream>): Look =>
+      look("00", GOOD, { primaries: { "0-8191": "orders-0" }, streams: { "orders-0": { ...stream, ...changes } } });
+    expect(changesOf(at({}), at({ runId: "run-2", replicationId: "stream-2" }))).toEqual([
+      "orders: orders-0 has started again, and is the primary (slots 0-8191)",
+    ]);
+    expect(changesOf(at({}), at({ replicationId: "stream-3", continues: true }))).toEqual([
+      "orders: a different node took over from orders-0 (slots 0-8191)",
+      "orders: orders-0 took over again (slots 0-8191)",
+    ]);
+    // A primary without replicas begins a new stream after an hour.
+    expect(changesOf(at({}), at({ replicationId: "stream-2" }))).toEqual([]);
   });
 
   it("says that a further node cannot be reached, and that one replies again, while the verdict stays", () => {
@@ -117,7 +141,7 @@ describe("the last known primary of each range of slots", () => {
       const verdict = { mode, pass: true, assertions: GOOD, shards };
       const inspection = { verification: { facts: { nodes: [] }, verdict }, drift: [] } as unknown as Inspection;
       const next = lookOf("orders", inspection, { at: new Date(0), seconds: 1, former });
-      const failovers = failoversBetween(former?.primaries ?? {}, next.primaries);
+      const failovers = failoversBetween(former, next);
       former = next;
       return failovers;
     });

@@ -7,6 +7,7 @@ import { findFreePorts } from "../../../platforms/host/ports";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Command } from "../../support/command";
 import { useSandbox, usePlace } from "../../support/valkey/hooks";
+import { verify } from "../../../valkey/verification/verify";
 import { callNode, eventually, serverOptions, passwordOf } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
@@ -72,6 +73,25 @@ describe("watch", () => {
     await command.printed(new RegExp(`these nodes reply again: ${second}\\n`));
     command.child.kill("SIGINT");
     expect(await command.ended).toMatchObject({ status: 1 });
+  }, 180_000);
+
+  it("prints a failover that was undone before the next look", async () => {
+    const pair = await sandbox.formedCluster("undone", 3, 1);
+    const roleOf = async (index: number): Promise<unknown> => ((await callNode(pair, index, "ROLE")) as unknown[])[0];
+    const { shards } = (await verify(pair)).verdict;
+    const [first = -1, second = -1] = [shards[0]?.primary, shards[0]?.replicas[0]].map((name) =>
+      pair.nodes.findIndex((node) => node.name === name),
+    );
+    const command = await place.start(["watch", ...serverOptions(pair), "--every", "20"], passwordOf(pair));
+    await command.printed(/cluster: PASS — all \d+ assertions hold\n/);
+    for (const next of [second, first]) {
+      await callNode(pair, next, "CLUSTER", "FAILOVER");
+      await eventually("it is the primary", async () => (await roleOf(next)) === "master");
+    }
+    const primary = `127.0.0.1:${pair.nodes[first]?.endpoint.port}`;
+    await command.printed(new RegExp(`a different node took over from ${primary} .*\n.*${primary} took over again`));
+    command.child.kill("SIGINT");
+    await command.ended;
   }, 180_000);
 
   it("prints a line of JSON for every look", async () => {
