@@ -55,7 +55,7 @@ export async function tryWrite(
   const late = sleep(WRITE_LIMIT_MS, "late" as const, { signal: ended.signal }).catch(() => "late" as const);
   // BITOP without a source removes the key. DEL and expiry would count as removed keys, on replicas too, and these counts
   // say whether the deployment has lost keys (`kept-data.ts`).
-  const removal = ["AND", key, `none-${key}`] as const;
+  const removal = ["AND", key, `${key}-none`] as const;
   const trial = connection
     .pipeline()
     .set(key, value, "PX", EXPIRY_MS)
@@ -141,7 +141,10 @@ const CAUSES: Readonly<Record<string, (info: Info, why: string) => string>> = {
     const linked = info.get("min_slaves_good_slaves") ?? "unknown";
     return `fewer replicas keep up than min-replicas-to-write requires (${linked} keep up)`;
   },
-  NOPERM: () => "the user that clients use has no right to write",
+  NOPERM: (_info, why) =>
+    /access a key/i.test(why)
+      ? "the user may not write the key of this trial: allow ~valkey-measured-*, or skip the trial (--without writes)"
+      : "the user that clients use has no right to write",
   READONLY: () => "it is read only",
 };
 

@@ -64,6 +64,11 @@ const CAUSES: Readonly<Record<string, Cause>> = {
     end: (deployment) => everyNode(deployment, "ACL", "SETUSER", "default", "+@all"),
     found: /the user that clients use has no right to write: NOPERM User default has no permissions/,
   },
+  "the user default may only write keys of an application": {
+    begin: (deployment) => everyNode(deployment, "ACL", "SETUSER", "default", "resetkeys", "~app:*"),
+    end: (deployment) => everyNode(deployment, "ACL", "SETUSER", "default", "allkeys"),
+    found: /the user may not write the key of this trial: allow ~valkey-measured-\*, .*: NOPERM No permissions/,
+  },
 };
 
 describe.each(["replication", "cluster"] as const)("a primary in %s mode", (mode) => {
