@@ -12,7 +12,7 @@ import { findStatefulSet } from "../platforms/kubernetes/volumes/statefulset-vol
 import type { Inspection } from "../provider/updates/drift";
 import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
-import type { SeenData } from "../valkey/verification/kept-data";
+import type { SeenData } from "../valkey/verification/facts";
 import { nodeCount } from "../valkey/topology/placement";
 import type { LookEndpoint } from "./endpoint";
 import type { HealingReport } from "./healer";

@@ -1,7 +1,8 @@
 /** Decides after each verification: what can be repaired, how long to wait, how many repairs an hour may have. */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
-import type { AssertionId } from "../valkey/verification/assertion";
-import { listNames, meaningOf } from "../valkey/verification/assertion";
+import type { AssertionId } from "../valkey/verification/assertions";
+import { rowOf } from "../valkey/verification/assertions";
+import { listNames } from "../valkey/verification/violations";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
 
@@ -128,7 +129,7 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const moving = whyNotAbandoned(memory, look);
   if (what.length === 0) return moving === undefined ? { kind: "none" } : wait(moving);
   const now = Date.parse(look.at);
-  const missing = look.assertions.filter(({ id, holds }) => meaningOf(id)?.repair === "needed" && !holds);
+  const missing = look.assertions.filter(({ id, holds }) => rowOf(id)?.repair === "needed" && !holds);
   if (missing[0] !== undefined) return wait(`a repair can start only when the assertion ${missing[0].id} holds`);
   if (moving !== undefined) return wait(moving);
   const isSteady = (seconds: number): boolean => now - memory.since >= seconds * 1000;
@@ -168,12 +169,11 @@ function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }:
 /** If all assertions hold: the remarks, or a text about the last repair if it did not succeed. */
 function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
   const { pass, assertions, remarks } = look;
-  const isSpecial = (id: string): boolean =>
-    id === NO_MOVES
-      ? whyNotAbandoned(memory, look) === undefined
-      : id === SAME_SETTINGS && memory.repairsSettings && (look.changedSettings ?? []).length > 0;
-  const isRepairable = ({ id, holds }: AssertionLook): boolean =>
-    !holds && (meaningOf(id)?.repair === "heals" || isSpecial(id));
+  const heals = {
+    ...{ needed: false, heals: true, "heals-abandoned": whyNotAbandoned(memory, look) === undefined },
+    "heals-settings": memory.repairsSettings && (look.changedSettings ?? []).length > 0,
+  };
+  const isRepairable = ({ id, holds }: AssertionLook): boolean => !holds && heals[rowOf(id)?.repair ?? "needed"];
   if (!pass) return assertions.filter(isRepairable).map(({ id }) => id);
   return remarks.length === 0 && memory.isUnfinished ? ["what an earlier repair left unfinished"] : remarks;
 }

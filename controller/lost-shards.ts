@@ -15,11 +15,10 @@ import {
 } from "../provider/updates/takeover";
 import type { TakeoverScene } from "../provider/updates/takeover";
 import type { TakeoverPlan } from "../valkey/membership/takeover-plan";
+import { rowOf } from "../valkey/verification/assertions";
 import type { Look } from "./look";
 import type { OnLostMajority } from "./pod-settings";
 
-/** Assertions that fail if a shard has no primary. */
-const SIGNS: ReadonlySet<string> = new Set(["reachable", "state-ok", "slots-covered", "one-owner"]);
 /** Time that an election has before the controller acts, as a multiple of the node timeout. */
 const ELECTION_TIMEOUTS = 4;
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
@@ -48,7 +47,7 @@ export class LostShards {
     const { kubernetes, target, reaction } = this.context;
     if (target.mode !== "cluster") return;
     if (reaction === "takeover") this.#machines = await readPodMachines(kubernetes, target, this.#machines);
-    if (look.pass || !look.assertions.some(({ id, holds }) => !holds && SIGNS.has(id))) {
+    if (look.pass || !look.assertions.some(({ id, holds }) => !holds && rowOf(id)?.lostShard)) {
       this.#lost = undefined;
       this.#said = "";
       return;

@@ -1,6 +1,6 @@
 import { pause } from "../lib/polling";
 import type { Inspection } from "../provider/updates/drift";
-import type { SeenData } from "../valkey/verification/kept-data";
+import type { SeenData } from "../valkey/verification/facts";
 import type { Look } from "./look";
 import { lookOf } from "./look";
 

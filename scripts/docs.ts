@@ -1,9 +1,11 @@
 /** `npm run docs`: generates the schemas, the reference pages and the drawing of the architecture. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Argument, Command, Option } from "commander";
 import { buildProgram } from "../cli/program";
 import { ROOT } from "../lib/system/package";
+import type { AssertionRow } from "../valkey/verification/assertion-row";
+import { ASSERTIONS } from "../valkey/verification/assertions";
 import { architectureSvg } from "./architecture";
 import { componentReference } from "./components/component-reference";
 import { packageSchema } from "./components/package-schema";
@@ -29,6 +31,7 @@ export function generatedFiles(): Readonly<Record<string, string>> {
     "stacks/schema.json": `${JSON.stringify(stackFileSchema(), null, 1)}\n`,
     "docs/configuration.md": configurationReference(),
     "docs/architecture.svg": architectureSvg(),
+    "docs/troubleshooting.md": withAssertions(readFileSync(join(ROOT, "docs/troubleshooting.md"), "utf8")),
     "docs/cli.md": commandReference(buildProgram(new AbortController().signal, () => undefined)),
   };
 }
@@ -38,6 +41,19 @@ function writeGeneratedFiles(): void {
     writeFileSync(join(ROOT, path), text);
     process.stdout.write(`${path}\n`);
   }
+}
+
+/** @param page with the two comments between which the table of assertions stands */
+function withAssertions(page: string): string {
+  const [, before = "", after = ""] =
+    /^([^]*<!-- assertions: .* -->\n)[^]*(<!-- end of assertions -->\n[^]*)$/.exec(page) ?? [];
+  const rows = Object.entries<AssertionRow>(ASSERTIONS).map(([id, { cause, repair, next }]) => {
+    const own = repair?.startsWith("heals") ? `repaired; ${next.own}` : next.own;
+    return `| \`${id}\` | ${[cause, own, next.others].map((text) => text.replaceAll("|", "\\|")).join(" | ")} |\n`;
+  });
+  const head =
+    "| assertion | cause | next, in pods of this project | next, on all other servers |\n|---|---|---|---|\n";
+  return before + head + rows.join("") + after;
 }
 
 function commandReference(program: Command): string {

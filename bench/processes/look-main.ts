@@ -8,7 +8,7 @@ import type { EndpointReference } from "../../platforms/deployment-reference";
 // The controller's pod has this library in its memory too.
 import { CoreV1Api } from "../../platforms/kubernetes/api/client-library.mjs";
 import { inspectDeployment } from "../../provider/updates/drift";
-import type { SeenData } from "../../valkey/verification/kept-data";
+import type { SeenData } from "../../valkey/verification/facts";
 
 export interface LookOrder {
   readonly target: EndpointReference;

@@ -14,9 +14,8 @@ import type { Deployment } from "../../valkey/deployment";
 import { describeLeftoverSettings, readUsualSettings } from "../../valkey/membership/temporary-settings";
 import { planCluster, PlanError } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";
-import { compareData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
-import { verify } from "../../valkey/verification/verify";
+import { compareData, verify } from "../../valkey/verification/verify";
 import type { ExternalDeployment } from "./external";
 
 export type Healed = Watched & Pick<HealedDeployment, "lock" | "repair">;

@@ -11,14 +11,13 @@ import { scenarioRecord } from "./scenario-record";
 import type { WriteClient } from "../writes/write-client";
 import { holdsInTime } from "../../lib/polling";
 import { nodeTimeout } from "../actions/directives";
+import { rowOf } from "../../valkey/verification/assertions";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import type { FaultContext } from "../actions/fault-context";
 import { form } from "../../valkey/formation/form";
 import { accountForWrites } from "../writes/accounting";
 
-/** An orderly failover can repair the roles. */
-const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
 const VERIFY_EVERY_MS = 200;
 
 /** A failover takes about one node timeout: a cluster that does not serve after three will not recover by itself. */
@@ -145,7 +144,7 @@ async function repairZones({ injector, shape, signal, logEvent }: FaultContext):
 }
 
 function hasUnsafeZones({ verdict }: Verification): boolean {
-  return verdict.assertions.some(({ id, pass }) => !pass && ZONE_ASSERTIONS.includes(id));
+  return verdict.assertions.some(({ id, pass }) => !pass && rowOf(id)?.handOver === true);
 }
 
 interface FinishedPhases {

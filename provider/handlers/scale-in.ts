@@ -12,7 +12,7 @@ import { unknownNodes } from "../../valkey/membership/member-state";
 import { readMemberStates } from "../../valkey/membership/members";
 import { ownAllSlots } from "../../valkey/membership/participation";
 import { nodeCount } from "../../valkey/topology/placement";
-import { listNames } from "../../valkey/verification/assertion";
+import { listNames } from "../../valkey/verification/violations";
 import { tightenBudgets } from "../updates/budgets";
 import type { ResourceHandler } from "../protocol/resource-handler";
 import { isLed, PrimaryMoves } from "../updates/primary-moves";

@@ -12,7 +12,7 @@ import { withConnections, withEveryNode } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
 import { readMemberStates } from "../../valkey/membership/members";
 import { returnedEmpty } from "../../valkey/membership/returned-empty";
-import { listNames } from "../../valkey/verification/assertion";
+import { listNames } from "../../valkey/verification/violations";
 import type { WaitOptions } from "../../lib/progress";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";

@@ -17,7 +17,7 @@ import {
   requestedBytes,
   zonesOfVolumes,
 } from "../../platforms/kubernetes/volumes/statefulset-volumes";
-import { listNames } from "../../valkey/verification/assertion";
+import { listNames } from "../../valkey/verification/violations";
 
 export interface StorageRequest extends DesiredVolume {
   readonly template: string;

@@ -50,6 +50,8 @@ export interface ClusterView {
   readonly unhealthy: readonly { readonly id: string; readonly flag: FailureFlag }[];
   /** Node IDs to which this node has no working bus link. */
   readonly unlinked: readonly string[];
+  /** Times at which this node last heard from nodes that owe it an answer, by node ID, milliseconds since 1970. */
+  readonly heardAt: ReadonlyMap<string, number>;
   readonly openSlots: readonly OpenSlot[];
 }
 
@@ -78,6 +80,7 @@ export class ViewParser {
       addresses: this.#shareAddresses(sorted),
       unhealthy: lines.flatMap(({ id, flags }) => failureFlagsOf(flags).map((flag) => ({ id, flag }))),
       unlinked: lines.filter((line) => line !== self && !line.connected).map((line) => line.id),
+      heardAt: new Map(lines.flatMap(({ id, owes, heardAt }) => (owes && heardAt > 0 ? [[id, heardAt] as const] : []))),
       openSlots: self.words.flatMap(parseMark),
     };
   }
@@ -111,6 +114,8 @@ interface Line {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly connected: boolean;
+  readonly owes: boolean;
+  readonly heardAt: number;
   /** Slot ranges and marks, as the server prints them. */
   readonly words: readonly string[];
   /** Slot ranges without marks, as the server prints them, in ascending order. */
@@ -119,7 +124,7 @@ interface Line {
 
 /** `id ip:port@bus[,hostname[,key=value…]] flags primary ping-sent pong-received epoch link-state [slot…]` */
 function parseLine(line: string): Line {
-  const [id, addressText, flagText, primary, , , epoch, link, ...words] = line.split(" ");
+  const [id, addressText, flagText, primary, pingSent, pongReceived, epoch, link, ...words] = line.split(" ");
   if (id === undefined || addressText === undefined || flagText === undefined || primary === undefined) {
     throw new ViewSyntaxError(line, "fewer than 8 fields");
   }
@@ -133,6 +138,8 @@ function parseLine(line: string): Line {
     primaryId: primary === "-" ? undefined : primary,
     epoch: Number(epoch),
     connected: link === "connected",
+    owes: pingSent !== "0" || link === "disconnected",
+    heardAt: Number(pongReceived),
     words,
     slotText: words.filter((word) => !word.startsWith("[")).join(" "),
   };

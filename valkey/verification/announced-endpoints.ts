@@ -3,9 +3,9 @@ import { groupBy } from "../../lib/group-by";
 import type { Endpoint } from "../node";
 import { formatEndpoint } from "../node";
 import type { KnownAddress } from "../topology/cluster-view";
-import type { Violation } from "./assertion";
-import { listNames } from "./assertion";
 import type { AnnouncedEndpoint, NodeFacts } from "./facts";
+import type { Violation } from "./violations";
+import { listNames } from "./violations";
 
 const TYPE = "cluster-preferred-endpoint-type";
 /** Directives with the ports that clients get, the most important one first. The last one is the port itself. */

@@ -1,14 +1,14 @@
 /** Checks that Services, and the endpoints that nodes announce, lead clients to the right servers. */
-import type { Assertion, Violation } from "./assertion";
-import { assertion } from "./assertion";
 import type { ClientWayFacts } from "../client-endpoints";
 import { announcedViolations, describeAnnounced } from "./announced-endpoints";
-import type { DeploymentFacts } from "./facts";
+import type { JudgedFacts } from "./shards";
+import { solePrimary } from "./shards";
+import type { Judgement, Violation } from "./violations";
 
-/** The list is empty if there are no endpoints for clients. @param primary the only primary */
-export function clientsLed(facts: DeploymentFacts, primary: string | undefined): Assertion[] {
-  const { nodes, ways, announced = [] } = facts;
-  if (ways === undefined && announced.length === 0) return [];
+/** Undefined if there are no endpoints for clients. */
+export function clientsLed({ nodes, mode, ways, announced = [], shards }: JudgedFacts): Judgement | undefined {
+  if (ways === undefined && announced.length === 0) return undefined;
+  const primary = mode === "cluster" ? undefined : solePrimary(shards);
   const nameOf = new Map(
     nodes.flatMap(({ node, info }) => (info.known ? [[info.value.get("run_id") ?? "", node.name] as const] : [])),
   );
@@ -20,14 +20,11 @@ export function clientsLed(facts: DeploymentFacts, primary: string | undefined):
   const led = ways?.known === true ? ways.value.map((way) => `${way.service} to ${describeTarget(way)}`) : [];
   const expected = [...led, ...(announced.length === 0 ? [] : ["each announced endpoint to its node"])];
   const found = [...led, ...(announced.length === 0 ? [] : [describeAnnounced(announced)])];
-  return [
-    assertion(
-      "clients-led",
-      expected.join(", ") || "all",
-      [...ofWays, ...announcedViolations(announced)],
-      found.join(", "),
-    ),
-  ];
+  return {
+    violations: [...ofWays, ...announcedViolations(announced)],
+    expected: expected.join(", ") || "all",
+    found: found.join(", "),
+  };
 }
 
 function describeTarget({ to }: ClientWayFacts): string {

@@ -1,4 +1,4 @@
-/** Every assertion judges reports of the nodes themselves. `verdict.ts` decides between PASS and FAIL. */
+/** Judges of a cluster, from the reports of the nodes themselves. */
 import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
@@ -10,60 +10,12 @@ import { describeKnownNode } from "../topology/cluster-view";
 import type { MigrationJob } from "../topology/migration-jobs";
 import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
-import type { Assertion, Violation } from "./assertion";
-import { assertion, listNames, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import { clientsLed } from "./clients-led";
-import { tuningAssertions } from "./machine-tuning";
-import { primaryCount, replicaCount, replicaElsewhere, zonesApart } from "./shard-assertions";
-import {
-  notLoading,
-  reachable,
-  replicationHealth,
-  sameSettings,
-  sameVersion,
-  desiredUsers,
-  zonesKnown,
-  zonesTold,
-} from "./shared-assertions";
-import type { Shard } from "./shards";
-import { selfOf, shardsOf } from "./shards";
-import type { Verdict } from "./verdict";
-import { writable } from "./write-trial";
-import { makeVerdict } from "./verdict";
+import { selfOf } from "./shards";
+import type { Judgement, Violation } from "./violations";
+import { listNames, unobservedViolations, violationsOf } from "./violations";
 
-export function clusterVerdict(facts: DeploymentFacts): Verdict {
-  const shards = shardsOf(facts);
-  const assertions = [
-    reachable(facts),
-    notLoading(facts),
-    writable(facts),
-    stateOk(facts),
-    slotsCovered(facts),
-    noneFailing(facts),
-    viewsAgree(facts),
-    members(facts),
-    oneOwner(facts),
-    noMoves(facts),
-    primaryCount(facts, shards),
-    replicaCount(facts, shards),
-    ...replicationHealth(facts, shards),
-    ...zoneRows(facts, shards),
-    sameVersion(facts),
-    ...sameSettings(facts),
-    ...desiredUsers(facts),
-    ...tuningAssertions(facts),
-    ...clientsLed(facts, undefined),
-  ];
-  return makeVerdict(facts, assertions, shards);
-}
-
-function zoneRows(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
-  if (facts.skippedAssertions.includes("zones")) return [];
-  return [zonesKnown(facts), replicaElsewhere(facts, shards), zonesApart(facts, shards), ...zonesTold(facts)];
-}
-
-function stateOk({ nodes }: DeploymentFacts): Assertion {
+export function stateOk({ nodes }: DeploymentFacts): Judgement {
   const violations = violationsOf(
     nodes,
     ({ clusterInfo }) => clusterInfo,
@@ -72,11 +24,11 @@ function stateOk({ nodes }: DeploymentFacts): Assertion {
       return state === "ok" ? undefined : `reports ${state ?? "no cluster_state"}`;
     },
   );
-  return assertion("state-ok", "cluster_state ok", violations, "ok");
+  return { violations, found: "ok" };
 }
 
-function slotsCovered({ nodes }: DeploymentFacts): Assertion {
-  const violations = violationsOf(
+export function slotsCovered({ nodes }: DeploymentFacts): Violation[] {
+  return violationsOf(
     nodes,
     ({ clusterInfo }) => clusterInfo,
     (info) => {
@@ -85,8 +37,6 @@ function slotsCovered({ nodes }: DeploymentFacts): Assertion {
       return assigned === SLOT_COUNT && ok === SLOT_COUNT ? undefined : `${assigned ?? "?"} assigned, ${ok ?? "?"} ok`;
     },
   );
-  const expected = `${SLOT_COUNT} assigned, ${SLOT_COUNT} ok`;
-  return assertion("slots-covered", expected, violations);
 }
 
 const FLAG_WORDS: Readonly<Record<FailureFlag, string>> = {
@@ -96,10 +46,10 @@ const FLAG_WORDS: Readonly<Record<FailureFlag, string>> = {
   "no-address": "has no address of",
 };
 
-/** Asserts that no node's view has a failure flag for another node, and that all bus links are up. */
-function noneFailing({ nodes }: DeploymentFacts): Assertion {
+/** No node's view has a failure flag for another node, and all bus links are up. */
+export function noneFailing({ nodes }: DeploymentFacts): Violation[] {
   const nameOf = nameLookup(nodes);
-  const violations = violationsOf(
+  return violationsOf(
     nodes,
     ({ view }) => view,
     ({ unhealthy, unlinked }) => {
@@ -112,7 +62,6 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
       return problems.length === 0 ? undefined : problems.slice(0, 4).join(", ");
     },
   );
-  return assertion("none-failing", "none", violations);
 }
 
 /** Nodes that reply although a replying node suspects them, reports them as failed, or has no bus link to them. */
@@ -132,7 +81,7 @@ interface SharedTopology {
 }
 
 /** The most common topology comes first. */
-function topologies(nodes: readonly NodeFacts[]): SharedTopology[] {
+export function topologies(nodes: readonly NodeFacts[]): SharedTopology[] {
   const groups = new Map<string, SharedTopology>();
   for (const { node, view } of nodes) {
     if (!view.known) continue;
@@ -144,13 +93,12 @@ function topologies(nodes: readonly NodeFacts[]): SharedTopology[] {
   return [...groups.values()].sort((a, b) => b.holders.length - a.holders.length);
 }
 
-function viewsAgree({ nodes }: DeploymentFacts): Assertion {
+export function viewsAgree({ nodes }: DeploymentFacts): Violation[] {
   const [common, ...others] = topologies(nodes);
   const differing = others.flatMap(({ topology, holders }) =>
     holders.map((node): Violation => ({ node, problem: firstDifference(topology, common?.topology ?? topology) })),
   );
-  const violations = [...unobservedViolations(nodes, ({ view }) => view), ...differing];
-  return assertion("views-agree", "one view", violations);
+  return [...unobservedViolations(nodes, ({ view }) => view), ...differing];
 }
 
 function firstDifference(topology: Topology, common: Topology): string {
@@ -164,7 +112,7 @@ function firstDifference(topology: Topology, common: Topology): string {
   return missing === undefined ? "differs" : `does not know ${describeKnownNode(missing)}`;
 }
 
-function members({ nodes }: DeploymentFacts): Assertion {
+export function members({ nodes }: DeploymentFacts): Judgement {
   const nameOf = namesById(nodes);
   const problemOf = (topology: Topology): string => {
     const unknown = [...topology.nodes.values()].filter(({ id }) => !nameOf.has(id));
@@ -184,11 +132,11 @@ function members({ nodes }: DeploymentFacts): Assertion {
     own.length === 1 ? [] : own.map(({ node }) => ({ node: node.name, problem: "have the same node ID" })),
   );
   const violations = [...unobservedViolations(nodes, ({ view }) => view), ...wrong, ...doubles];
-  return assertion("members", `${nodes.length} nodes`, violations);
+  return { violations, expected: `${nodes.length} nodes` };
 }
 
 /** A claim counts only if the node itself makes this claim. */
-function oneOwner({ nodes }: DeploymentFacts): Assertion {
+export function oneOwner({ nodes }: DeploymentFacts): Violation[] {
   const claims = nodes
     .flatMap((each) => (selfOf(each)?.slots ?? []).map((range) => ({ ...range, node: each.node.name })))
     .sort((a, b) => a.from - b.from);
@@ -205,10 +153,10 @@ function oneOwner({ nodes }: DeploymentFacts): Assertion {
     const problem = `no node serves ${countSlots(unserved)} slots: ${formatRanges(unserved.slice(0, 5))}`;
     violations.push({ node: "", problem });
   }
-  return assertion("one-owner", `${SLOT_COUNT} slots, each served once`, violations);
+  return violations;
 }
 
-function noMoves({ nodes }: DeploymentFacts): Assertion {
+export function noMoves({ nodes }: DeploymentFacts): Violation[] {
   const nameOf = nameLookup(nodes);
   const describe = ({ slot, direction, peerId }: OpenSlot): string =>
     direction === "migrating"
@@ -232,11 +180,11 @@ function noMoves({ nodes }: DeploymentFacts): Assertion {
     ({ migrations }) => migrations ?? observed([]),
     (jobs) => firstOf(jobs.map(describeJob)),
   );
-  return assertion("no-moves", "none", [...marked, ...running]);
+  return [...marked, ...running];
 }
 
 /** Names by node ID. Other nodes tell at which address, not at which host name, they know a node that does not reply. */
-function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
+export function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
   const silent = nodes.filter(({ view }) => !view.known).map(({ node }) => node);
   const told = topologies(nodes).flatMap(({ topology }) =>
     [...topology.nodes.values()].flatMap(({ id, address: { host, port } }) => {

@@ -74,6 +74,9 @@ export type FoundServer =
 export const OPTIONAL_ASSERTIONS = ["settings", "zones", "writes"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
+/** Whether this project deployed the servers in pods, so that `kubectl` and `pulumi up` reach them. */
+export const isInPods = ({ ways }: DeploymentFacts): boolean => ways !== undefined;
+
 /** The facts about all nodes of a deployment, and the wanted state of the deployment. */
 export interface DeploymentFacts {
   readonly deployment: string;
@@ -100,4 +103,31 @@ export interface DeploymentFacts {
   readonly announced?: readonly AnnouncedEndpoint[] | undefined;
   /** Assertions that the user wants to skip. The verdict names the skipped assertions. */
   readonly skippedAssertions: readonly OptionalAssertion[];
+}
+
+export interface Counters {
+  /** A restart sets the counters to zero. */
+  readonly runId: string;
+  /** Number of expired and evicted keys. */
+  readonly removed: number;
+  /** Number of calls of commands that may remove keys. One call may remove any number of keys. */
+  readonly calls: number;
+}
+
+export interface ShardData {
+  /** Empty in replication mode. */
+  readonly slots: string;
+  readonly replicationId: string;
+  /** Offset in the replication stream that all nodes of the shard had reached, bytes. */
+  readonly offset: number;
+  readonly keys: number;
+  readonly unsaved: boolean;
+  readonly appendOnly: boolean;
+  readonly counters: Readonly<Record<string, Counters>>;
+}
+
+/** The mark that a verification leaves: the state of a deployment's data at that time. */
+export interface SeenData {
+  readonly seenAt: string;
+  readonly shards: readonly ShardData[];
 }

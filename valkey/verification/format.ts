@@ -1,20 +1,24 @@
-/** A verification as text: the nodes, the topology with zones, the assertions, and the verdict. */
-import { compact } from "../../lib/compact";
+/** A verification as text: the cause of a FAIL, the nodes, the topology with zones, the assertions, and the verdict. */
 import { textTable } from "../../lib/table";
-import { formatBytes, formatDuration } from "../../lib/units";
+import { counted, formatBytes, formatDuration } from "../../lib/units";
+import { wrapped } from "../../lib/wrap";
 import { formatEndpoint } from "../node";
 import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges } from "../topology/slots";
-import type { Assertion } from "./assertion";
+import type { Assertion } from "./assertions";
+import type { Diagnosis } from "./diagnosis";
+import { diagnose } from "./diagnosis";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { bytesBehind, serverVersion } from "./shared-assertions";
 import type { Shard } from "./shards";
 import type { Verdict } from "./verdict";
 import type { Verification } from "./verify";
 
-/** A verification as lines of text without color. */
+/** A verification as lines of text without color. A FAIL begins with its cause. */
 export function formatVerification({ facts, verdict }: Verification): string[] {
+  const diagnosis = verdict.pass ? undefined : diagnose(facts, verdict.assertions);
   return [
+    ...(diagnosis === undefined ? [] : [...diagnosisLines(facts.deployment, diagnosis), ""]),
     `=== Nodes of ${facts.deployment} ===`,
     ...nodeTable(facts, verdict),
     "",
@@ -22,9 +26,23 @@ export function formatVerification({ facts, verdict }: Verification): string[] {
     ...topologyLines(facts, verdict),
     "",
     "=== Assertions ===",
-    ...assertionLines(verdict.assertions),
+    ...assertionLines(verdict.assertions, diagnosis),
     "",
-    verdictLine(verdict),
+    ...wrapped(verdictLine(verdict, undefined, diagnosis), "", "  "),
+  ];
+}
+
+function diagnosisLines(deployment: string, { causes, clients, next }: Diagnosis): string[] {
+  const list = (title: string, texts: readonly string[]): string[] =>
+    texts.flatMap((text, index) => wrapped(text, (index === 0 ? title : "").padEnd(9), " ".repeat(9)));
+  return [
+    `=== Why ${deployment} does not pass ===`,
+    ...list("cause", causes),
+    ...list("clients", clients),
+    ...list(
+      "next",
+      next.map((text) => `• ${text}`),
+    ),
   ];
 }
 
@@ -34,6 +52,7 @@ export function verdictLine(
     readonly assertions: readonly { readonly id: string; readonly pass: boolean }[];
   },
   verifiedAt?: string,
+  diagnosis?: Pick<Diagnosis, "follows">,
 ): string {
   const { deployment, assertions, skippedAssertions } = verdict;
   const end = [
@@ -42,14 +61,24 @@ export function verdictLine(
   ].join("");
   if (verdict.pass) return `VERIFY ${deployment}: PASS — all ${assertions.length} assertions hold${end}.`;
   const failed = assertions.filter(({ pass }) => !pass).map(({ id }) => id);
+  const follows: ReadonlySet<string> = diagnosis?.follows ?? new Set();
+  const own = failed.filter((id) => !follows.has(id));
+  const rest = own.length === failed.length ? "" : ` and ${failed.length - own.length} that only follow`;
   const count = `${failed.length} of ${assertions.length} assertions do not hold`;
-  return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${end}.`;
+  return `VERIFY ${deployment}: FAIL — ${count}: ${own.join(", ")}${rest}${end}.`;
 }
 
 /** Assertions that hold are omitted. */
 export function formatStatus({ facts, verdict }: Verification): string[] {
+  if (verdict.pass) return [...nodeTable(facts, verdict), verdictLine(verdict)];
+  const diagnosis = diagnose(facts, verdict.assertions);
   const failed = verdict.assertions.filter(({ pass }) => !pass);
-  return [...nodeTable(facts, verdict), ...assertionLines(failed), verdictLine(verdict)];
+  return [
+    ...diagnosisLines(facts.deployment, diagnosis),
+    ...nodeTable(facts, verdict),
+    ...assertionLines(failed, diagnosis),
+    ...wrapped(verdictLine(verdict, undefined, diagnosis), "", "  "),
+  ];
 }
 
 const NODE_COLUMNS = ["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS", "LAG"];
@@ -77,7 +106,12 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
       primaryOf.has(node.name) ? lagOf(each, byName.get(primaryOf.get(node.name) ?? "")) : "",
     ];
   });
-  return textTable([NODE_COLUMNS, ...rows], "       rrr");
+  const isNamed = facts.nodes.some(({ node }) => node.name !== formatEndpoint(node.endpoint));
+  // The name of a server that this project did not deploy is its address, and its host is its machine.
+  const shown = isNamed
+    ? [NODE_COLUMNS, ...rows]
+    : [NODE_COLUMNS, ...rows].map((row) => row.filter((_, i) => i !== 2 && i !== 4));
+  return textTable(shown, isNamed ? "       rrr" : "     rrr");
 }
 
 function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {
@@ -123,14 +157,24 @@ function describePair(primary: string | undefined, replica: string | undefined, 
   return sharedIsWrong ? "same zone ✗" : "same zone";
 }
 
-function assertionLines(assertions: readonly Assertion[]): string[] {
-  return assertions.flatMap(({ pass, what, expected, found, nodes, id }) => {
-    if (pass) return [`✓ ${what}: ${found}`];
-    return compact([
-      `✗ ${what}  [${id}]`,
-      `    expected: ${expected}`,
-      `    found:    ${found}`,
-      nodes.some((node) => !found.includes(node)) ? `    nodes:    ${nodes.join(", ")}` : undefined,
-    ]);
-  });
+function assertionLines(assertions: readonly Assertion[], diagnosis: Diagnosis | undefined): string[] {
+  const follows: ReadonlySet<string> = diagnosis?.follows ?? new Set();
+  const failed = assertions.flatMap(({ pass, what, expected, found, nodes, id }) =>
+    pass || follows.has(id)
+      ? []
+      : [
+          `✗ ${what}  [${id}]`,
+          `    expected: ${expected}`,
+          ...wrapped(found, "    found:    ", " ".repeat(14)),
+          ...(nodes.some((node) => !found.includes(node))
+            ? wrapped(nodes.join(", "), "    nodes:    ", " ".repeat(14))
+            : []),
+        ],
+  );
+  const folded = `${counted(follows.size, "assertion")} only because of silent nodes: ${[...follows].join(", ")}`;
+  return [
+    ...failed,
+    ...(follows.size === 0 ? [] : wrapped(folded, "✗ ", "  ")),
+    ...assertions.flatMap(({ pass, what, found }) => (pass ? [`✓ ${what}: ${found}`] : [])),
+  ];
 }

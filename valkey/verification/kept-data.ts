@@ -6,55 +6,16 @@ import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
 import { formatRanges } from "../topology/slots";
 import { infoFields, infoNumber } from "../topology/replies";
-import type { Assertion, Violation } from "./assertion";
-import { assertion } from "./assertion";
-import type { DeploymentFacts } from "./facts";
-import type { Shard } from "./shards";
-import { makeVerdict } from "./verdict";
-import type { Verification } from "./verify";
+import type { Counters, DeploymentFacts, SeenData, ShardData } from "./facts";
+import type { JudgedFacts, Shard } from "./shards";
+import type { Judgement, Violation } from "./violations";
 
-interface Counters {
-  /** A restart sets the counters to zero. */
-  readonly runId: string;
-  /** Number of expired and evicted keys. */
-  readonly removed: number;
-  /** Number of calls of commands that may remove keys. One call may remove any number of keys. */
-  readonly calls: number;
+interface SettledVerification {
+  readonly facts: DeploymentFacts;
+  readonly verdict: { readonly shards: readonly Shard[] };
 }
 
-interface ShardData {
-  /** Empty in replication mode. */
-  readonly slots: string;
-  readonly replicationId: string;
-  /** Offset in the replication stream that all nodes of the shard had reached, bytes. */
-  readonly offset: number;
-  readonly keys: number;
-  readonly unsaved: boolean;
-  readonly appendOnly: boolean;
-  readonly counters: Readonly<Record<string, Counters>>;
-}
-
-/** The mark that a verification leaves: the state of a deployment's data at that time. */
-export interface SeenData {
-  readonly seenAt: string;
-  readonly shards: readonly ShardData[];
-}
-
-interface ComparedVerification {
-  readonly verification: Verification;
-  /** Undefined if neither this verification nor an earlier one has passed. */
-  readonly data: SeenData | undefined;
-}
-
-/** A verification that passes leaves a new mark, so a loss is reported once. */
-export function compareData(settled: Verification, former: SeenData | undefined): ComparedVerification {
-  return {
-    verification: former === undefined ? settled : withKeptData(settled, former),
-    data: settled.verdict.pass ? seenData(settled) : former,
-  };
-}
-
-export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
+export function seenData({ facts, verdict }: SettledVerification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap((shard): ShardData[] => {
     const present = nodesOf(facts, shard);
     const [primary] = present;
@@ -75,12 +36,8 @@ export function seenData({ facts, verdict }: Verification, now = new Date()): Se
   return { seenAt: now.toISOString(), shards };
 }
 
-export function withKeptData({ facts, verdict }: Verification, former: SeenData): Verification {
-  const assertions = [...verdict.assertions, keptData(facts, verdict.shards, former)];
-  return { facts, verdict: { ...verdict, ...makeVerdict(facts, assertions, verdict.shards) } };
-}
-
-function keptData(facts: DeploymentFacts, shards: readonly Shard[], former: SeenData): Assertion {
+export function keptData({ former, shards, ...facts }: JudgedFacts): Judgement | undefined {
+  if (former === undefined) return undefined;
   const bySlots = new Map(shards.map((shard) => [formatRanges(shard.slots), shard]));
   const isSame = former.shards.every(({ slots }) => bySlots.has(slots));
   // If slots have moved between shards, only the numbers of all keys can be compared.
@@ -94,7 +51,7 @@ function keptData(facts: DeploymentFacts, shards: readonly Shard[], former: Seen
     return problem === undefined ? [] : [{ node: now.length === 1 ? (only?.primary ?? "") : "", problem }];
   });
   const count = counted(former.shards.length, "shard");
-  return assertion("data-kept", `${count}, compared with the verification at ${former.seenAt}`, violations);
+  return { violations, expected: `${count}, compared with the verification at ${former.seenAt}` };
 }
 
 type Info = ReadonlyMap<string, string>;

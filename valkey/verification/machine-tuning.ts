@@ -1,14 +1,13 @@
 /** A machine whose tuning failed still runs servers, but its measurements cannot be compared with others. */
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
-import type { Assertion, Violation } from "./assertion";
-import { ASSERTIONS, assertion, listNames, violationsOf } from "./assertion";
+import type { AssertionRow } from "./assertion-row";
 import type { DeploymentFacts, NodeFacts } from "./facts";
+import type { Judgement, Violation } from "./violations";
+import { listNames, violationsOf } from "./violations";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
-/** Each promise becomes one assertion of a verdict. */
 interface TuningPromise {
-  readonly id: Assertion["id"];
   readonly expected: string;
   /** The result's value is the problem; undefined if the machine keeps the promise. */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
@@ -21,64 +20,56 @@ function judged<T>(
   return setting.known ? { known: true, value: problem(setting.value) } : setting;
 }
 
-function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: ExpectedTuning): TuningPromise[] {
-  const rows: (TuningPromise | undefined)[] = [
-    {
-      id: "boot-script",
-      expected: "ok",
-      judge: ({ boot }) =>
-        judged(boot, (state) =>
-          state === "ok"
-            ? undefined
-            : `the boot script of its machine ${state}; find the failed line with aws ec2 get-console-output`,
-        ),
-    },
-    {
-      id: "huge-pages-off",
-      expected: "never",
-      judge: ({ hugePages }) =>
-        judged(hugePages, (value) => (value === "never" ? undefined : `transparent huge pages are ${value}`)),
-    },
-    {
-      id: "memory-overcommitted",
-      expected: "vm.overcommit_memory 1",
-      judge: ({ overcommit }) =>
-        judged(overcommit, (value) => (value === "1" ? undefined : `vm.overcommit_memory is ${value}`)),
-    },
-    {
-      id: "open-files",
-      expected: `${openFiles} or more`,
-      judge: (settings) =>
-        judged(settings.openFiles, (value) => (value >= openFiles ? undefined : `may open ${value} files`)),
-    },
-    acceptQueue === undefined
+/** Undefined if the platform does not promise it. */
+const PROMISES = {
+  "boot-script": () => ({
+    expected: "ok",
+    judge: ({ boot }) =>
+      judged(boot, (state) =>
+        state === "ok"
+          ? undefined
+          : `the boot script of its machine ${state}; find the failed line with aws ec2 get-console-output`,
+      ),
+  }),
+  "huge-pages-off": () => ({
+    expected: "never",
+    judge: ({ hugePages }) =>
+      judged(hugePages, (value) => (value === "never" ? undefined : `transparent huge pages are ${value}`)),
+  }),
+  "memory-overcommitted": () => ({
+    expected: "vm.overcommit_memory 1",
+    judge: ({ overcommit }) =>
+      judged(overcommit, (value) => (value === "1" ? undefined : `vm.overcommit_memory is ${value}`)),
+  }),
+  "open-files": ({ openFiles: wanted }) => ({
+    expected: `${wanted} or more`,
+    judge: ({ openFiles }) => judged(openFiles, (value) => (value >= wanted ? undefined : `may open ${value} files`)),
+  }),
+  "accept-queue": ({ acceptQueue: wanted }) =>
+    wanted === undefined
       ? undefined
       : {
-          id: "accept-queue",
-          expected: `net.core.somaxconn ${acceptQueue} or more`,
-          judge: (settings) =>
-            judged(settings.acceptQueue, (value) =>
-              value >= acceptQueue ? undefined : `net.core.somaxconn is ${value}`,
-            ),
+          expected: `net.core.somaxconn ${wanted} or more`,
+          judge: ({ acceptQueue }) =>
+            judged(acceptQueue, (value) => (value >= wanted ? undefined : `net.core.somaxconn is ${value}`)),
         },
-    interruptCpus === 0 ? undefined : interruptPromise(interruptCpus),
+  "interrupts-pinned": ({ interruptCpus = 0 }) => (interruptCpus === 0 ? undefined : interruptPromise(interruptCpus)),
+  "own-cpus": ({ ownCpus }) =>
     ownCpus === undefined
       ? undefined
       : {
-          id: "own-cpus",
           expected: `${ownCpus} CPUs each, not CPU 0`,
           judge: ({ cpus }) =>
             judged(cpus, (list) =>
               list.length === ownCpus && !list.includes(0) ? undefined : `runs on CPUs ${formatCpus(list)}`,
             ),
         },
-  ];
-  return rows.flatMap((row) => (row === undefined ? [] : [row]));
-}
+} as const satisfies Readonly<Record<string, (promised: ExpectedTuning) => TuningPromise | undefined>>;
+
+type TuningId = keyof typeof PROMISES;
 
 function interruptPromise(count: number): TuningPromise {
   return {
-    id: "interrupts-pinned",
     expected: count === 1 ? "CPU 0" : `CPU 0 and the last CPUs, ${count} CPUs in all`,
     judge: ({ interrupts, machineCpus }) => {
       if (!interrupts.known) return interrupts;
@@ -92,18 +83,73 @@ function interruptPromise(count: number): TuningPromise {
   };
 }
 
-/** The list is empty if the platform promises nothing. */
-export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
-  if (tuning === undefined) return [];
-  return promisesOf(tuning).map(({ id, expected, judge }) => {
-    const violations = violationsOf(
-      nodes,
-      (node) => judgedOf(node, judge),
-      (problem) => problem,
-    );
-    const shared = id === "own-cpus" ? sharedCpus(nodes) : [];
-    return assertion(id, expected, [...violations, ...shared], "all");
-  });
+const tuned = (id: TuningId): Pick<AssertionRow, "expected" | "judge"> => ({
+  expected: "all",
+  judge: (facts) => judgeTuning(id, facts),
+});
+
+const REPLACE = "`kubectl delete nodeclaim CLAIM` with the claim of the machine, so that its pods move to a new one";
+
+export const TUNING_ASSERTIONS = {
+  "boot-script": {
+    ...{ what: "the boot script of every machine succeeded", ...tuned("boot-script") },
+    cause: "a line of the boot script failed, or the machine has a different image",
+    next: {
+      own: `\`aws ec2 get-console-output --latest --instance-id ID\` shows the failed line; then ${REPLACE}`,
+      others: "run the boot script on the machine again",
+    },
+  },
+  "huge-pages-off": {
+    ...{ what: "transparent huge pages are off on every machine", ...tuned("huge-pages-off") },
+    cause: "the machine has a different image, or somebody changed the setting",
+    next: { own: REPLACE, others: "on the machine: `echo never > /sys/kernel/mm/transparent_hugepage/enabled`" },
+  },
+  "memory-overcommitted": {
+    ...{ what: "every machine overcommits memory", ...tuned("memory-overcommitted") },
+    cause: "the machine has a different image, or somebody changed the setting",
+    next: { own: REPLACE, others: "on the machine: `sysctl vm.overcommit_memory=1`" },
+  },
+  "open-files": {
+    ...{ what: "every server process may open enough files", ...tuned("open-files") },
+    cause: "the container runtime of the machine has a lower limit",
+    next: { own: REPLACE, others: "raise the limit of the service (`LimitNOFILE`), then restart the server" },
+  },
+  "accept-queue": {
+    ...{ what: "the kernel allows the accept queue that every server requests", ...tuned("accept-queue") },
+    cause: "the kernel's limit is below `tcp-backlog`",
+    next: {
+      own: "set `tcp-backlog` to the limit in the stack file, then `pulumi up`",
+      others: "on the machine: `sysctl net.core.somaxconn=N`, then restart the server",
+    },
+  },
+  "interrupts-pinned": {
+    ...{ what: "only CPUs for interrupts handle the interrupts of the network card", ...tuned("interrupts-pinned") },
+    cause: "a service such as irqbalance moved the interrupts, or the network card is of a different type",
+    next: {
+      own: REPLACE,
+      others: "on the machine: stop irqbalance, and write the CPUs to `/proc/irq/N/smp_affinity_list`",
+    },
+  },
+  "own-cpus": {
+    ...{ what: "every server has exclusive CPUs", ...tuned("own-cpus") },
+    cause: "the kubelet of the machine does not have the static CPU policy, or the pod's CPUs are not whole",
+    next: {
+      own: `check \`staticCpus\` and whole CPUs in the stack file; if they are right, ${REPLACE}`,
+      others: "`taskset -pc CPUS PID` on the machine, with different CPUs for each server",
+    },
+  },
+} as const satisfies Readonly<Record<TuningId, AssertionRow>>;
+
+function judgeTuning(id: TuningId, { nodes, tuning }: DeploymentFacts): Judgement | undefined {
+  const promise = tuning && PROMISES[id](tuning);
+  if (promise === undefined) return undefined;
+  const violations = violationsOf(
+    nodes,
+    (node) => judgedOf(node, promise.judge),
+    (problem) => problem,
+  );
+  const shared = id === "own-cpus" ? sharedCpus(nodes) : [];
+  return { violations: [...violations, ...shared], expected: promise.expected, found: "all" };
 }
 
 const NOT_READ: Observation<never> = { known: false, why: "not read" };
@@ -129,10 +175,10 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
 
 function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
-  return promisesOf(promised).flatMap(({ id, judge }) => {
-    const problem = judge(settings.value);
-    if (!problem.known) return [`it is unknown whether ${ASSERTIONS[id].what} (${problem.why})`];
-    return problem.value === undefined ? [] : [problem.value];
+  return (Object.keys(PROMISES) as TuningId[]).flatMap((id) => {
+    const problem = PROMISES[id](promised)?.judge(settings.value);
+    if (problem?.known === false) return [`it is unknown whether ${TUNING_ASSERTIONS[id].what} (${problem.why})`];
+    return problem?.value === undefined ? [] : [problem.value];
   });
 }
 

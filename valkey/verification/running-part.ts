@@ -1,10 +1,11 @@
 /** Judges whether the running nodes of a deployment have all its data, so that the other nodes are not needed. */
 import { compact } from "../../lib/compact";
-import { listNames, meaningOf } from "./assertion";
+import { rowOf } from "./assertions";
 import type { ClusterView } from "../topology/cluster-view";
 import { formatRanges } from "../topology/slots";
 import type { DeploymentFacts } from "./facts";
 import { judgeFacts } from "./verify";
+import { listNames } from "./violations";
 
 interface NamedView {
   readonly name: string;
@@ -13,7 +14,7 @@ interface NamedView {
 
 /** Undefined if the loss of the other nodes would lose no data. @param facts of running nodes */
 export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
-  const failed = judgeFacts(facts).assertions.filter(({ id, pass }) => meaningOf(id)?.part && !pass);
+  const failed = judgeFacts(facts).assertions.filter(({ id, pass }) => rowOf(id)?.part && !pass);
   const views = facts.nodes.flatMap(({ node, view }) => (view.known ? [{ name: node.name, view: view.value }] : []));
   const problems = [
     ...failed.map(({ id, found }) => `${id}: ${found}`),

@@ -1,11 +1,11 @@
-import type { Assertion, Violation } from "./assertion";
-import { assertion, unobservedViolations } from "./assertion";
 import type { DeploymentFacts } from "./facts";
-import type { Shard } from "./shards";
+import type { JudgedFacts } from "./shards";
 import { selfOf } from "./shards";
+import type { Judgement, Violation } from "./violations";
+import { unobservedViolations } from "./violations";
 
 /** If no number is configured, the cluster must have at least three primaries. */
-export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+export function primaryCount({ shards, ...facts }: JudgedFacts): Judgement {
   const { primaries: wanted } = facts.shape;
   const serving = shards.filter(({ primary, slots }) => primary !== undefined && slots.length > 0).length;
   const isRight = wanted === undefined ? serving >= 3 : serving === wanted;
@@ -13,16 +13,15 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
     primary !== undefined && slots.length === 0 ? [{ node: primary, problem: "is a primary without slots" }] : [],
   );
   const wrong = isRight ? [] : [{ node: "", problem: `${serving} primaries` }];
-  return assertion(
-    "primaries",
-    wanted === undefined ? "3 or more" : String(wanted),
-    [...unobservedViews(facts), ...withoutSlots, ...wrong],
-    String(serving),
-  );
+  return {
+    violations: [...unobservedViews(facts), ...withoutSlots, ...wrong],
+    expected: wanted === undefined ? "3 or more" : String(wanted),
+    found: String(serving),
+  };
 }
 
 /** Without a configured number, the same number for all primaries, at least one. */
-export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+export function replicaCountOfEach({ shards, ...facts }: JudgedFacts): Judgement {
   const { replicasPerPrimary } = facts.shape;
   const serving = shards.filter(({ slots }) => slots.length > 0);
   const inferred = Math.max(1, ...serving.map(({ replicas }) => replicas.length));
@@ -36,14 +35,14 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
     .flatMap(({ replicas }) =>
       replicas.map((node) => ({ node, problem: chained.get(node) ?? "follows no primary that serves slots" })),
     );
-  return assertion(
-    "replicas",
-    replicasPerPrimary === undefined
-      ? `the same number for each primary, at least 1 (here ${inferred})`
-      : String(wanted),
-    [...unobservedViews(facts), ...wrong, ...astray],
-    `${wanted} each`,
-  );
+  return {
+    violations: [...unobservedViews(facts), ...wrong, ...astray],
+    expected:
+      replicasPerPrimary === undefined
+        ? `the same number for each primary, at least 1 (here ${inferred})`
+        : String(wanted),
+    found: `${wanted} each`,
+  };
 }
 
 function chainedReplicas({ nodes }: DeploymentFacts): Map<string, string> {
@@ -57,8 +56,8 @@ function chainedReplicas({ nodes }: DeploymentFacts): Map<string, string> {
   );
 }
 
-export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
-  if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", "no replicas are configured", []);
+export function replicaElsewhere({ shards, ...facts }: JudgedFacts): Judgement {
+  if (facts.shape.replicasPerPrimary === 0) return { violations: [], found: "no replicas are configured" };
   const zoneOf = zoneLookup(facts);
   const isElsewhere = (replica: string, primary: string): boolean => {
     const [here, there] = [zoneOf(replica), zoneOf(primary)];
@@ -68,10 +67,10 @@ export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[
     if (primary === undefined || replicas.some((replica) => isElsewhere(replica, primary))) return [];
     return [{ node: primary, problem: "has no replica in a different zone" }];
   });
-  return assertion("replica-elsewhere", "each", [...unobservedViews(facts), ...violations]);
+  return { violations: [...unobservedViews(facts), ...violations] };
 }
 
-export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+export function zonesApart({ shards, ...facts }: JudgedFacts): Violation[] {
   const zoneOf = zoneLookup(facts);
   const problemOf = (replica: string, primary: string | undefined): string | undefined => {
     const zone = zoneOf(replica);
@@ -86,8 +85,7 @@ export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): As
       return problem === undefined ? [] : [{ node, problem }];
     }),
   );
-  const all = [...unobservedViews(facts), ...violations];
-  return assertion("zones-apart", "none", all);
+  return [...unobservedViews(facts), ...violations];
 }
 
 function unobservedViews({ nodes }: DeploymentFacts): Violation[] {

@@ -1,7 +1,7 @@
 /** The shards of a deployment, found by the role that each node reports. */
 import type { KnownNode } from "../topology/cluster-view";
 import type { SlotRange } from "../topology/slots";
-import type { DeploymentFacts, NodeFacts } from "./facts";
+import type { DeploymentFacts, NodeFacts, SeenData } from "./facts";
 
 /** A primary and its replicas, by node name. */
 export interface Shard {
@@ -15,6 +15,13 @@ export interface Shard {
   readonly slots: readonly SlotRange[];
 }
 
+/** What the judges of assertions get. */
+export interface JudgedFacts extends DeploymentFacts {
+  readonly shards: readonly Shard[];
+  /** The mark of an earlier verification. Undefined if there was none. */
+  readonly former?: SeenData | undefined;
+}
+
 /** A node that did not reply is in no shard. */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
@@ -22,6 +29,11 @@ export function shardsOf(facts: DeploymentFacts): Shard[] {
 
 export function selfOf({ view }: NodeFacts): KnownNode | undefined {
   return view.known ? view.value.topology.nodes.get(view.value.selfId) : undefined;
+}
+
+/** The only primary in replication mode. Undefined if no node or several nodes report the role of a primary. */
+export function solePrimary(shards: readonly Shard[]): string | undefined {
+  return shards.length === 1 ? shards[0]?.primary : undefined;
 }
 
 function clusterShards(nodes: readonly NodeFacts[]): Shard[] {

@@ -4,24 +4,29 @@ import { mapObservation, unobserved } from "../observation";
 import { splitDirectives } from "../settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/replies";
-import type { Assertion, Violation } from "./assertion";
-import { assertion, differencesOf, listNames, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import type { Shard } from "./shards";
+import type { JudgedFacts, Shard } from "./shards";
+import type { Judgement, Violation } from "./violations";
+import { differencesOf, listNames, unobservedViolations, violationsOf } from "./violations";
 
-/** Asserts that every node replies, and that no two of them are one server. */
-export function reachable({ nodes }: DeploymentFacts): Assertion {
-  const violations = nodes.flatMap(({ node: { name }, info }) => {
-    if (info.known) return [];
-    return [{ node: name, problem: info.why.startsWith(name) ? info.why.slice(name.length).trim() : info.why }];
-  });
+/** Every node replies, and no two of them are one server. */
+export function reachable({ nodes }: DeploymentFacts): Judgement {
+  const violations = nodes
+    .filter(({ info }) => !info.known)
+    .map((each) => ({ node: each.node.name, problem: whySilent(each) }));
   const doubles = sameServers(nodes).flatMap((names) =>
     names.map((node): Violation => {
       const others = names.filter((name) => name !== node);
       return { node, problem: `is the same server as ${listNames(others)}` };
     }),
   );
-  return assertion("reachable", `${nodes.length} of ${nodes.length} nodes`, [...violations, ...doubles]);
+  return { violations: [...violations, ...doubles], expected: `${nodes.length} of ${nodes.length} nodes` };
+}
+
+/** The reason without the name of the node, with which many reasons begin. */
+export function whySilent({ node: { name }, info }: NodeFacts): string {
+  const why = info.known ? "" : info.why;
+  return why.startsWith(name) ? why.slice(name.length).replace(/^[:\s]+/, "") : why;
 }
 
 export function sameServers(nodes: readonly NodeFacts[]): string[][] {
@@ -48,13 +53,13 @@ export function namesOfOneServer(
 
 const MODE_PROBLEMS: Readonly<Record<string, string>> = {
   cluster:
-    'is a node of a cluster, not of a replication; give the mode "cluster" (--mode cluster), and name all nodes of the cluster',
-  standalone: 'is not in cluster mode; give the mode "replication" (--mode replication)',
+    "is a node of a cluster, not of a replication; give the mode cluster (--mode cluster), and name all nodes of the cluster",
+  standalone: "is not in cluster mode; give the mode replication (--mode replication)",
   sentinel: "is a Sentinel and has no data; name only servers that have data",
 };
 
 /** Undefined if all servers run in this mode, or do not tell. */
-export function wrongMode({ nodes, mode }: DeploymentFacts): Assertion | undefined {
+export function wrongMode({ nodes, mode }: DeploymentFacts): Judgement | undefined {
   const wanted = mode === "cluster" ? "cluster" : "standalone";
   const violations = nodes.flatMap(({ node, info, clusterInfo }): Violation[] => {
     // Some services answer as a cluster, but INFO says something else.
@@ -64,11 +69,11 @@ export function wrongMode({ nodes, mode }: DeploymentFacts): Assertion | undefin
     return problem === undefined ? [] : [{ node: node.name, problem }];
   });
   if (violations.length === 0) return undefined;
-  return assertion(mode === "cluster" ? "state-ok" : "one-primary", `servers in the mode ${mode}`, violations);
+  return { violations, expected: `servers in the mode ${mode}` };
 }
 
-export function notLoading({ nodes }: DeploymentFacts): Assertion {
-  const violations = violationsOf(
+export function notLoading({ nodes }: DeploymentFacts): Violation[] {
+  return violationsOf(
     nodes,
     ({ info }) => info,
     (info) => {
@@ -76,14 +81,13 @@ export function notLoading({ nodes }: DeploymentFacts): Assertion {
       return info.get("loading") === "1" ? "is loading its data" : "does not report whether it is loading its data";
     },
   );
-  return assertion("not-loading", "none", violations);
 }
 
-export function sameVersion({ nodes }: DeploymentFacts): Assertion {
+export function sameVersion({ nodes }: DeploymentFacts): Judgement {
   const version = ({ info }: NodeFacts): Observation<string> => mapObservation(info, serverVersion);
   const violations = differencesOf(nodes, "version", version);
   const [first] = nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));
-  return assertion("same-version", "one version", violations, first ?? "none");
+  return { violations, found: first ?? "none" };
 }
 
 /** The server and its version from INFO, such as `valkey 9.1.2` */
@@ -93,8 +97,7 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
 }
 
 /** Other directives are compared only between nodes: CONFIG GET prints many in a different form than valkey.conf. */
-export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
-  if (skippedAssertions.includes("settings")) return [];
+export function sameSettings({ nodes, directives }: DeploymentFacts): Judgement {
   const readable = nodes.filter(({ settings }) => settings.known);
   const names = new Set(readable.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : [])));
   const unread: Violation[] =
@@ -112,7 +115,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
     ...unsupported.map((name): Violation => ({ node: "", problem: `the servers do not have the setting ${name}` })),
     ...differing,
   ];
-  return [assertion("same-settings", `${names.size} settings the same`, violations)];
+  return { violations, expected: `${names.size} settings the same` };
 }
 
 /** Those that CONFIG SET can change, of COMPARED_DIRECTIVES. */
@@ -124,35 +127,32 @@ export function changedSettings({ nodes, directives }: DeploymentFacts): string[
   });
 }
 
-/** The list is empty if no users are configured. */
-export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
-  if (users === undefined) return [];
+export function desiredUsers({ nodes, users }: DeploymentFacts): Judgement | undefined {
+  if (users === undefined) return undefined;
   const names = Object.keys(users);
   const violations = violationsOf(
     nodes,
     (node) => node.users ?? unobserved("not asked"),
     (problems) => (problems.length === 0 ? undefined : problems.join(", ")),
   );
-  return [assertion("users", names.join(", "), violations)];
+  return { violations, expected: names.join(", ") };
 }
 
-export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion {
+export function zonesKnown({ nodes }: DeploymentFacts): Judgement {
   const unknown = nodes.filter(({ node }) => (node.zone ?? "") === "");
   const violations = unknown.map(({ node }) => ({ node: node.name, problem: "its zone is unknown" }));
   const zones = new Set(nodes.map(({ node }) => node.zone));
-  // Only servers that this project did not deploy may lack a zone.
-  const expected = wanted === undefined ? "all: name zones as HOST:PORT=ZONE, or use --without zones" : "all";
-  return assertion("zones-known", expected, violations, `${zones.size} zones`);
+  return { violations, found: `${zones.size} zones` };
 }
 
 /**
  * Wrong if the server's machine is in a different zone. A restarted server can report none until the next update: then
  * clients read from any replica. Empty without configured zones, or if no server has the directive.
  */
-export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
+export function zonesTold({ nodes, zones }: DeploymentFacts): Judgement | undefined {
   const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);
   const telling = nodes.filter((each) => toldBy(each) !== undefined);
-  if (zones === undefined || telling.length === 0) return [];
+  if (zones === undefined || telling.length === 0) return undefined;
   const violations = telling.flatMap((each): Violation[] => {
     const [told = "", zone = ""] = [toldBy(each), each.node.zone];
     if (told === "" || told === zone) return [];
@@ -160,14 +160,7 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
     return [{ node: each.node.name, problem: `tells clients the zone ${told}, but its machine is in ${place}` }];
   });
   const count = telling.filter((each) => toldBy(each) !== "").length;
-  return [
-    assertion(
-      "zones-told",
-      "the right zone or none",
-      violations,
-      `${count} of ${nodes.length} tell clients their zone`,
-    ),
-  ];
+  return { violations, found: `${count} of ${nodes.length} tell clients their zone` };
 }
 
 /** Name of the field in INFO that contains `availability-zone`. */
@@ -178,15 +171,8 @@ const MAX_LAG_BYTES = 1024 * 1024;
 /** Longest allowed time since a replica last heard from its primary, seconds. */
 const MAX_LAG_SECONDS = 15;
 
-export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
-  const byName = new Map(facts.nodes.map((each) => [each.node.name, each]));
-  const pairs = shards.flatMap(({ primary, replicas }) =>
-    replicas.flatMap((name) => {
-      const replica = byName.get(name);
-      return replica === undefined ? [] : [{ replica, primary: byName.get(primary ?? "") }];
-    }),
-  );
-  const unasked = unobservedViolations(facts.nodes, ({ info }) => info);
+export function linksUp({ nodes, shards }: JudgedFacts): Judgement {
+  const pairs = replicasWithPrimary(nodes, shards);
   const links = violationsOf(
     pairs.map(({ replica }) => replica),
     ({ info }) => info,
@@ -195,17 +181,33 @@ export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard
       return link === "up" ? undefined : `its link to its primary is ${link ?? "missing"}`;
     },
   );
-  const lags = pairs.flatMap(({ replica, primary }) => {
+  return { violations: distinct([...links, ...unasked(nodes)]), expected: `${pairs.length} up` };
+}
+
+export function lagBounded({ nodes, shards }: JudgedFacts): Judgement {
+  const lags = replicasWithPrimary(nodes, shards).flatMap(({ replica, primary }) => {
     const problem = lagProblem(replica, primary);
     return problem === undefined ? [] : [{ node: replica.node.name, problem }];
   });
-  const limit = `at most ${MAX_LAG_BYTES} bytes and ${MAX_LAG_SECONDS} s behind`;
-  const linksUp = distinct([...links, ...unasked]);
-  const lagBounded = distinct([...lags, ...unasked]);
-  return [
-    assertion("links-up", `${pairs.length} up`, linksUp),
-    assertion("lag-bounded", limit, lagBounded, "all within"),
-  ];
+  const expected = `at most ${MAX_LAG_BYTES} bytes and ${MAX_LAG_SECONDS} s behind`;
+  return { violations: distinct([...lags, ...unasked(nodes)]), expected, found: "all within" };
+}
+
+function replicasWithPrimary(
+  nodes: readonly NodeFacts[],
+  shards: readonly Shard[],
+): { readonly replica: NodeFacts; readonly primary: NodeFacts | undefined }[] {
+  const byName = new Map(nodes.map((each) => [each.node.name, each]));
+  return shards.flatMap(({ primary, replicas }) =>
+    replicas.flatMap((name) => {
+      const replica = byName.get(name);
+      return replica === undefined ? [] : [{ replica, primary: byName.get(primary ?? "") }];
+    }),
+  );
+}
+
+function unasked(nodes: readonly NodeFacts[]): Violation[] {
+  return unobservedViolations(nodes, ({ info }) => info);
 }
 
 function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string | undefined {

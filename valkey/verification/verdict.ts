@@ -1,5 +1,5 @@
 import type { Mode } from "../node";
-import type { Assertion } from "./assertion";
+import type { Assertion } from "./assertions";
 import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
 

@@ -1,12 +1,13 @@
-import { meaningOf } from "./assertion";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
-import { clusterVerdict } from "./cluster-verdict";
-import type { DeploymentFacts, OptionalAssertion } from "./facts";
+import type { AssertionId } from "./assertions";
+import { ASSERTION_IDS, judgeAssertion, rowOf } from "./assertions";
+import type { DeploymentFacts, OptionalAssertion, SeenData } from "./facts";
 import { gatherFacts } from "./gather";
-import { replicationVerdict } from "./replication-verdict";
-import { reachable, sameServers, wrongMode } from "./shared-assertions";
+import { seenData } from "./kept-data";
+import { sameServers, wrongMode } from "./shared-assertions";
+import { shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
 import { makeVerdict } from "./verdict";
 import { refusesForGood } from "./write-trial";
@@ -57,7 +58,7 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
     const verification = await verify(deployment, skippedAssertions);
     const failing = verification.verdict.assertions.filter(({ pass }) => !pass);
     if (failing.length === 0) return verification;
-    const canRecover = failing.every(({ id }) => meaningOf(id)?.recovers) && !refusesForGood(verification.facts);
+    const canRecover = failing.every(({ id }) => rowOf(id)?.recovers) && !refusesForGood(verification.facts);
     if (performance.now() - began >= (canRecover ? Math.max(limitMs, settlingMs) : settlingMs)) return verification;
     report?.(failing.map(({ id, found }) => `${id}: ${found}`).join("; "), true);
     return undefined;
@@ -68,12 +69,42 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
 /**
  * Judges the facts about a deployment. If no node can be reached, or if two nodes are one server, the verdict contains
  * only the assertion `reachable`, with the reasons. If servers run in a different mode, it contains this assertion and
- * the one that says so. Pure.
+ * `mode`, which other verdicts do not contain. Pure.
  */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
+  const only = onlyAssertions(facts);
+  const shards = only === undefined ? shardsOf(facts) : [];
+  const ids = only ?? ASSERTION_IDS;
+  return makeVerdict(
+    facts,
+    ids.flatMap((id) => judgeAssertion(id, { ...facts, shards })),
+    shards,
+  );
+}
+
+/** Undefined if the facts allow to judge all assertions. */
+function onlyAssertions(facts: DeploymentFacts): readonly AssertionId[] | undefined {
   const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);
-  if (isUnreached || sameServers(facts.nodes).length > 0) return makeVerdict(facts, [reachable(facts)], []);
-  const unfit = wrongMode(facts);
-  if (unfit !== undefined) return makeVerdict(facts, [reachable(facts), unfit], []);
-  return facts.mode === "cluster" ? clusterVerdict(facts) : replicationVerdict(facts);
+  if (isUnreached || sameServers(facts.nodes).length > 0) return ["reachable"];
+  return wrongMode(facts) === undefined ? undefined : ["reachable", "mode"];
+}
+
+interface ComparedVerification {
+  readonly verification: Verification;
+  /** Undefined if neither this verification nor an earlier one has passed. */
+  readonly data: SeenData | undefined;
+}
+
+/** A verification that passes leaves a new mark, so a loss is reported once. */
+export function compareData(settled: Verification, former: SeenData | undefined): ComparedVerification {
+  return {
+    verification: former === undefined ? settled : withKeptData(settled, former),
+    data: settled.verdict.pass ? seenData(settled) : former,
+  };
+}
+
+export function withKeptData({ facts, verdict }: Verification, former: SeenData): Verification {
+  const { shards } = verdict;
+  const assertions = [...verdict.assertions, ...judgeAssertion("data-kept", { ...facts, shards, former })];
+  return { facts, verdict: makeVerdict(facts, assertions, shards) };
 }

@@ -13,10 +13,10 @@ import type { MigrationJob } from "../topology/migration-jobs";
 import { hasPrimaryRole, infoNumber } from "../topology/replies";
 import { slotsIn } from "../topology/slots";
 import { slotTags } from "../topology/slot-tags";
-import type { Assertion } from "./assertion";
-import { assertion, unobservedViolations } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { selfOf } from "./shards";
+import type { Judgement } from "./violations";
+import { unobservedViolations } from "./violations";
 
 const WRITE_LIMIT_MS = 3_000;
 /** Time after which the key expires if nothing removes it, milliseconds. */
@@ -87,9 +87,9 @@ function refusal(connection: Connection, error: unknown): Observation<true> {
 }
 
 /** A primary without a trial fails the assertion. */
-export function writable({ nodes, skippedAssertions }: DeploymentFacts): Assertion {
+export function writable({ nodes, skippedAssertions }: DeploymentFacts): Judgement {
   if (skippedAssertions.includes("writes"))
-    return assertion("writable", "all", [{ node: "", problem: "not tried, because writes are skipped on request" }]);
+    return { violations: [{ node: "", problem: "not tried, because writes are skipped on request" }] };
   const primaries = nodes.filter(servesSlots);
   const none = primaries.length === 0 ? [{ node: "", problem: "there is no primary" }] : [];
   const refused = primaries.flatMap(({ node, write, info }) => {
@@ -97,12 +97,7 @@ export function writable({ nodes, skippedAssertions }: DeploymentFacts): Asserti
     return [{ node: node.name, problem: describeRefusal(info.value, write?.why ?? "not tried") }];
   });
   const unasked = unobservedViolations(nodes, ({ info }) => info);
-  return assertion(
-    "writable",
-    "all",
-    [...none, ...unasked, ...refused],
-    counted(primaries.length, "primary", "primaries"),
-  );
+  return { violations: [...none, ...unasked, ...refused], found: counted(primaries.length, "primary", "primaries") };
 }
 
 function servesSlots(facts: NodeFacts): boolean {

@@ -5,7 +5,7 @@ import type {
   V1PersistentVolumeClaim,
   V1Pod,
 } from "@kubernetes/client-node";
-import { listNames } from "../../../valkey/verification/assertion";
+import { listNames } from "../../../valkey/verification/violations";
 
 export interface PodEvidence {
   readonly namespace: string;

@@ -2,7 +2,7 @@
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
-import { listNames } from "../../../valkey/verification/assertion";
+import { listNames } from "../../../valkey/verification/violations";
 import type { KubernetesClient } from "../api/client";
 import { lastWarningEvent, resourceName, isPodRunning } from "../api/pod-diagnostics";
 import type { PodWaitOptions } from "./running-pods";

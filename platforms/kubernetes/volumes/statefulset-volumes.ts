@@ -2,7 +2,7 @@ import type { V1PersistentVolumeClaim, V1StatefulSet } from "@kubernetes/client-
 import { Failure } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
 import type { WaitOptions } from "../../../lib/progress";
-import { listNames } from "../../../valkey/verification/assertion";
+import { listNames } from "../../../valkey/verification/violations";
 import type { KubernetesClient } from "../api/client";
 import { lastWarningEvent, resourceName } from "../api/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
-import type { Assertion } from "../../../valkey/verification/assertion";
+import type { Assertion } from "../../../valkey/verification/assertions";
 import { verify } from "../../../valkey/verification/verify";
 import { useSandbox } from "../../support/valkey/hooks";
 import { callNode, eventually, withNode } from "../../support/valkey/real";

@@ -10,6 +10,7 @@ const view = (fingerprint: string, unlinked: readonly string[] = []): ClusterVie
   selfId: "",
   topology: { fingerprint, nodes: new Map() },
   unhealthy: [],
+  heardAt: new Map(),
   unlinked,
   addresses: new Map(),
   openSlots: [],

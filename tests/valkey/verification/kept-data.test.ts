@@ -1,9 +1,9 @@
 /** The row about vanished data, from facts: what real servers cannot be brought to say in a test. */
 import { expect, it } from "vitest";
 import type { DeploymentFacts } from "../../../valkey/verification/facts";
-import { compareData, seenData } from "../../../valkey/verification/kept-data";
+import { seenData } from "../../../valkey/verification/kept-data";
 import type { Verification } from "../../../valkey/verification/verify";
-import { judgeFacts } from "../../../valkey/verification/verify";
+import { compareData, judgeFacts } from "../../../valkey/verification/verify";
 import { observed } from "../../../valkey/observation";
 import { clusterFacts, infoReply } from "../../support/valkey/facts";
 

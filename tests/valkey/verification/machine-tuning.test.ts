@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { observed, unobserved } from "../../../valkey/observation";
 import type { DeploymentFacts } from "../../../valkey/verification/facts";
 import type { MachineSettings, ExpectedTuning } from "../../../valkey/machine-settings";
-import { formatCpus, tuningAssertions, machinesWithoutTuning } from "../../../valkey/verification/machine-tuning";
+import type { Assertion } from "../../../valkey/verification/assertions";
+import { TUNING_ASSERTIONS, formatCpus, machinesWithoutTuning } from "../../../valkey/verification/machine-tuning";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/valkey/facts";
 
@@ -32,6 +33,8 @@ function factsWith(change: Partial<MachineSettings> = {}, promised: ExpectedTuni
   }));
   return { ...facts, nodes, tuning: promised };
 }
+const tuningAssertions = (facts: DeploymentFacts): Assertion[] =>
+  judgeFacts(facts).assertions.filter(({ id }) => Object.hasOwn(TUNING_ASSERTIONS, id));
 const failed = (facts: DeploymentFacts): string[] =>
   tuningAssertions(facts)
     .filter(({ pass }) => !pass)

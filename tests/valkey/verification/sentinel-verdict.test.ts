@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { SentinelFacts } from "../../../valkey/sentinel/facts";
 import { majority, placeSentinels } from "../../../valkey/sentinel-config";
-import type { SentinelVerdictInput } from "../../../valkey/verification/sentinel-verdict";
-import { sentinelAssertions } from "../../../valkey/verification/sentinel-verdict";
+import type { AssertionId } from "../../../valkey/verification/assertions";
+import { judgeAssertion } from "../../../valkey/verification/assertions";
+import { SENTINEL_ASSERTIONS } from "../../../valkey/verification/sentinel-verdict";
 import type { SentinelView } from "../../../valkey/sentinel/sentinel-view";
 import { observed, unobserved } from "../../../valkey/observation";
+import { clusterFacts } from "../../support/valkey/facts";
+
 const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const at = (port: number): { host: string; port: number } => ({ host: "10.0.0.1", port });
 const goodView: SentinelView = {
@@ -23,26 +26,35 @@ const sentinel = (index: number, changes: Partial<SentinelView> = {}, zone = `zo
   node: { name: `r-sentinel-${index}`, zone, endpoint: at(10 + index) },
   view: observed({ ...goodView, ...changes }),
 });
-const failing = (changes: Partial<SentinelVerdictInput>): Record<string, string> =>
-  Object.fromEntries(
-    sentinelAssertions({
-      sentinels: [0, 1, 2].map((index) => sentinel(index)),
-      settings,
-      primary: "r-0",
-      nodeAt: ({ port }) => `r-${port - 1}`,
-      replicas: 1,
-      ...changes,
-    })
+interface Watching {
+  readonly sentinels: readonly SentinelFacts[];
+  readonly primary: string | undefined;
+}
+const failing = (changes: Partial<Watching>): Record<string, string> => {
+  const { sentinels, primary } = { sentinels: [0, 1, 2].map((index) => sentinel(index)), primary: "r-0", ...changes };
+  const [some] = clusterFacts(3, 0).nodes;
+  const nodes = [1, 2].flatMap((port) => {
+    const node = { name: `r-${port - 1}`, zone: "a", machine: "m", endpoint: at(port) };
+    return some === undefined ? [] : [{ ...some, node }];
+  });
+  const facts = {
+    ...{ ...clusterFacts(3, 0), mode: "replication" as const, nodes, sentinels: { settings, nodes: sentinels } },
+    shards: [{ primary, replicas: ["r-1"], slots: [] }],
+  };
+  return Object.fromEntries(
+    (Object.keys(SENTINEL_ASSERTIONS) as AssertionId[])
+      .flatMap((id) => judgeAssertion(id, facts))
       .filter(({ pass }) => !pass)
       .map(({ id, found }) => [id, found]),
   );
+};
 
 describe("the verdict on Sentinels", () => {
   it("passes when all monitor the primary and report no failure", () => {
     expect(failing({})).toEqual({});
   });
 
-  it.each<[string, Partial<SentinelVerdictInput>, Record<string, string>]>([
+  it.each<[string, Partial<Watching>, Record<string, string>]>([
     [
       "one monitors another node",
       { sentinels: [sentinel(0), sentinel(1), sentinel(2, { primary: at(2) })] },
