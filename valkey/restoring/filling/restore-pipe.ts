@@ -1,9 +1,8 @@
 /** A connection that writes many keys to a server with RESTORE, without waiting for the reply to each command. */
-import type { Duplex } from "node:stream";
-import { Failure, messageOf } from "../../../lib/errors";
-import { openStream } from "../../byte-stream";
+import { Failure } from "../../../lib/errors";
 import type { DeploymentNode, NodeAccess } from "../../node";
 import { formatEndpoint } from "../../node";
+import { Pipeline } from "../../pipeline";
 import type { CopiedKey } from "../key-reader";
 
 /** A larger value is sent when less is in flight. */
@@ -28,36 +27,36 @@ export class RestorePipe {
   #block = Buffer.allocUnsafe(BLOCK_BYTES);
   #filled = 0;
   #inFlight = 0;
-  /** Keys without a reply, from index `#first`, in the order in which they were sent. */
-  #pending: CopiedKey[] = [];
-  #first = 0;
-  /** Beginning of a reply whose end has not arrived yet. */
-  #rest = "";
   #isOpen = true;
-  #lastReply = performance.now();
   readonly #waiting = new Set<() => void>();
-  readonly #watch: NodeJS.Timeout;
-  /** Receives the reply to the next command of the introduction. */
-  #onLine: ((line: string) => void) | undefined;
+  readonly #pipeline: Pipeline<CopiedKey>;
 
   private constructor(
-    private readonly where: string,
-    private readonly stream: Duplex,
-    private readonly replies: PipeReplies,
+    where: string,
+    { endpoint }: DeploymentNode,
+    database: number,
+    access: NodeAccess,
+    replies: PipeReplies,
+    opened: (error?: Failure) => void,
   ) {
-    stream.on("data", (piece: Buffer) => {
-      this.#read(piece);
+    const greeting = database > 0 ? [["SELECT", String(database)]] : [];
+    const plan = { endpoint, access, greeting, connectMs: CONNECT_MS, silenceMs: SILENCE_MS };
+    this.#pipeline = new Pipeline(plan, {
+      ready: opened,
+      reply: (key, error) => {
+        this.#inFlight -= sizeOf(key);
+        replies.onReply(key, error);
+      },
+      chunkProcessed: () => {
+        this.#wake();
+      },
+      closed: (keys, reason) => {
+        this.#isOpen = false;
+        opened(new Failure(`${where}: ${reason}`));
+        if (keys.length > 0) replies.onEnd(keys, `${where}: ${reason}`);
+        this.#wake();
+      },
     });
-    stream.on("error", (error: Error) => {
-      this.#end(messageOf(error));
-    });
-    stream.on("close", () => {
-      this.#end("the connection was closed");
-    });
-    this.#watch = setInterval(() => {
-      if (this.#inFlight > 0 && performance.now() - this.#lastReply > SILENCE_MS)
-        stream.destroy(new Failure(`no answer within ${SILENCE_MS / 1000} s`));
-    }, 1000);
   }
 
   /** @throws Failure that names the server */
@@ -68,15 +67,12 @@ export class RestorePipe {
     replies: PipeReplies,
   ): Promise<RestorePipe> {
     const where = `${node.name} (${formatEndpoint(node.endpoint)})`;
-    let pipe: RestorePipe | undefined;
-    try {
-      pipe = new RestorePipe(where, await openStream({ endpoint: node.endpoint, access }, CONNECT_MS), replies);
-      await pipe.#introduce(access, database);
-      return pipe;
-    } catch (error) {
-      pipe?.close();
-      throw new Failure(`${where}: ${messageOf(error)}`, { cause: error });
-    }
+    return new Promise((resolve, reject) => {
+      const pipe = new RestorePipe(where, node, database, access, replies, (error) => {
+        if (error === undefined) resolve(pipe);
+        else reject(error);
+      });
+    });
   }
 
   get isOpen(): boolean {
@@ -89,8 +85,7 @@ export class RestorePipe {
 
   /** Sends RESTORE for a key, at the latest with the next call of `flush`. */
   send(key: CopiedKey): void {
-    if (this.#inFlight === 0) this.#lastReply = performance.now();
-    this.#pending.push(key);
+    this.#pipeline.expectReply(key);
     this.#inFlight += sizeOf(key);
     const { dump } = key;
     const time = String(key.expiresAt ?? 0);
@@ -103,7 +98,7 @@ export class RestorePipe {
 
   flush(): void {
     if (this.#filled === 0) return;
-    this.stream.write(this.#block.subarray(0, this.#filled));
+    this.#pipeline.write(this.#block.subarray(0, this.#filled));
     this.#block = Buffer.allocUnsafe(BLOCK_BYTES);
     this.#filled = 0;
   }
@@ -120,8 +115,7 @@ export class RestorePipe {
   }
 
   close(): void {
-    this.stream.destroy();
-    this.#end("the connection was closed");
+    this.#pipeline.close("the connection was closed");
   }
 
   #reply(): Promise<void> {
@@ -136,85 +130,17 @@ export class RestorePipe {
   #bytes(bytes: Buffer): void {
     if (bytes.length >= COPIED_BYTES) {
       this.flush();
-      this.stream.write(bytes);
+      this.#pipeline.write(bytes);
       return;
     }
     if (this.#filled + bytes.length > BLOCK_BYTES) this.flush();
     this.#filled += bytes.copy(this.#block, this.#filled);
   }
 
-  #read(piece: Buffer): void {
-    const lines = (this.#rest + piece.toString("latin1")).split("\r\n");
-    this.#rest = lines.pop() ?? "";
-    this.#lastReply = performance.now();
-    for (const line of lines) {
-      const onLine = this.#onLine;
-      if (onLine !== undefined) {
-        this.#onLine = undefined;
-        onLine(line);
-        continue;
-      }
-      const key = this.#pending[this.#first++];
-      if (key === undefined) {
-        this.stream.destroy(new Failure(`an unexpected reply: ${line.slice(0, 200)}`));
-        return;
-      }
-      this.#inFlight -= sizeOf(key);
-      this.replies.onReply(key, line.startsWith("-") ? line.slice(1) : undefined);
-    }
-    this.#pending = this.#pending.slice(this.#first);
-    this.#first = 0;
-    this.#wake();
-  }
-
-  #end(reason: string): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    clearInterval(this.#watch);
-    this.#onLine?.(`-${reason}`);
-    const keys = this.#pending.slice(this.#first);
-    this.#pending = [];
-    this.#first = 0;
-    if (keys.length > 0) this.replies.onEnd(keys, `${this.where}: ${reason}`);
-    this.#wake();
-  }
-
   #wake(): void {
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
   }
-
-  async #introduce({ username = "default", password, formerPassword }: NodeAccess, database: number): Promise<void> {
-    const timer = setTimeout(() => {
-      this.stream.destroy(new Failure(`no answer within ${CONNECT_MS / 1000} s`));
-    }, CONNECT_MS);
-    try {
-      if (password !== undefined) {
-        const error = await this.#request("AUTH", username, password);
-        if (error?.startsWith("WRONGPASS") === true && formerPassword !== undefined)
-          throwError(await this.#request("AUTH", username, formerPassword));
-        else throwError(error);
-      }
-      if (database > 0) throwError(await this.#request("SELECT", String(database)));
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** @returns the server's error, or undefined */
-  #request(...words: readonly string[]): Promise<string | undefined> {
-    const parts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
-    return new Promise((resolve) => {
-      this.#onLine = (line) => {
-        resolve(line.startsWith("-") ? line.slice(1) : undefined);
-      };
-      this.stream.write(`*${words.length}\r\n${parts.join("")}`);
-    });
-  }
 }
 
 const sizeOf = ({ key, dump }: CopiedKey): number => key.length + dump.length + OVERHEAD_BYTES;
-
-function throwError(error: string | undefined): void {
-  if (error !== undefined) throw new Failure(error);
-}

@@ -1,10 +1,14 @@
-import type { Endpoint } from "../../../../valkey/node";
+import type { Endpoint, NodeAccess } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
-import type { LoadConnectionOptions } from "./load-connection";
-import { LoadConnection } from "./load-connection";
+import { Pipeline } from "../../../../valkey/pipeline";
+import { encodeCommand } from "../../../../valkey/resp";
 import type { TimedRequest } from "../requests/request";
 
-interface LoadNodeOptions extends LoadConnectionOptions {
+interface LoadNodeOptions {
+  readonly endpoint: Endpoint;
+  readonly access: NodeAccess;
+  /** Without READONLY, a replica of a cluster redirects reads. */
+  readonly readsFromReplica: boolean;
   readonly connections: number;
   /** Also the limit of requests in flight on one connection. */
   readonly pipeline: number;
@@ -20,10 +24,13 @@ export interface LoadNodeEvents {
 /** The time between attempts to connect doubles with each failed attempt, milliseconds. */
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
+const CONNECT_TIMEOUT_MS = 2_000;
+const ASKING = encodeCommand(["ASKING"]);
 
 export class LoadNode {
-  readonly #connections = new Set<LoadConnection>();
-  readonly #idle: LoadConnection[] = [];
+  readonly #connections = new Set<Pipeline<TimedRequest>>();
+  readonly #idle: Pipeline<TimedRequest>[] = [];
+  readonly #busy = new Set<Pipeline<TimedRequest>>();
   #queue: TimedRequest[] = [];
   #head = 0;
   #isClosed = false;
@@ -66,9 +73,7 @@ export class LoadNode {
       const requests = this.#queue.slice(this.#head, this.#head + this.options.pipeline);
       this.#head += requests.length;
       this.#compact();
-      for (const request of requests) this.events.sent(request);
-      connection.isIdle = false;
-      connection.send(requests);
+      this.#send(connection, requests);
     }
   }
 
@@ -116,24 +121,42 @@ export class LoadNode {
     }
   }
 
+  #send(connection: Pipeline<TimedRequest>, requests: readonly TimedRequest[]): void {
+    let text = "";
+    for (const request of requests) {
+      this.events.sent(request);
+      if (request.isAsking) {
+        text += ASKING;
+        connection.expectReply(undefined);
+      }
+      text += request.operation.command;
+      connection.expectReply(request);
+    }
+    this.#busy.add(connection);
+    connection.write(text);
+  }
+
   /** @param retryMs time until the next attempt if this attempt fails, milliseconds */
   #connect(retryMs: number): void {
+    const { endpoint, access, readsFromReplica } = this.options;
     let wasReady = false;
-    const connection = new LoadConnection(this.options, {
-      ready: (ready) => {
+    const plan = { endpoint, access, greeting: readsFromReplica ? [["READONLY"]] : [], connectMs: CONNECT_TIMEOUT_MS };
+    const connection = new Pipeline<TimedRequest>(plan, {
+      ready: () => {
         wasReady = true;
         this.lastError = undefined;
-        this.#setIdle(ready);
+        this.#setIdle(connection);
       },
       reply: (request, error) => {
         this.events.reply(this, request, error);
       },
-      chunkProcessed: (drained) => {
-        if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#setIdle(drained);
+      chunkProcessed: () => {
+        if (connection.inFlight === 0 && this.#busy.delete(connection)) this.#setIdle(connection);
       },
-      closed: (closed, unanswered, reason) => {
-        this.#connections.delete(closed);
-        const index = this.#idle.indexOf(closed);
+      closed: (unanswered, reason) => {
+        this.#connections.delete(connection);
+        this.#busy.delete(connection);
+        const index = this.#idle.indexOf(connection);
         if (index >= 0) this.#idle.splice(index, 1);
         this.lastError = reason;
         if (!this.#isClosed) this.#reconnect(wasReady ? MIN_RETRY_MS : retryMs);
@@ -143,8 +166,7 @@ export class LoadNode {
     this.#connections.add(connection);
   }
 
-  #setIdle(connection: LoadConnection): void {
-    connection.isIdle = true;
+  #setIdle(connection: Pipeline<TimedRequest>): void {
     this.#idle.push(connection);
     this.sendQueued();
   }

@@ -5,7 +5,7 @@ import { KEY_FAMILIES, ZSET_MEMBERS } from "../../../workloads/mixed-workload";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import { keySampler } from "./keys";
 import type { Random } from "../../../../lib/statistics/random";
-import { encodeCommand } from "./resp";
+import { encodeCommand } from "../../../../valkey/resp";
 import { largestValueSize, sizeSampler } from "../../../workloads/value-sizes";
 
 export interface Operation {

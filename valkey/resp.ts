@@ -1,4 +1,4 @@
-/** The part of RESP2 that a load generator needs: commands as text, counted replies. */
+/** The part of RESP2 that a client of many requests needs: commands as text, counted replies. */
 /** Every character is one byte (latin1). */
 export function encodeCommand(words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeCommand, ReplyScanner } from "../../../../../benchmarks/load/open-loop/requests/resp";
-import { parseClusterSlots } from "../../../../../benchmarks/load/open-loop/connections/routes";
+import { encodeCommand, ReplyScanner } from "../../valkey/resp";
 
 interface Reply {
   readonly text: string;
@@ -55,26 +54,5 @@ describe("ReplyScanner", () => {
 describe("encodeCommand", () => {
   it("writes an array of bulk strings", () => {
     expect(encodeCommand(["SET", "k", ""])).toBe("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n");
-  });
-});
-
-describe("parseClusterSlots", () => {
-  it("joins the ranges of a primary, and takes an empty host as the node that was asked", () => {
-    const reply = [
-      [0, 5, ["10.0.0.1", 7000, "a"], ["10.0.0.2", 7001, "b"]],
-      [6, 9, ["", 7005, "c"], ["?", 7006, "d"]],
-      [10, 16_383, ["10.0.0.1", 7000, "a"], ["10.0.0.2", 7001, "b"]],
-    ];
-    expect(parseClusterSlots(reply, { host: "10.0.0.7", port: 7005 })).toEqual([
-      {
-        primary: { host: "10.0.0.1", port: 7000 },
-        replicas: [{ host: "10.0.0.2", port: 7001 }],
-        slots: [
-          { from: 0, to: 5 },
-          { from: 10, to: 16_383 },
-        ],
-      },
-      { primary: { host: "10.0.0.7", port: 7005 }, replicas: [], slots: [{ from: 6, to: 9 }] },
-    ]);
   });
 });
