@@ -122,8 +122,7 @@ function addWatch({ program, signal, finish }: Context): void {
     .command("watch")
     .description(
       "Verify servers that exist already, or a stack that Pulumi has deployed, at intervals until Ctrl-C, " +
-        "and print what changes. With --heal, also repair what is safe to repair. The exit status is 0 if " +
-        "every deployment passed its last verification, else 1",
+        "and print what changes. The exit status is 0 if every deployment passed its last verification, else 1",
     )
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
@@ -132,8 +131,7 @@ function addWatch({ program, signal, finish }: Context): void {
       "--metrics <port>",
       "serve metrics for Prometheus at [HOST:]PORT/metrics, and the last verifications as JSON at /looks",
     )
-    .option("--heal", "repair a deployment by the same rules as the controller (docs/healing.md)")
-    .option("--json", "one line of JSON for each verification, and for each report of a repair")
+    .option("--json", "one line of JSON for each verification")
     .action(async (stack: string | undefined, values: OptionValues) => {
       const { watchDeployments } = await import("./commands/watch.js");
       finish(await watchDeployments(stack, values, signal));

@@ -1,7 +1,6 @@
 /** Locks that keep repairs and updates from changing a deployment at the same time. */
 import * as z from "zod";
 import type { KubernetesReference } from "../platforms/deployment-reference";
-import { acquireChangeLock } from "../platforms/host/change-lock";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
 import { Lease } from "../platforms/kubernetes/api/lease";
@@ -74,41 +73,6 @@ export class LeaseLock implements RepairLock {
     return wanted !== undefined && wanted !== wantedNodes(this.target());
   }
 }
-
-/** Updates hold the same file while they change servers. */
-export class FileLock implements RepairLock {
-  #release: (() => void) | undefined;
-
-  constructor(private readonly path: string) {}
-
-  readonly observe = (): Promise<undefined> => Promise.resolve(undefined);
-
-  begin(): Promise<string | undefined> {
-    this.#release = acquireChangeLock(this.path);
-    return Promise.resolve(this.#release === undefined ? "a different process is changing the servers" : undefined);
-  }
-
-  readonly hasCurrentSettings = (): boolean => true;
-
-  during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return work(signal);
-  }
-
-  end(): Promise<void> {
-    this.#release?.();
-    this.#release = undefined;
-    return Promise.resolve();
-  }
-}
-
-/** Lock that is always free, for servers that no other process is known to change. */
-export const NO_LOCK: RepairLock = {
-  observe: () => Promise.resolve(undefined),
-  begin: () => Promise.resolve(undefined),
-  hasCurrentSettings: () => true,
-  during: (signal, work) => work(signal),
-  end: () => Promise.resolve(),
-};
 
 /** As an annotation of the Lease, it outlives the process: a pod that restarts again and again gets no more repairs. */
 export function historyNote({ repairs, inVain, isUnfinished }: RepairHistory): LeaseNotes {

@@ -32,11 +32,6 @@ export interface EndpointReference extends ReferenceBase {
   readonly nodes: readonly DeploymentNode[];
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinels?: Sentinels | undefined;
-  /**
-   * Path of the lock that an update or a repair holds while it changes the servers, for servers on this machine.
-   * @default no process repairs the servers
-   */
-  readonly lock?: string | undefined;
 }
 
 /** A reference to the pods of a StatefulSet. @opaque */

@@ -1,9 +1,7 @@
-/** `npm start -- watch`: verifies deployments again and again, prints what changes, and repairs with `--heal`. */
+/** `npm start -- watch`: verifies deployments again and again, and prints what changes. */
 import type { Problem } from "../../lib/errors";
 import { z } from "zod";
 import { BadInput, messageOf, problem } from "../../lib/errors";
-import type { HealingReport } from "../../controller/healer";
-import { Healer } from "../../controller/healer";
 import { changesOf } from "../../controller/look";
 import type { Look } from "../../controller/look";
 import { LookEndpoint } from "../../controller/endpoint";
@@ -12,19 +10,14 @@ import { watch } from "../../controller/watch";
 import { inspectDeployment } from "../../provider/updates/drift";
 import type { Endpoint } from "../../valkey/node";
 import { compareData, verify } from "../../valkey/verification/verify";
-import { deployedStack, deployedTargets } from "../targets/deployed-stack";
+import { deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment, refuseSameServers } from "../targets/external";
-import type { Healed } from "../targets/healed-servers";
-import { healProblems, HealedServers } from "../targets/healed-servers";
-import { healedStack } from "../targets/healed-stack";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 import type { OptionValues } from "../running/options";
 
 /** Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
-/** Longest time between two verifications while a deployment with `--heal` does not pass, milliseconds. */
-const HEALING_EVERY_MS = 5_000;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";
 
@@ -39,34 +32,25 @@ export const watchSchema = z.object({
     .transform(endpointIn)
     .refine(({ port }) => port >= 1 && port <= 65_535, EXPECTED_ADDRESS)
     .optional(),
-  heal: z.boolean().default(false),
   json: z.boolean().default(false),
 });
-
-/** `lock` and `repair` are set only with `--heal`. */
-type Subject = Watched & Partial<Healed>;
 
 /** @returns 0 if every deployment passed its last verification, else 1 */
 export async function watchDeployments(
   stack: string | undefined,
-  { every, metrics, heal, json, ...servers }: OptionValues,
+  { every, metrics, json, ...servers }: OptionValues,
   signal: AbortSignal,
 ): Promise<number> {
-  const { options, problems } = readOptions({ every, metrics, heal, json });
+  const { options, problems } = readOptions({ every, metrics, json });
   const subjects =
-    stack === undefined
-      ? [await watchedServers(servers, options.heal, problems)]
-      : await watchedStack(stack, options.heal, servers, problems);
+    stack === undefined ? [await watchedServers(servers, problems)] : await watchedStack(stack, servers, problems);
   const endpoint =
     options.metrics &&
     (await LookEndpoint.open(options.metrics).catch((error: unknown) => {
       throw BadInput.of("watch", "metrics-unusable", messageOf(error), "--metrics");
     }));
   const names = subjects.map(({ name }) => name).join(", ");
-  if (!options.json)
-    print(
-      `Verifying ${names} every ${options.every} s${options.heal ? ", and repairing problems if a repair is safe" : ""}.`,
-    );
+  if (!options.json) print(`Verifying ${names} every ${options.every} s.`);
   try {
     const last = await Promise.all(subjects.map((each) => watchSubject(each, options, endpoint, signal)));
     return last.every((look) => look?.pass === true) ? 0 : 1;
@@ -76,32 +60,18 @@ export async function watchDeployments(
 }
 
 function watchSubject(
-  subject: Subject,
-  { every, json, heal }: z.infer<typeof watchSchema>,
+  subject: Watched,
+  { every, json }: z.infer<typeof watchSchema>,
   endpoint: LookEndpoint | undefined,
   signal: AbortSignal,
 ): Promise<Look | undefined> {
-  const { name, lock, repair } = subject;
-  const report = ({ kind, message }: HealingReport): void => {
-    const at = new Date().toISOString();
-    if (kind === "done" || kind === "unneeded" || kind === "failed") endpoint?.metrics.recordRepair(name, kind);
-    print(json ? JSON.stringify({ deployment: name, at, repair: { kind, message } }) : `${at} ${name}: ${message}`);
-  };
-  const healer = lock === undefined || repair === undefined ? undefined : new Healer({ lock, repair, report });
-  const onLook = async (look: Look, former: Look | undefined): Promise<void> => {
+  const onLook = (look: Look, former: Look | undefined): void => {
     endpoint?.record(look, former);
     const changes = changesOf(former, look);
     if (json) print(JSON.stringify({ ...look, changes }));
     else print(...changes.map((change) => `${look.at} ${change}`));
-    await healer?.afterLook(look, signal);
   };
-  const everyMs = every * 1000;
-  return watch(subject, {
-    everyMs,
-    failingEveryMs: heal ? Math.min(everyMs, HEALING_EVERY_MS) : everyMs,
-    signal,
-    onLook,
-  });
+  return watch(subject, { everyMs: every * 1000, signal, onLook });
 }
 
 function readOptions(values: OptionValues): {
@@ -122,28 +92,17 @@ function endpointIn(text: string): Endpoint {
   return { host, port: Number(text.slice(at + 1)) };
 }
 
-async function watchedServers(values: OptionValues, heal: boolean, problems: readonly Problem[]): Promise<Subject> {
-  const servers = externalDeployment(values, process.env, problems);
-  const { deployment, without } = servers;
-  const refused = heal ? healProblems(servers) : [];
-  if (refused.length > 0) throw BadInput.of("watch", "not-with-heal", refused);
+async function watchedServers(values: OptionValues, problems: readonly Problem[]): Promise<Watched> {
+  const { deployment, without } = externalDeployment(values, process.env, problems);
   await refuseSameServers(deployment);
-  if (!heal)
-    return {
-      name: deployment.name,
-      inspect: async (_signal, former) => ({ ...compareData(await verify(deployment, without), former), drift: [] }),
-    };
-  return new HealedServers(servers);
+  return {
+    name: deployment.name,
+    inspect: async (_signal, former) => ({ ...compareData(await verify(deployment, without), former), drift: [] }),
+  };
 }
 
-async function watchedStack(
-  stack: string,
-  heal: boolean,
-  servers: OptionValues,
-  problems: readonly Problem[],
-): Promise<Subject[]> {
+async function watchedStack(stack: string, servers: OptionValues, problems: readonly Problem[]): Promise<Watched[]> {
   refuseServerOptions("watch", servers, problems);
-  if (heal) return healedStack(stack, () => deployedStack(stack, process.cwd()));
   const targets = await deployedTargets(stack, process.cwd());
   return targets.map(({ target, password }) => ({
     name: target.name,

@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { z } from "zod";
 import { BadInput, codeOf, Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { ATTEMPTS } from "../../provider/protocol/resource-handler";
 
 export interface DeployedTarget {
   readonly target: DeploymentReference;
@@ -22,36 +21,22 @@ const stateSchema = z.object({
         z.object({
           type: z.string(),
           inputs: z.record(z.string(), z.unknown()).optional(),
-          outputs: z.record(z.string(), z.unknown()).optional(),
         }),
       )
       .default([]),
-    pending_operations: z.array(z.unknown()).nullish(),
   }),
 });
 /** A secret in a state: an object with a key that Pulumi reserves, and the value as JSON. */
 const secretSchema = z.object({ "4dabf18193072939515e22adb298388d": z.string(), plaintext: z.string() });
 const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"]), name: z.string() });
 
-export interface DeployedStack {
-  readonly targets: readonly DeployedTarget[];
-  /** Whether the last update still runs, was killed, or failed after it may have changed servers. */
-  readonly isUnfinished: boolean;
-}
-
 /** Reads the state with the `pulumi` in the PATH. Secrets stay in this process. */
-export async function deployedStack(stack: string, directory: string): Promise<DeployedStack> {
+export async function deployedTargets(stack: string, directory: string): Promise<readonly DeployedTarget[]> {
   const text = await exportState(stack, directory);
-  const { resources, pending_operations: pending } = stateSchema.parse(JSON.parse(text)).deployment;
-  const targets = targetsOf(resources);
+  const targets = targetsOf(stateSchema.parse(JSON.parse(text)).deployment.resources);
   if (targets.length === 0)
     throw BadInput.of(`stack ${stack}`, "no-deployments", "has no deployments; pulumi up creates them");
-  const hasFailed = resources.some(({ type, outputs = {} }) => type.startsWith("valkey:") && ATTEMPTS in outputs);
-  return { targets, isUnfinished: hasFailed || (pending ?? []).length > 0 };
-}
-
-export async function deployedTargets(stack: string, directory: string): Promise<readonly DeployedTarget[]> {
-  return (await deployedStack(stack, directory)).targets;
+  return targets;
 }
 
 /** Without a name, the only deployment. */

@@ -5,7 +5,6 @@
  *   RUNS/ID/run.json            identity of the run's own process, the stack, and whether the deployment is kept
  *   RUNS/ID/processes/NAME      record of a process that the run started, written by that process itself
  *   RUNS/ID/processes.closed/   the folder `processes` after the run has begun to stop
- *   RUNS/ID/change              lock that an update or a repair holds while it changes the servers, see change-lock.ts
  *   RUNS/ID/side-effects/NAME   record of dropped packets or of a mounted file system, see side-effects.ts
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */

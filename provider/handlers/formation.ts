@@ -1,5 +1,4 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { changeAlone } from "../../platforms/host/change-lock";
 import { form } from "../../valkey/formation/form";
 import { tightenBudgets } from "../updates/budgets";
 import { inspectDeployment } from "../updates/drift";
@@ -33,11 +32,8 @@ export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
     const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
     // While shards change, Kubernetes may evict one pod at a time. A new deployment has this budget already.
     await tightenBudgets(target);
-    const lock = target.platform === "endpoints" ? target.lock : undefined;
-    // On Kubernetes there is no such lock: the Lease of the update keeps others out.
-    const { milliseconds } = await changeAlone({ name: target.name, lock }, context, () =>
-      form(deployment, target.shape, { timeoutMs: options.timeoutMs, signal: context.signal }),
-    );
+    const { timeoutMs } = options;
+    const { milliseconds } = await form(deployment, target.shape, { timeoutMs, signal: context.signal });
     return { id: target.name, outputs: { milliseconds, drift: [] } };
   },
   read: async (_id, { target, password, milliseconds }, { signal }) => ({

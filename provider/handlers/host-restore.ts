@@ -7,7 +7,6 @@ import type { ReportProgress } from "../../lib/progress";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { changeAlone } from "../../platforms/host/change-lock";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
@@ -146,13 +145,12 @@ function refuseOtherOrder({ order }: RestoreRecord, restoreFrom: RestoreFrom): v
 }
 
 async function restoreOnce(inputs: HostRestoreInputs, context: HandlerContext): Promise<RestoreResult> {
-  const { target, directory, restoreFrom } = inputs;
+  const { directory, restoreFrom } = inputs;
   const earlier = readRestoreRecord(directory);
   // The state does not have the result if the engine was killed before it wrote the state.
   if (earlier !== undefined && earlier.result !== null) return earlier.result;
   if (earlier !== undefined) refuseOtherOrder(earlier, restoreFrom);
-  const lock = target.platform === "endpoints" ? target.lock : undefined;
-  return changeAlone({ name: target.name, lock }, context, () => fill(inputs, earlier, context));
+  return fill(inputs, earlier, context);
 }
 
 async function fill(

@@ -2,7 +2,6 @@ import { compact } from "../../lib/compact";
 import { Failure, problem } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { changeAlone, changeLock } from "../../platforms/host/change-lock";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { hostDirectives } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
@@ -57,7 +56,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     try {
       const deployment = await new Host(run, programs).start(hostPlan(inputs), signal);
       run.keep();
-      const target = referenceTo(deployment, shape, run.path);
+      const target = referenceTo(deployment, shape);
       return { id: run.id, outputs: { target, version: programs.version, directory: run.path } };
     } catch (error) {
       await stopRun(run.path);
@@ -85,10 +84,10 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     ]);
   },
   recordsAttempts: true,
-  update: (_id, olds, news, context, attempts = []) =>
-    changeAlone(lockOf(olds), context, () => changeServers(olds, news, context, attempts)),
-  delete: (_id, olds, context) =>
-    changeAlone(lockOf(olds), context, () => stopRun(olds.directory)).then(() => undefined),
+  update: (_id, olds, news, context, attempts = []) => changeServers(olds, news, context, attempts),
+  delete: async (_id, { directory }) => {
+    await stopRun(directory);
+  },
   read: (_id, { directory, plan, shape, target, version }) => {
     const running = runningProcesses(directory).length;
     if (running === 0) return Promise.resolve(undefined);
@@ -105,11 +104,6 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     return Promise.resolve({ target, version, directory });
   },
 };
-
-const lockOf = ({ plan, directory }: HostServersInputs & HostServersOutputs): { name: string; lock: string } => ({
-  name: plan.name,
-  lock: changeLock(directory),
-});
 
 async function changeServers(
   olds: HostServersInputs & HostServersOutputs,
@@ -139,7 +133,7 @@ async function changeServers(
   const deployment = await host.adopt(hostPlan({ ...olds, settings, password }));
   requireServers(olds, deployment, shape);
   const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
-  return { target: referenceTo(resized, shape, directory), version, directory };
+  return { target: referenceTo(resized, shape), version, directory };
 }
 
 /** @throws Failure with the names of these servers */
@@ -171,7 +165,7 @@ function directivesOf({
   return hostDirectives({ ...plan, settings, shape });
 }
 
-function referenceTo(deployment: Deployment, shape: Shape, directory: string): DeploymentReference {
+function referenceTo(deployment: Deployment, shape: Shape): DeploymentReference {
   const { name, mode, nodes, zones = [], directives, sentinels } = deployment;
   const reference = {
     platform: "endpoints",
@@ -181,7 +175,6 @@ function referenceTo(deployment: Deployment, shape: Shape, directory: string): D
     zones,
     directives: Object.fromEntries(directives),
     nodes,
-    lock: changeLock(directory),
   } as const;
   return sentinels === undefined ? reference : { ...reference, sentinels };
 }

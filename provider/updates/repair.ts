@@ -8,9 +8,6 @@ import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
 import type { RepairLimits } from "../../valkey/membership/deadline";
 import { splitDirectives } from "../../valkey/settings/dynamic-settings";
-import type { Shape } from "../../valkey/topology/placement";
-import type { OptionalAssertion } from "../../valkey/verification/facts";
-import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { LOOK_MS } from "../protocol/opening";
 import { loosenBudgets, tightenBudgets } from "./budgets";
@@ -28,11 +25,6 @@ export interface RepairOrder extends RepairLimits {
   readonly memoryLimit?: string | undefined;
 }
 
-interface RepairResult {
-  readonly changed: boolean;
-  readonly verification: Verification;
-}
-
 /**
  * All servers must reply. An interrupted repair is continued by the next.
  * @returns whether anything had to be changed
@@ -41,30 +33,18 @@ interface RepairResult {
 export async function repairDeployment(
   target: DeploymentReference,
   password: string,
-  order: RepairOrder,
+  { settings = false, memoryLimit, ...limits }: RepairOrder,
   { signal, ...waiting }: WaitOptions,
 ): Promise<boolean> {
   const deployment = await openDeployment(target, password, { timeoutMs: LOOK_MS, signal });
   await tightenBudgets(target);
-  const { changed, verification } = await repairServers(deployment, target.shape, order, { signal, ...waiting });
-  await loosenBudgets(target, verification);
-  return changed;
-}
-
-/** As `repairDeployment`, on any platform, without disruption budgets. @param skippedAssertions by the verification */
-export async function repairServers(
-  deployment: Deployment,
-  shape: Shape,
-  { settings = false, memoryLimit, ...limits }: RepairOrder,
-  { signal, ...waiting }: WaitOptions,
-  skippedAssertions: readonly OptionalAssertion[] = [],
-): Promise<RepairResult> {
-  const { changed } = await form(deployment, shape, { ...waiting, signal, repair: limits });
+  const { changed } = await form(deployment, target.shape, { ...waiting, signal, repair: limits });
   const drift = settings ? await setSettingsAgain(deployment, memoryLimit, { ...waiting, signal }) : [];
-  const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal, skippedAssertions });
+  const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
   const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
   if (failed.length > 0) throw new Failure(failed.map(({ id, found }) => `${id}: ${found}`).join("; "));
-  return { changed: changed || drift.length > 0, verification };
+  await loosenBudgets(target, verification);
+  return changed || drift.length > 0;
 }
 
 /** Those that servers accept without a restart, as after a refresh. @returns the differences that it found */

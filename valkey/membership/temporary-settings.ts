@@ -1,5 +1,4 @@
 /** Directives that formation and resize change on the nodes for a short time and then restore. */
-import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -89,18 +88,6 @@ export async function describeLeftoverSettings(deployment: Deployment): Promise<
       ),
     );
     return found.flat();
-  });
-}
-
-/** For servers whose configuration is unknown, while no formation or resize runs. @throws Failure if values differ */
-export async function readUsualSettings(deployment: Deployment): Promise<ReadonlyMap<string, string>> {
-  return withConnections(deployment, async (connections) => {
-    const found = await Promise.all(
-      [...connections.values()].map((connection) => readDirectives(connection, [...DEFAULTS.keys()])),
-    );
-    const differing = [...DEFAULTS.keys()].filter((name) => new Set(found.map((values) => values.get(name))).size > 1);
-    if (differing.length > 0) throw new Failure(`the servers have different values of ${differing.join(", ")}`);
-    return found[0] ?? new Map();
   });
 }
 

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, afterAll, describe, expect, it } from "vitest";
 import { RunDirectory, runningProcesses } from "../../../platforms/host/run-directory";
-import { changeLock } from "../../../platforms/host/change-lock";
 import { runsDirectory } from "../../../lib/system/paths";
 import { resourceType } from "../../../provider/kinds";
 import { RESTORE_RUN } from "../../../provider/handlers/host-restore";
@@ -63,7 +62,7 @@ async function newCluster(restoreFrom: State = {}): Promise<State> {
   return {
     target: {
       ...{ platform: "endpoints", name: "new", mode: "cluster", shape, zones: cluster.zones, nodes: cluster.nodes },
-      ...{ directives: Object.fromEntries(cluster.directives), lock: changeLock(directory) },
+      ...{ directives: Object.fromEntries(cluster.directives) },
     },
     ...{
       password: cluster.access.password,

@@ -1,11 +1,10 @@
 /** Settings of real servers that somebody changed by hand: a repair sets them again, without a restart. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { RepairLock } from "../../../controller/repair-lock";
-import { NO_LOCK } from "../../../controller/repair-lock";
 import type { Deployment } from "../../../valkey/deployment";
 import { parseFlatReply, parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
-import { TestHealer } from "../../support/valkey/healing";
+import { NO_LOCK, TestHealer } from "../../support/valkey/healing";
 import { useSandbox } from "../../support/valkey/hooks";
 import { callNode, eventually, withNode } from "../../support/valkey/real";
 

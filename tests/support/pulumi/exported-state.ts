@@ -5,14 +5,9 @@ import type { Deployment } from "../../../valkey/deployment";
 
 const SECRET = { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270" };
 
-/** State of a deployment's last resource. @param lock path of the deployment's lock. @default it has none */
-export function verifiedDeployment(
-  { name, mode, shape, nodes, access, directives }: Deployment,
-  lock?: string,
-): object {
-  const zones = ["a", "b", "c"];
-  const configured = lock === undefined ? {} : Object.fromEntries(directives);
-  const target = { platform: "endpoints", name, mode, shape, zones, directives: configured, nodes, lock };
+/** State of a deployment's last resource. */
+export function verifiedDeployment({ name, mode, shape, nodes, access }: Deployment): object {
+  const target = { platform: "endpoints", name, mode, shape, zones: ["a", "b", "c"], directives: {}, nodes };
   return verifiedReference(target, access.password);
 }
 

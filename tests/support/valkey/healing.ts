@@ -2,13 +2,22 @@
 import type { HealedDeployment, HealingReport } from "../../../controller/healer";
 import { Healer } from "../../../controller/healer";
 import { lookOf } from "../../../controller/look";
-import { NO_LOCK } from "../../../controller/repair-lock";
+import type { RepairLock } from "../../../controller/repair-lock";
 import { findOpenSlots } from "../../../provider/updates/drift";
 import { repairDeployment } from "../../../provider/updates/repair";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Shape } from "../../../valkey/topology/placement";
 import { verify } from "../../../valkey/verification/verify";
 import { never, referenceTo } from "./real";
+
+/** Always free, because no other process changes the servers. */
+export const NO_LOCK: RepairLock = {
+  observe: () => Promise.resolve(undefined),
+  begin: () => Promise.resolve(undefined),
+  hasCurrentSettings: () => true,
+  during: (signal, work) => work(signal),
+  end: () => Promise.resolve(),
+};
 
 const START = Date.parse("2026-11-27T12:00:00.000Z");
 
