@@ -13,7 +13,6 @@ import { MixedWorkloadMeasurement } from "./mixed-workload-measurement";
 import { NamedTestMeasurement } from "./named-test-measurement";
 import { measureReferenceLoad } from "./reference-load";
 import { assertRunnerSupports } from "./runner-support";
-import { interleave } from "./schedule";
 import { Session } from "./session";
 
 /** @throws BadInput if a workload cannot be sent; LoadGeneratorFailure; Failure */
@@ -98,4 +97,26 @@ function describe({ client, offering, loadGenerator }: MeasurementRecord): strin
   const [p50, p99] = [client.p50Ms, client.p99Ms].map((ms) => formatLatency(loadGenerator, ms, String));
   const rate = `${formatCount(client.rps)}/s, p50 ${p50}`;
   return offering === null ? rate : `${rate}, p99 ${p99}`;
+}
+
+/** @typeParam V a variant, such as one test on one deployment */
+type ScheduledStep<V> =
+  | { readonly kind: "reference-load"; readonly round: number }
+  | { readonly kind: "measure"; readonly round: number; readonly variant: V };
+
+/**
+ * Every second round reverses the order within each group, so that slow changes of the machine's speed favor no
+ * variant.
+ * @param repeats with 0, the schedule is a single reference load
+ */
+export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
+  const steps: ScheduledStep<V>[] = [];
+  for (let round = 1; round <= repeats; round++) {
+    steps.push({ kind: "reference-load", round });
+    for (const group of groups) {
+      const order = round % 2 === 0 ? [...group].reverse() : group;
+      for (const variant of order) steps.push({ kind: "measure", round, variant });
+    }
+  }
+  return [...steps, { kind: "reference-load", round: repeats + 1 }];
 }

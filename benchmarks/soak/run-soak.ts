@@ -1,7 +1,7 @@
 /** In each window, all deployments receive load; after it, every node and the disk are sampled. */
 import { join } from "node:path";
 import type { Deployment } from "../../valkey/deployment";
-import { Failure } from "../../lib/errors";
+import { Failure, codeOf } from "../../lib/errors";
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { GeneratorProcess } from "../load/open-loop/generator-process";
 import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-driver";
@@ -13,8 +13,8 @@ import { formatBytes, formatDuration } from "../../lib/units";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { SoakCheckpointLog, SoakWindow } from "./checkpoint-log";
 import { windowsOf } from "./checkpoint-log";
-import { directorySize } from "./directory-size";
 import { sampleNodes } from "./node-sample";
+import { readdirSync, statSync } from "node:fs";
 
 interface SoakContext {
   readonly run: RunDirectory;
@@ -113,4 +113,22 @@ function describeWindow({ deployment, acknowledged, seconds, failed, unknown, sa
   const residentBytes = samples.reduce((sum, sample) => sum + (sample.residentBytes ?? 0), 0);
   const errors = failed + unknown > 0 ? `, ${failed} requests failed and ${unknown} got no reply` : "";
   return `${deployment} ${Math.round(acknowledged / seconds)}/s, ${formatBytes(residentBytes)} resident${errors}`;
+}
+
+/** Bytes. A file or directory that disappears during the reading counts as zero. */
+function directorySize(directory: string): number {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true });
+    return entries.reduce((sum, entry) => {
+      const path = join(directory, entry.name);
+      return sum + (entry.isDirectory() ? directorySize(path) : fileSize(path));
+    }, 0);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return 0;
+    throw error;
+  }
+}
+
+function fileSize(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -1,8 +1,7 @@
 /** At most one live process writes to an output directory. */
-import { readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, rmdirSync, rmSync, writeFileSync, mkdirSync, statSync } from "node:fs";
+import { join, dirname, resolve } from "node:path";
 import { BadInput, codeOf, messageOf } from "../errors";
-import { makeDirectory } from "./make-directory";
 import { acquireProcessLock } from "./process-lock";
 
 /** A directory with such a file belongs to the run that wrote the file. */
@@ -77,4 +76,23 @@ export function writeProblem(error: unknown): string {
     ENOENT: "cannot be created",
   };
   return reasons[codeOf(error) ?? ""] ?? messageOf(error);
+}
+
+/** The recursive mkdir of Node.js never returns below /proc, where mkdir fails with ENOENT though the parent exists. */
+export function makeDirectory(path: string): void {
+  const missing: string[] = [];
+  for (let each = resolve(path); !exists(each); each = dirname(each)) missing.unshift(each);
+  for (const each of missing) {
+    try {
+      mkdirSync(each);
+    } catch (error) {
+      // Another process may have made the directory in the meantime.
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+/** @throws the operating system's error if the path cannot be inspected, such as ENOTDIR below a file */
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -9,7 +9,14 @@ import { messageOf } from "../../../lib/errors";
 import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
 import type { TallyData } from "../tally";
-import { workerGenerator } from "./worker";
+import { OpenLoopGenerator } from "./generator";
+import { MixedOperationSource } from "./requests/operations";
+import { Random } from "../../../lib/statistics/random";
+import { routeDiscovery } from "./connections/routes";
+import { arrivalSchedule } from "./requests/request-times";
+
+/** Independent random numbers of a worker: for arrivals, operations and the choice of replicas. */
+const STREAMS = 3;
 
 /** Milliseconds between the start command and the first intended time. Every worker is ready by then. */
 const LEAD_MS = 20;
@@ -20,6 +27,29 @@ type FromThread = { readonly ready: true } | { readonly tally: TallyData } | { r
 interface OpenWorker {
   readonly run: (startMs: number) => Promise<TallyData>;
   readonly stop: () => void;
+}
+
+function workerGenerator(plan: OpenLoopPlan, index: number): OpenLoopGenerator {
+  const { mode, access, endpoints, workers, processes, process: own, pipeline, seed } = plan;
+  const worker = own * workers + index;
+  const random = (use: number): Random => new Random(seed, worker * STREAMS + use);
+  return new OpenLoopGenerator({
+    mode,
+    access,
+    discoverRoutes: routeDiscovery({ mode, endpoints, access }),
+    clients: Math.floor(plan.clients / workers),
+    pipeline,
+    readFrom: plan.readFrom,
+    timeoutMs: plan.timeoutMs,
+    queue: Math.ceil(plan.queue / workers),
+    seconds: plan.seconds,
+    schedule: arrivalSchedule(
+      { arrivals: plan.arrivals, rate: plan.rate / pipeline, worker, workers: workers * processes },
+      random(0),
+    ),
+    source: new MixedOperationSource({ ...plan, isCluster: mode === "cluster" }, random(1)),
+    random: random(2),
+  });
 }
 
 async function workerHere(plan: OpenLoopPlan): Promise<OpenWorker> {

@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
-import { claimOutput } from "../../../lib/system/output-directory";
+import { claimOutput, makeDirectory } from "../../../lib/system/output-directory";
+import { useDirectory } from "../../support/directory";
 
 let directory: string;
 beforeEach(() => {
@@ -46,5 +47,29 @@ describe("a directory for output", () => {
     writeFileSync(join(directory, "nodes.txt"), "theirs");
     claimOutput(directory, "new")();
     expect(readdirSync(directory)).toEqual(["nodes.txt"]);
+  });
+});
+
+const place = useDirectory();
+
+describe("makeDirectory", () => {
+  it("makes a directory with its parents, and leaves one that exists", () => {
+    const path = join(place.path, "a/b/c");
+    makeDirectory(path);
+    makeDirectory(path);
+    expect(statSync(path).isDirectory()).toBe(true);
+  });
+
+  it("throws below a file", () => {
+    writeFileSync(join(place.path, "file"), "");
+    expect(() => {
+      makeDirectory(join(place.path, "file/a/b"));
+    }).toThrow(/ENOTDIR/);
+  });
+
+  it.skipIf(!existsSync("/proc/self"))("throws below /proc, where Node's recursive mkdir never returns", () => {
+    expect(() => {
+      makeDirectory("/proc/valkey/a");
+    }).toThrow(/ENOENT|EACCES|EPERM/);
   });
 });

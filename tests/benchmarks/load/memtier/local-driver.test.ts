@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseMemtierResults } from "../../../../benchmarks/load/memtier/output";
+import { parseMemtierResults } from "../../../../benchmarks/load/memtier/local-driver";
 import { fixture } from "../../../support/fixtures";
 
 describe("the results of memtier_benchmark", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { interleave } from "../../../benchmarks/measuring/schedule";
+import { interleave } from "../../../benchmarks/measuring/run-measurements";
 
 describe("interleave", () => {
   it("measures every variant once a round, between reference loads", () => {
