@@ -15,7 +15,7 @@ import {
   searchOverrides,
   textOption,
 } from "./running/options";
-import { COMMAND } from "../lib/system/package";
+import { COMMAND, VERSION } from "../lib/system/package";
 
 interface Context {
   readonly program: Command;
@@ -30,12 +30,13 @@ export function buildProgram(signal: AbortSignal, finish: (status: number) => vo
       "Deploys Valkey in replication and cluster mode, verifies it, and measures it: results with error bounds and " +
         "validity warnings.",
     )
+    .version(VERSION, "--version", "version of this program")
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
   const context: Context = { program, signal, finish };
   const add = [addRun, addPlan, addVerify, addStatus, addWatch, addMeasure, addCapacity, addStudy, addBreak, addSoak];
-  for (const addCommand of [...add, addArchive, addBackups, addRestore, addCompare, addRecommend, addStop])
-    addCommand(context);
+  const others = [addArchive, addBackups, addRestore, addCompare, addRecommend, addStop, addCompletion];
+  for (const addCommand of [...add, ...others]) addCommand(context);
   return program;
 }
 
@@ -81,8 +82,10 @@ function addPlan({ program, finish }: Context): void {
 function addVerify({ program, signal, finish }: Context): void {
   const command = program
     .command("verify")
-    .description("Verify servers that exist already, or a stack that Pulumi has deployed")
-    .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
+    .description(
+      "Verify servers that exist already, a stack that Pulumi has deployed, or a run that was kept with --keep",
+    )
+    .argument("[stack]", "name of a deployed stack, or ID of a kept run (default: the servers of the options)");
   addServerOptions(command)
     .option("--json", "verdict as JSON")
     .action(async (stack: string | undefined, values: OptionValues) => {
@@ -99,10 +102,10 @@ function addStatus({ program, signal, finish }: Context): void {
   program
     .command("status")
     .description(
-      "Print the state of the nodes of a stack that Pulumi has deployed: roles, versions, memory, " +
-        "replication lag, and the verdict. The exit status is the same as that of verify",
+      "Print the state of the nodes of a stack that Pulumi has deployed, or of a run that was kept with --keep: roles, " +
+        "versions, memory, replication lag, and the verdict. The exit status is the same as that of verify",
     )
-    .argument("<stack>", "name of the stack, in the current directory's Pulumi project")
+    .argument("<stack>", "name of the stack, in the current directory's Pulumi project, or ID of a kept run")
     .option("--json", "nodes and verdicts as JSON")
     .option(
       "--watch",
@@ -121,10 +124,11 @@ function addWatch({ program, signal, finish }: Context): void {
   const command = program
     .command("watch")
     .description(
-      "Verify servers that exist already, or a stack that Pulumi has deployed, at intervals until Ctrl-C, " +
-        "and print what changes. The exit status is 0 if every deployment passed its last verification, else 1",
+      "Verify servers that exist already, a stack that Pulumi has deployed, or a run that was kept with --keep, at " +
+        "intervals until Ctrl-C, and print what changes. The exit status is 0 if every deployment passed its last " +
+        "verification, else 1",
     )
-    .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
+    .argument("[stack]", "name of a deployed stack, or ID of a kept run (default: the servers of the options)");
   addServerOptions(command)
     .option("--every <s>", "seconds between two verifications (default: 30)")
     .option(
@@ -269,7 +273,10 @@ function addArchive({ program, signal, finish }: Context): void {
       "Follow a replica of each shard, and write its data and every later change into a folder or an S3 bucket, until " +
         "Ctrl-C. The command restore restores any time between",
     )
-    .argument("[stack]", "name of a deployed stack of the platform host (default: the servers of the options)");
+    .argument(
+      "[stack]",
+      "name of a deployed stack of the platform host, or ID of a kept run (default: the servers of the options)",
+    );
   addBucketOptions(addServerOptions(command))
     .option("--into <place>", "folder, made if it does not exist, or s3://BUCKET/PREFIX (required)")
     .option(
@@ -331,7 +338,7 @@ function addRestore({ program, signal, finish }: Context): void {
     .optionsGroup("Copy keys into a running deployment, with the password in VALKEY_PASSWORD or a stack:")
     .option("--replay-into", "copy the keys into the servers of the options, or of --stack, instead of --into")
     .option("--overwrite", "replace keys that the deployment has; without it, they are kept")
-    .option("--stack <name>", "deployed stack")
+    .option("--stack <name>", "deployed stack, or ID of a kept run")
     .option("--deployment <name>", "deployment of the stack (required if the stack has several)");
   addTlsOptions(addNodeOptions(command)).action(async (archive: string, values: OptionValues) => {
     const { restore } = await import("./commands/restore.js");
@@ -389,6 +396,17 @@ function addStop({ program, finish }: Context): void {
     .action(async (run: string | undefined, values: OptionValues) => {
       const { stopKept } = await import("./commands/stop.js");
       finish(await stopKept(run, values["all"] === true));
+    });
+}
+
+function addCompletion({ program, finish }: Context): void {
+  program
+    .command("completion")
+    .description("Print a script that makes a shell complete commands, options and stacks of valkey-measured")
+    .argument("<shell>", "bash, zsh or fish")
+    .action(async (shell: string) => {
+      const { printCompletion } = await import("./commands/completion.js");
+      finish(printCompletion(shell, program));
     });
 }
 

@@ -20,6 +20,15 @@ const INTRODUCTION = `# Commands
 Every command is \`npm start -- COMMAND\`. \`npm start\` without a command is \`npm start -- run local\`. The exit status is 0 for
 success, 1 for a failed verification or an incomplete run, and 2 for wrong input (nothing was started). For a run that a signal interrupts,
 it is 128 plus the number of the signal.
+
+In a checkout, \`npx valkey-measured COMMAND\` does the same as \`npm start -- COMMAND\`. It prints no lines of npm before the output, so with \`--json\`
+the whole output is JSON. If stdout is not a terminal, progress goes to stderr. These two lines make bash complete commands, options and stacks; the
+command \`completion\` knows zsh and fish too:
+
+\`\`\`
+alias valkey-measured="npx valkey-measured"
+source <(npx valkey-measured completion bash)
+\`\`\`
 `;
 
 /** Texts of all files that this script writes, by path in the repository. */

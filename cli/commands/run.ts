@@ -5,6 +5,7 @@ import type { Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import type { Host } from "../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
+import { keepRun, referenceTo } from "../../platforms/kept-deployments";
 import { findCapacities } from "../../benchmarks/run/measure-all";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
@@ -64,7 +65,8 @@ function printKept(host: Host | undefined, deployments: readonly Deployment[]): 
   if (host?.run.kept !== true) return;
   print("", "The deployments keep running. To connect:");
   print(...deployments.flatMap((deployment) => connectCommand(host, deployment)));
-  print("To stop them:", `  ${COMMAND} stop ${host.run.id}`);
+  const actions = ["verify", "watch", "stop"] as const;
+  print(...actions.flatMap((action) => [`To ${action} them:`, `  ${COMMAND} ${action} ${host.run.id}`]));
 }
 
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
@@ -119,8 +121,12 @@ class StackRun {
 
   async stop(): Promise<void> {
     const { servers, deployments } = this.context;
-    if (this.config.benchmark.keep && !servers.signal.aborted && deployments.length > 0) servers.host.run.keep();
-    else await servers.stop();
+    if (!this.config.benchmark.keep || servers.signal.aborted || deployments.length === 0) return servers.stop();
+    const { run } = servers.host;
+    const targets = this.#plans.flatMap(({ name, shape }) =>
+      deployments.filter((each) => each.name === name).map((each) => referenceTo(each, shape)),
+    );
+    keepRun(run, targets);
   }
 
   #prepare(): Step {

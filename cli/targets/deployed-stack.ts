@@ -1,8 +1,9 @@
-/** The deployments of a stack that Pulumi has deployed, read from the stack's state. */
+/** Deployments by name: of a stack that Pulumi has deployed, read from the stack's state, or of a kept run. */
 import { execFile } from "node:child_process";
 import { z } from "zod";
 import { BadInput, codeOf, Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { keptDeployments } from "../../platforms/kept-deployments";
 
 export interface DeployedTarget {
   readonly target: DeploymentReference;
@@ -30,8 +31,13 @@ const stateSchema = z.object({
 const secretSchema = z.object({ "4dabf18193072939515e22adb298388d": z.string(), plaintext: z.string() });
 const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"]), name: z.string() });
 
-/** Reads the state with the `pulumi` in the PATH. Secrets stay in this process. */
+/**
+ * Reads the state with the `pulumi` in the PATH. Secrets stay in this process.
+ * @param stack name of the stack, or ID of a kept run
+ */
 export async function deployedTargets(stack: string, directory: string): Promise<readonly DeployedTarget[]> {
+  const kept = keptDeployments(stack);
+  if (kept !== undefined) return kept;
   const text = await exportState(stack, directory);
   const targets = targetsOf(stateSchema.parse(JSON.parse(text)).deployment.resources);
   if (targets.length === 0)

@@ -1,5 +1,5 @@
-/** Steps of a command are displayed live on a terminal, and as plain lines elsewhere. */
-import { Listr } from "listr2";
+/** Steps of a command are displayed live on a terminal. Elsewhere they are plain lines on stderr, beside the results. */
+import { Listr, ListrLogger, ProcessOutput } from "listr2";
 import type { ReportProgress } from "../../lib/progress";
 
 export interface Step {
@@ -36,7 +36,7 @@ export async function runSteps(steps: readonly Step[], quiet = false): Promise<b
       formatOutput: "truncate",
     },
     fallbackRenderer: "simple",
-    fallbackRendererOptions: {},
+    fallbackRendererOptions: { logger: new ListrLogger({ processOutput: new ProcessOutput(process.stderr) }) },
     silentRendererCondition: quiet,
   });
   try {

@@ -157,7 +157,7 @@ export class Host {
 
   /** Only this user can read it. */
   passwordFile(deployment: string): string {
-    return join(this.run.path, deployment, "password");
+    return passwordFileIn(this.run.path, deployment);
   }
 
   /** The running nodes, including nodes that an interrupted resize has not added or removed yet. */
@@ -202,6 +202,8 @@ export class Host {
     await this.#launcher.restart(deployment, ended, options, signal);
   }
 }
+
+export const passwordFileIn = (run: string, deployment: string): string => join(run, deployment, "password");
 
 /** So that `verify` can read the zone later. Servers before 8.1 do not have `availability-zone`. */
 async function setZones(deployment: Deployment): Promise<void> {

@@ -5,6 +5,7 @@
  *   RUNS/ID/run.json            identity of the run's own process, the stack, and whether the deployment is kept
  *   RUNS/ID/processes/NAME      record of a process that the run started, written by that process itself
  *   RUNS/ID/processes.closed/   the folder `processes` after the run has begun to stop
+ *   RUNS/ID/deployments.json    references to the deployments of a run with --keep, see ../kept-deployments.ts
  *   RUNS/ID/side-effects/NAME   record of dropped packets or of a mounted file system, see side-effects.ts
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
@@ -33,6 +34,10 @@ const runSchema = z.object({
 });
 
 export type RunInfo = z.infer<typeof runSchema>;
+
+const ID = /^\d{8}-\d{6}-[0-9a-f]{4}$/;
+
+export const isRunId = (text: string): boolean => ID.test(text);
 
 const OPEN = "processes";
 const CLOSED = "processes.closed";

@@ -2,6 +2,7 @@ import { compact } from "../../lib/compact";
 import { Failure, problem } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { referenceTo } from "../../platforms/kept-deployments";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { hostDirectives } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
@@ -163,18 +164,4 @@ function directivesOf({
   shape,
 }: Pick<HostServersInputs, "plan" | "settings" | "shape">): Map<string, string> {
   return hostDirectives({ ...plan, settings, shape });
-}
-
-function referenceTo(deployment: Deployment, shape: Shape): DeploymentReference {
-  const { name, mode, nodes, zones = [], directives, sentinels } = deployment;
-  const reference = {
-    platform: "endpoints",
-    name,
-    mode,
-    shape,
-    zones,
-    directives: Object.fromEntries(directives),
-    nodes,
-  } as const;
-  return sentinels === undefined ? reference : { ...reference, sentinels };
 }

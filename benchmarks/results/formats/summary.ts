@@ -5,7 +5,7 @@ import { counted, formatPercent, formatCount } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
 import type { WarningNote } from "../../warnings/warning-notes";
-import { warningNotes, NO_WARNINGS, noteLetter } from "../../warnings/warning-notes";
+import { warningNotes, NO_WARNINGS } from "../../warnings/warning-notes";
 import { formatScenarios } from "../scenario-rows";
 import type { TestComparison, ResultRow } from "../rows";
 import { compareDeployments, formatInterval, latencyOf } from "../rows";
@@ -18,9 +18,7 @@ export function formatSummary(results: Results): string[] {
   const notes = warningNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   const hasOthers = results.capacities.length + results.scenarios.length > 0;
   const table =
-    comparisons.length === 0
-      ? ["Nothing was measured."]
-      : tableLines(deployments, comparisons, notes, results.topologies);
+    comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, results.topologies);
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
     ...formatScenarios(results.scenarios),
@@ -34,28 +32,29 @@ export function formatSummary(results: Results): string[] {
   ];
 }
 
+/** A block for each test, with a line for each deployment, so that lines fit on terminals with 80 columns. */
 function tableLines(
   deployments: readonly string[],
   comparisons: readonly TestComparison[],
-  notes: readonly WarningNote[],
   topologies: readonly MeasuredTopology[],
 ): string[] {
   const compared = deployments.length > 1;
-  const shapes = deployments.map((name) => topologies.find(({ deployment }) => deployment === name));
-  const head = compact(["Test", ...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]);
-  const under = compact([
+  const shapes = deployments.flatMap((name) => topologies.filter(({ deployment }) => deployment === name));
+  const names = compact([...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]);
+  const width = Math.max(...names.map((name) => name.length));
+  const body = comparisons.flatMap((comparison) => {
+    const cells = [...comparison.rows.map(cell), [describeSpeedUp(comparison)]];
+    const lines = names.flatMap((name, index) =>
+      (cells[index] ?? []).map((text, row) => `  ${(row === 0 ? name : "").padEnd(width)}  ${text}`),
+    );
+    return [comparison.title, ...lines];
+  });
+  return [
+    ...shapes.map((topology) => `${topology.deployment}: ${describeShape(topology)}`),
     "",
-    ...shapes.map((topology) => (topology === undefined ? "" : describeShape(topology))),
-    compared ? "" : undefined,
-  ]);
-  const body = comparisons.map((comparison) =>
-    compact([
-      comparison.title,
-      ...comparison.rows.map((row) => cell(row, notes)),
-      compared ? describeSpeedUp(comparison) : undefined,
-    ]),
-  );
-  return [...textTable([head, under, ...body]), ...confidenceLines(comparisons)];
+    ...body,
+    ...confidenceLines(comparisons),
+  ];
 }
 
 /** Such as `2.00× (1.98 … 2.02) · p50 2.00× lower`; for an open loop only latencies: `p50 2.00×, p99 1.50× lower`. */
@@ -78,22 +77,21 @@ function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   if (row === undefined || row.repeats < 2) return [];
   const confidence = (row.rps.confidence * 100).toFixed(0);
   return [
-    `Medians of ${row.repeats} repeats; in brackets the interval that contains the true median ` +
-      `with ${confidence} % confidence.`,
+    `Medians of ${row.repeats} repeats; in brackets the interval that contains the true`,
+    `median with ${confidence} % confidence.`,
   ];
 }
 
-/** A result as text, such as `1,234,567/s [a] · p50 0.567 ms`. The letters in square brackets refer to warnings. */
-function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string {
-  if (row === undefined) return "not measured";
-  const letters = row.warnings
-    .map(({ code }) => noteLetter(notes, code))
-    .sort()
-    .join("");
+/** A result as text, such as `1,234,567/s · p50 0.567 ms`, and a line with its warnings. */
+function cell(row: ResultRow | undefined): string[] {
+  if (row === undefined) return ["not measured"];
   const hits = row.hitRatio === null ? "" : ` · ${formatPercent(row.hitRatio)} hits`;
-  const marks = letters === "" ? "" : ` [${letters}]`;
   const p99 = row.isOpenLoop ? `, p99 ${latencyOf(row, row.p99Ms)}` : "";
-  return `${formatCount(row.rps.median)}/s${marks} · p50 ${latencyOf(row, row.p50Ms)}${p99}${hits}`;
+  const codes = row.warnings.map(({ code }) => code).sort();
+  return compact([
+    `${formatCount(row.rps.median)}/s · p50 ${latencyOf(row, row.p50Ms)}${p99}${hits}`,
+    codes.length === 0 ? undefined : `warnings: ${codes.join(", ")}`,
+  ]);
 }
 
 /** Such as `cluster meets p99 ≤ 2 ms at up to 41,200/s (steady), knee at 50,000/s; …`. */
@@ -159,7 +157,7 @@ function costLines(results: Results, comparisons: readonly TestComparison[]): st
 
 function warningLines(notes: readonly WarningNote[]): string[] {
   if (notes.length === 0) return [NO_WARNINGS];
-  return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
+  return notes.map(({ code, text, where }) => `${code}: ${text} (${where.join(", ")})`);
 }
 
 /** Numbers of primaries and replicas of a deployment as text: `3 primaries + 3 replicas`. */
