@@ -1,5 +1,8 @@
 /** Estimated time from an empty stack to its results, by part. */
 import { compact } from "../../lib/compact";
+import { counted } from "../../lib/units";
+import type { Fault } from "../../faults/plan/fault";
+import type { PlannedScenarioRun } from "./scenario-runs";
 import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
@@ -28,11 +31,20 @@ const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0
 /** For a fixed number of requests. Pipelined: the lowest rate in the published document "Valkey on EKS". */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
+/** Allowance for the recovery from a fault, beside the scenario's own times. docs/faults.md names it. */
+export const RECOVERY_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
+  host: 60,
+  kubernetes: 120,
+  eks: 120,
+};
+
+/** @param scenarios runs of scenarios; they are the results of a stack that measures nothing */
 export function planDuration(
   platform: PlatformConfig["type"],
   deployments: readonly DeploymentPlan[],
   measurement: MeasurementPlan | null,
   study: StudyPlan | null,
+  scenarios: readonly PlannedScenarioRun[],
 ): Duration {
   if (study !== null) return { seconds: study.budget, parts: [{ what: "the study, at most", seconds: study.budget }] };
   const nodes = deployments.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
@@ -42,9 +54,26 @@ export function planDuration(
       what: "servers, formation and verification",
       seconds: PODS_SECONDS[platform] + (PER_HUNDRED_NODES_SECONDS[platform] * nodes) / 100,
     },
-    ...(measurement === null ? [] : measuring(platform, deployments, measurement)),
+    ...(measurement === null ? breaking(platform, scenarios) : measuring(platform, deployments, measurement)),
   ]).map(({ what, seconds }) => ({ what, seconds: Math.ceil(seconds) }));
   return { seconds: parts.reduce((sum, part) => sum + part.seconds, 0), parts };
+}
+
+function breaking(platform: PlatformConfig["type"], scenarios: readonly PlannedScenarioRun[]): Duration["parts"] {
+  const possible = scenarios.filter(({ skipReason }) => skipReason === undefined);
+  const times = possible.map(({ planned: { scenario, repeats } }) => {
+    const { fault, beforeSeconds, afterSeconds, recoveryTimeoutSeconds } = scenario;
+    const recovery = Math.min(recoveryTimeoutSeconds, RECOVERY_SECONDS[platform]);
+    return { repeats, seconds: repeats * (beforeSeconds + faultSeconds(fault) + recovery + afterSeconds) };
+  });
+  const count = times.reduce((sum, { repeats }) => sum + repeats, 0);
+  const seconds = times.reduce((sum, each) => sum + each.seconds, 0);
+  return count === 0 ? [] : [{ what: counted(count, "fault scenario"), seconds }];
+}
+
+function faultSeconds(fault: Fault): number {
+  if ("seconds" in fault) return fault.seconds;
+  return "restart" in fault && fault.restart !== "served" ? fault.restart.seconds : 0;
 }
 
 function measuring(

@@ -65,6 +65,7 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
   );
   const measurement = measures ? planMeasurement(config) : null;
   const study = planStudy(config);
+  const scenarios = planScenarios(config);
   return {
     version: PLAN_VERSION,
     stack,
@@ -73,14 +74,14 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
     deployments,
     measurement,
     study,
-    failures: planScenarios(config).map(({ planned: { scenario }, deployment, skipReason }) => ({
+    failures: scenarios.map(({ planned: { scenario }, deployment, skipReason }) => ({
       scenario: scenario.name,
       deployment,
       fault: scenario.fault.kind,
       skipReason: skipReason ?? null,
     })),
     eks: eks === undefined ? null : withoutProblems(eks),
-    duration: planDuration(platform.type, deployments, measurement, study),
+    duration: planDuration(platform.type, deployments, measurement, study, scenarios),
     notes: [...(eks?.notes ?? []), ...notesOf(config, deployments, measurement)],
   };
 }

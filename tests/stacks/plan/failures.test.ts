@@ -1,8 +1,13 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { breakStack } from "../../../cli/commands/break";
 import { nameOf, thrownProblems } from "../../support/problems";
 import { parseConfig } from "../../../stacks/config/parse";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../../stacks/plan/scenario-runs";
+import { ROOT } from "../../../lib/system/package";
+import { RECOVERY_SECONDS } from "../../../stacks/plan/duration";
+import { planStack } from "../../../stacks/plan/stack-plan";
 import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import { DEFAULT_SCENARIOS } from "../../../stacks/config/schema/failures";
@@ -50,6 +55,31 @@ describe("the section failures", () => {
       "full on r: the disk of a primary full for 5 s: skipped: nothing is written to disk: full-disk needs appendonly: true",
       "full on c: the disk of a primary full for 5 s",
     ]);
+  });
+
+  it("takes the times of the scenarios and an allowance for each recovery, and none where it is skipped", () => {
+    const scenariosIn = (failures: unknown, changes: Record<string, unknown> = {}): object | undefined =>
+      planStack("x", parseConfig("stack x", { ...stack(failures), ...changes }, MACHINE)).duration.parts.find(
+        ({ what }) => what.includes("scenario"),
+      );
+    const kill = { fault: "kill-primary", before: 5, after: 3 };
+    expect(scenariosIn({ kill })).toEqual({ what: "2 fault scenarios", seconds: 2 * (5 + RECOVERY_SECONDS.host + 3) });
+    expect(scenariosIn({ freeze: { fault: "freeze-primary", seconds: 7, repeats: 4, deployments: ["c"] } })).toEqual({
+      what: "4 fault scenarios",
+      seconds: 4 * (2 + 7 + RECOVERY_SECONDS.host + 2),
+    });
+    expect(scenariosIn({ kill: { ...kill, restart: 9, recoveryTimeout: 10, deployments: ["r"] } })).toEqual({
+      what: "1 fault scenario",
+      seconds: 5 + 9 + 10 + 3,
+    });
+    expect(scenariosIn({ full: { fault: "full-disk", deployments: ["r"] } })).toBeUndefined();
+    expect(scenariosIn({ kill }, { benchmark: {} })).toBeUndefined();
+  });
+
+  it("has the allowance for a recovery in the documentation", () => {
+    const { host, kubernetes } = RECOVERY_SECONDS;
+    const text = readFileSync(join(ROOT, "docs", "faults.md"), "utf8");
+    expect(text).toContain(`${host} s for each recovery (${kubernetes} s in pods)`);
   });
 
   it("names what a scenario sets for itself", () => {
