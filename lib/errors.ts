@@ -55,7 +55,7 @@ export class BadInput extends Error {
 
 /** A failure outside the program, such as a server that exited or a full disk. The exit status is 1. */
 export class Failure extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.name = "Failure";
   }

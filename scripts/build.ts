@@ -2,6 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { rollup } from "rollup";
+import { dts } from "rollup-plugin-dts";
 import { GENERATOR_BUNDLE } from "../benchmarks/load/open-loop/bundle";
 import { ARCHIVER_BUNDLE } from "../archiver/bundle";
 import { CONTROLLER_BUNDLE } from "../controller/bundle";
@@ -20,6 +22,22 @@ function compile(): void {
   execFileSync(process.execPath, [compiler, "--project", join(ROOT, "tsconfig.build.json")], { stdio: "inherit" });
 }
 
+/** Replaces all declarations by one file for each entry of the package, which needs only other packages. */
+async function bundleDeclarations(): Promise<void> {
+  const entries = readdirSync(join(OUTPUT, "exports")).filter((name) => name.endsWith(".d.ts"));
+  const bundles = await Promise.all(
+    entries.map(async (name) => {
+      const path = join(OUTPUT, "exports", name);
+      const bundle = await rollup({ input: path, external: /^[^./]/, plugins: [dts()] });
+      const { output } = await bundle.generate({ format: "es" });
+      return { path, text: output[0].code };
+    }),
+  );
+  for (const name of readdirSync(OUTPUT, { recursive: true, encoding: "utf8" }))
+    if (name.endsWith(".d.ts")) rmSync(join(OUTPUT, name));
+  for (const { path, text } of bundles) writeFileSync(path, text);
+}
+
 /** Files that are not compiled, such as shell scripts, Lua and JSON, next to the code that reads them. */
 function copyOtherFiles(): void {
   for (const room of Object.keys(ROOMS).filter((name) => !IN_PLACE.includes(name)))
@@ -32,6 +50,7 @@ function copyOtherFiles(): void {
 
 async function main(): Promise<void> {
   compile();
+  await bundleDeclarations();
   copyOtherFiles();
   for (const { file, text } of [GENERATOR_BUNDLE, CONTROLLER_BUNDLE, ARCHIVER_BUNDLE, RESTORER_BUNDLE])
     writeFileSync(join(OUTPUT, relative(ROOT, file)), await text());
