@@ -73,7 +73,7 @@ function breaking(platform: PlatformConfig["type"], scenarios: readonly PlannedS
 
 function faultSeconds(fault: Fault): number {
   if ("seconds" in fault) return fault.seconds;
-  return "restart" in fault && fault.restart !== "served" ? fault.restart.seconds : 0;
+  return "restart" in fault ? (fault.restart ?? 0) : 0;
 }
 
 function measuring(
