@@ -6,7 +6,7 @@
 const ALL = require("./scripts/rooms.json");
 const ROOMS = Object.keys(ALL);
 /** Rooms that work without a Pulumi engine. */
-const WITHOUT_PULUMI = ["cli", "benchmarks", "faults", "platforms", "valkey", "lib"];
+const WITHOUT_PULUMI = ["cli", "backup", "benchmarks", "faults", "platforms", "valkey", "lib"];
 /** Folders of the repository that are no rooms of the program. */
 const OUTSIDE = ["bench", "examples", "policies", "scripts", "tests"];
 
@@ -76,6 +76,13 @@ module.exports = {
       severity: "error",
       from: { path: "^stacks/", pathNot: "^stacks/program/" },
       to: { path: "^node_modules/@pulumi/" },
+    },
+    {
+      name: "backups-measure-and-break-nothing",
+      comment: "backup/ stands beside benchmarks/ and faults/.",
+      severity: "error",
+      from: { path: folder(["backup"]) },
+      to: { path: folder(["benchmarks", "faults"]) },
     },
     {
       name: "only-eks-loads-aws",

@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../valkey/verification/topology-record";
 import type { DeploymentReference } from "../platforms/deployment-reference";
-import type { RestoreFrom } from "../valkey/restoring/restore-from";
+import type { RestoreFrom } from "../backup/restoring/restore-from";
 import type { HostRestoreOutputs } from "../provider/handlers/host-restore";
 import type { HostServersInputs } from "../provider/handlers/host-servers";
 import { Formation, HostRestore, HostServers, Password, DeploymentVerification } from "../provider/resources";

@@ -3,7 +3,7 @@ import type { TopologyRecord } from "../valkey/verification/topology-record";
 import { compact } from "../lib/compact";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { connectionUrl } from "../valkey/connection-url";
-import type { RestoreResult } from "../valkey/restoring/filling/fill-result";
+import type { RestoreResult } from "../backup/restoring/filling/fill-result";
 import type { Survival } from "../valkey/planning/survival";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";

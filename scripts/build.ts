@@ -5,9 +5,9 @@ import { join, relative } from "node:path";
 import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 import { GENERATOR_BUNDLE } from "../benchmarks/load/open-loop/bundle";
-import { ARCHIVER_BUNDLE } from "../archiver/bundle";
+import { ARCHIVER_BUNDLE } from "../backup/archiver/bundle";
 import { CONTROLLER_BUNDLE } from "../controller/bundle";
-import { RESTORER_BUNDLE } from "../restorer/bundle";
+import { RESTORER_BUNDLE } from "../backup/restorer/bundle";
 import { ROOT } from "../lib/system/package";
 import ROOMS from "./rooms.json";
 

@@ -1,11 +1,11 @@
 /** `npm start -- backups`: lists what an archive can restore. */
 import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
-import type { Catalog, CatalogPeriod, Span } from "../../valkey/archive/catalog";
-import { formatTime, readCatalog, setsOf, wholeMilliseconds } from "../../valkey/archive/catalog";
-import type { FailedDrill, Proof } from "../../valkey/archive/keeping/proofs";
-import { readLastFailedDrill, readLastProof } from "../../valkey/archive/keeping/proofs";
-import { openPlace } from "../../valkey/archive/bucket/open-place";
+import type { Catalog, CatalogPeriod, Span } from "../../backup/archive/catalog";
+import { formatTime, readCatalog, setsOf, wholeMilliseconds } from "../../backup/archive/catalog";
+import type { FailedDrill, Proof } from "../../backup/archive/keeping/proofs";
+import { readLastFailedDrill, readLastProof } from "../../backup/archive/keeping/proofs";
+import { openPlace } from "../../backup/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
 import type { OptionValues } from "../running/options";
 

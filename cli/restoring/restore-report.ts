@@ -1,11 +1,11 @@
 import { textTable } from "../../lib/table";
 import { counted, formatCount } from "../../lib/units";
-import type { ServerComparison } from "../../valkey/restoring/compare-servers";
-import type { Restore } from "../../valkey/archive/catalog";
-import { formatTime } from "../../valkey/archive/catalog";
-import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
-import type { RestoreShape } from "../../valkey/restoring/restore-shape";
-import { differencesOf } from "../../valkey/restoring/compare-servers";
+import type { ServerComparison } from "../../backup/restoring/compare-servers";
+import type { Restore } from "../../backup/archive/catalog";
+import { formatTime } from "../../backup/archive/catalog";
+import type { KeySelection, TtlRule } from "../../backup/restoring/key-selection";
+import type { RestoreShape } from "../../backup/restoring/restore-shape";
+import { differencesOf } from "../../backup/restoring/compare-servers";
 import { formatRanges } from "../../valkey/topology/slots";
 
 export interface ReportedOrder {

@@ -4,21 +4,21 @@ import { messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
 import type { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
-import type { ServerComparison } from "../../valkey/restoring/compare-servers";
-import { compareServers } from "../../valkey/restoring/compare-servers";
-import type { StagedShard } from "../../valkey/restoring/staging";
-import { stageSets } from "../../valkey/restoring/staging";
-import { startReshaped, writeReshaped } from "../../platforms/host/restoring/start-reshaped";
-import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
-import { restoredPlan, startRestored } from "../../platforms/host/restoring/start-restored";
-import type { RestoreOptions } from "../../valkey/restoring/loading";
-import { neededDatabases } from "../../valkey/restoring/loading";
+import type { ServerComparison } from "../../backup/restoring/compare-servers";
+import { compareServers } from "../../backup/restoring/compare-servers";
+import type { StagedShard } from "../../backup/restoring/staging";
+import { stageSets } from "../../backup/restoring/staging";
+import { startReshaped, writeReshaped } from "../../backup/restoring/host/start-reshaped";
+import { stagingProcesses } from "../../backup/restoring/host/staging-processes";
+import { restoredPlan, startRestored } from "../../backup/restoring/host/start-restored";
+import type { RestoreOptions } from "../../backup/restoring/loading";
+import { neededDatabases } from "../../backup/restoring/loading";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import type { Restore } from "../../valkey/archive/catalog";
-import type { KeySelection, TtlRule } from "../../valkey/restoring/key-selection";
-import { recordProof } from "../../valkey/archive/keeping/proofs";
-import type { RestoreShape } from "../../valkey/restoring/restore-shape";
-import type { Place } from "../../valkey/archive/store";
+import type { Restore } from "../../backup/archive/catalog";
+import type { KeySelection, TtlRule } from "../../backup/restoring/key-selection";
+import { recordProof } from "../../backup/archive/keeping/proofs";
+import type { RestoreShape } from "../../backup/restoring/restore-shape";
+import type { Place } from "../../backup/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Verification } from "../../valkey/verification/verify";
@@ -57,7 +57,7 @@ export function copySteps(
     {
       title: `Copy the sets from ${place.label}`,
       run: async (report) => {
-        const { copySets } = await import("../../valkey/archive/bucket/local-sets.js");
+        const { copySets } = await import("../../backup/archive/bucket/local-sets.js");
         onCopied(await copySets(restored, join(host.run.path, "sets"), { signal, report }));
         return undefined;
       },

@@ -1,7 +1,7 @@
 /** Arguments of a deployment's backup to an S3 bucket, and of the restore with which a new deployment begins. */
 import type * as pulumi from "@pulumi/pulumi";
-import type { DrillInterval } from "../../archiver/pod-settings";
-import type { TtlRule } from "../../valkey/restoring/key-selection";
+import type { DrillInterval } from "../../backup/archiver/pod-settings";
+import type { TtlRule } from "../../backup/restoring/key-selection";
 
 /** A bucket, the place of an archive in it, and the credentials of the pod that uses it. */
 export interface BucketArgs {

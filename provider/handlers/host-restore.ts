@@ -9,25 +9,25 @@ import { counted } from "../../lib/units";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
-import { stagingProcesses } from "../../platforms/host/restoring/staging-processes";
+import { stagingProcesses } from "../../backup/restoring/host/staging-processes";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
-import type { Restore } from "../../valkey/archive/catalog";
-import { holdingSets } from "../../valkey/archive/keeping/holds";
-import type { Place } from "../../valkey/archive/store";
+import type { Restore } from "../../backup/archive/catalog";
+import { holdingSets } from "../../backup/archive/keeping/holds";
+import type { Place } from "../../backup/archive/store";
 import type { Deployment } from "../../valkey/deployment";
-import { chooseSets } from "../../valkey/restoring/chosen-sets";
-import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
-import { restoreResultSchema } from "../../valkey/restoring/filling/fill-result";
-import { fillDeployment } from "../../valkey/restoring/filling/fill-deployment";
-import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
-import { readFilled, removeFilled } from "../../valkey/restoring/filling/filled-key";
-import type { RestoreFrom } from "../../valkey/restoring/restore-from";
+import { chooseSets } from "../../backup/restoring/chosen-sets";
+import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
+import { restoreResultSchema } from "../../backup/restoring/filling/fill-result";
+import { fillDeployment } from "../../backup/restoring/filling/fill-deployment";
+import { filledProblem, readServers } from "../../backup/restoring/filling/fill-problems";
+import { readFilled, removeFilled } from "../../backup/restoring/filling/filled-key";
+import type { RestoreFrom } from "../../backup/restoring/restore-from";
 import {
   describeRestoreFrom,
   openRestoreFrom,
   restoredInstant,
   restoredKeys,
-} from "../../valkey/restoring/restore-from";
+} from "../../backup/restoring/restore-from";
 import { canonicalJson } from "../protocol/engine-values";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
@@ -196,7 +196,7 @@ async function fillFrom(
   report(`restoring ${describeRestoreFrom(restoreFrom)}`);
   let local = restored;
   if (isRemote) {
-    const { copySets } = await import("../../valkey/archive/bucket/local-sets.js");
+    const { copySets } = await import("../../backup/archive/bucket/local-sets.js");
     local = await copySets(restored, join(host.run.path, "sets"), { signal, report });
   }
   // Not rounded: a restore that continues finds the same instants again, also while the archive is still being written.

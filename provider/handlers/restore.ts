@@ -16,10 +16,10 @@ import {
   restoreOwner,
 } from "../../platforms/kubernetes/pods/restore-record";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
-import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
-import { BEGAN_VARIABLE, parseResult } from "../../valkey/restoring/filling/fill-result";
-import { filledProblem, readServers } from "../../valkey/restoring/filling/fill-problems";
-import { removeFilled } from "../../valkey/restoring/filling/filled-key";
+import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
+import { BEGAN_VARIABLE, parseResult } from "../../backup/restoring/filling/fill-result";
+import { filledProblem, readServers } from "../../backup/restoring/filling/fill-problems";
+import { removeFilled } from "../../backup/restoring/filling/filled-key";
 import { openForUpdate, openToLook } from "../protocol/opening";
 import { inspectOrReport } from "../protocol/preview";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";

@@ -1,5 +1,5 @@
 /** The only fact that is read from this machine is whether this user may partition networks. */
-import { describeRestoreFrom } from "../../valkey/restoring/restore-from";
+import { describeRestoreFrom } from "../../backup/restoring/restore-from";
 import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/planning/forecast";

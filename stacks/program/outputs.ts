@@ -1,6 +1,6 @@
 /** Outputs have no secrets, and no latency distributions, because Pulumi prints every output at every update. */
-import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
-import { restoreResultSchema } from "../../valkey/restoring/filling/fill-result";
+import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
+import { restoreResultSchema } from "../../backup/restoring/filling/fill-result";
 import { z } from "zod";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { comparisonSchema } from "../../benchmarks/results/comparison";

@@ -7,7 +7,7 @@ import type { BenchmarkJobArgs } from "../../components/benchmark-job";
 import { BenchmarkJob } from "../../components/benchmark-job";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { EndpointOutput } from "./outputs";
-import type { RestoreResult } from "../../valkey/restoring/filling/fill-result";
+import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
 import { stackOutputs } from "./outputs";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";

@@ -9,7 +9,7 @@ import { DEFAULT_REPLICAS, DEFAULT_TTL } from "../../cli/commands/restore";
 import { watchSchema } from "../../cli/commands/watch";
 import { soakOptions } from "../../cli/commands/soak";
 import { buildProgram } from "../../cli/program";
-import { DEFAULT_BASE_EVERY_MS } from "../../valkey/archive/archive-shard";
+import { DEFAULT_BASE_EVERY_MS } from "../../backup/archive/archive-shard";
 import { parseSize } from "../../lib/units";
 import { judgeFacts } from "../../valkey/verification/verify";
 import { clusterFacts } from "../support/valkey/facts";

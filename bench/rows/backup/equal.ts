@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../../lib/clock";
 import { Failure, messageOf } from "../../../lib/errors";
-import { copySets } from "../../../valkey/archive/bucket/local-sets";
+import { copySets } from "../../../backup/archive/bucket/local-sets";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";

@@ -2,11 +2,11 @@
 import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../../lib/errors";
-import type { ServerComparison } from "../../../valkey/restoring/compare-servers";
-import type { StagedShard } from "../../../valkey/restoring/staging";
-import type { Restore } from "../../../valkey/archive/catalog";
-import { readCatalog } from "../../../valkey/archive/catalog";
-import { DirectoryStore } from "../../../valkey/archive/store";
+import type { ServerComparison } from "../../../backup/restoring/compare-servers";
+import type { StagedShard } from "../../../backup/restoring/staging";
+import type { Restore } from "../../../backup/archive/catalog";
+import { readCatalog } from "../../../backup/archive/catalog";
+import { DirectoryStore } from "../../../backup/archive/store";
 import { form } from "../../../valkey/formation/form";
 import { writeDataSet } from "../../../tests/support/valkey/data-set";
 import type { Benchmark, BenchmarkContext, Workbench } from "../../workbench";

@@ -10,7 +10,7 @@ import { WriteClient } from "../../../faults/writes/write-client";
 import calculateSlot from "cluster-key-slot";
 import { messageOf } from "../../../lib/errors";
 import type { Host } from "../../../platforms/host/host";
-import { copySets } from "../../../valkey/archive/bucket/local-sets";
+import { copySets } from "../../../backup/archive/bucket/local-sets";
 import type { Connection } from "../../../valkey/connection";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";

@@ -5,7 +5,7 @@ import { residentPeakBytes } from "../../proc";
 import { Failure } from "../../../lib/errors";
 import { median } from "../../../lib/statistics/median";
 import { formatBytes } from "../../../lib/units";
-import { DirectoryStore } from "../../../valkey/archive/store";
+import { DirectoryStore } from "../../../backup/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { Place } from "../../../tests/support/command";

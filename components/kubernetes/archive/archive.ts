@@ -1,9 +1,15 @@
 /** The archive of a deployment: a pod that follows the servers and writes what they send to an S3 bucket. */
 import type { Problem } from "../../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
-import { ARCHIVER_BUNDLE } from "../../../archiver/bundle";
-import type { ArchiverSettings } from "../../../archiver/pod-settings";
-import { ARCHIVER_PORT, BASE_SECONDS, DRILL_SECONDS, KEEP_SECONDS, READY_PATH } from "../../../archiver/pod-settings";
+import { ARCHIVER_BUNDLE } from "../../../backup/archiver/bundle";
+import type { ArchiverSettings } from "../../../backup/archiver/pod-settings";
+import {
+  ARCHIVER_PORT,
+  BASE_SECONDS,
+  DRILL_SECONDS,
+  KEEP_SECONDS,
+  READY_PATH,
+} from "../../../backup/archiver/pod-settings";
 import { problem } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -53,10 +59,7 @@ export function createArchive(
   });
   const access = createBucketAccess(context, target, name, "archive", args);
   createProgramPod(context, {
-    component: "archive",
-    name,
-    labels,
-    program: ARCHIVER_BUNDLE,
+    ...{ component: "archive", name, labels, program: ARCHIVER_BUNDLE },
     nodeOptions: ["--max-semi-space-size=16"],
     settings: settingsOf(context, kind.mode, args, access),
     image: args.image,
@@ -84,10 +87,7 @@ function settingsOf(
   const { drill } = args;
   return pulumi.all([bucketPlace(context, args), serversRecord(context)]).apply(([place, servers]) => {
     const settings: ArchiverSettings = {
-      deployment,
-      mode,
-      servers,
-      place,
+      ...{ deployment, mode, servers, place },
       ...(credentialsDirectory === undefined ? {} : { credentialsDirectory }),
       baseEverySeconds,
       keepSeconds,

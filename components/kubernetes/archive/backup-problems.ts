@@ -1,6 +1,6 @@
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
-import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../archiver/pod-settings";
+import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../backup/archiver/pod-settings";
 import { compact } from "../../../lib/compact";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { BackupArgs, BucketArgs } from "../backup-arguments";

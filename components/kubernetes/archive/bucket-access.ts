@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { ArchiverSettings } from "../../../archiver/pod-settings";
+import type { ArchiverSettings } from "../../../backup/archiver/pod-settings";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { PodCredentials } from "../../../provider/resources";
 import type { BucketArgs } from "../backup-arguments";

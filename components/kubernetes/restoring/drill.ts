@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { DrillInterval } from "../../../archiver/pod-settings";
+import type { DrillInterval } from "../../../backup/archiver/pod-settings";
 import { checksum } from "../../../lib/checksum";
-import type { RestorerSettings } from "../../../restorer/pod-settings";
+import type { RestorerSettings } from "../../../backup/restorer/pod-settings";
 import type { BucketAccess } from "../archive/bucket-access";
 import { bucketEgress, bucketPlace } from "../archive/bucket-access";
 import type { BackupArgs } from "../backup-arguments";

@@ -2,8 +2,8 @@
 import type { Problem } from "../../../lib/errors";
 import { problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
-import { parseInstant } from "../../../valkey/restoring/instant";
-import { TTL_RULES } from "../../../valkey/restoring/key-selection";
+import { parseInstant } from "../../../backup/restoring/instant";
+import { TTL_RULES } from "../../../backup/restoring/key-selection";
 import { bucketProblems, rangeProblem, sizeProblem } from "../archive/backup-problems";
 import type { BackupArgs, BucketArgs, RestoreFromArgs } from "../backup-arguments";
 

@@ -1,10 +1,10 @@
 /** The restore with which a new deployment begins: the objects of the pod `NAME-restore`, and the pod's specification. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { RestorerSettings } from "../../../restorer/pod-settings";
-import { describeRestoreFrom } from "../../../valkey/restoring/restore-from";
-import { CHECK_VARIABLE } from "../../../valkey/restoring/filling/fill-result";
-import { parseInstant } from "../../../valkey/restoring/instant";
+import type { RestorerSettings } from "../../../backup/restorer/pod-settings";
+import { describeRestoreFrom } from "../../../backup/restoring/restore-from";
+import { CHECK_VARIABLE } from "../../../backup/restoring/filling/fill-result";
+import { parseInstant } from "../../../backup/restoring/instant";
 import type { Mode } from "../../../valkey/node";
 import { serversRecord } from "../archive/archive";
 import { bucketEgress, bucketPlace, createBucketAccess } from "../archive/bucket-access";

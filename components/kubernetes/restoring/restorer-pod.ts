@@ -1,7 +1,7 @@
 /** A program, and a container of the servers' image for staging servers, which load archived data. */
 import type * as pulumi from "@pulumi/pulumi";
-import { RESTORER_BUNDLE, STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../restorer/bundle";
-import type { RestorerSettings } from "../../../restorer/pod-settings";
+import { RESTORER_BUNDLE, STAGING_DIRECTORY_VARIABLE, STAGING_SCRIPT } from "../../../backup/restorer/bundle";
+import type { RestorerSettings } from "../../../backup/restorer/pod-settings";
 import type { BucketAccess } from "../archive/bucket-access";
 import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";

@@ -1,10 +1,10 @@
 /** Schemas of a deployment's options `backup` and `restoreFrom` in the stack file. */
 import { z } from "zod";
-import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../archiver/pod-settings";
+import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../backup/archiver/pod-settings";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { quantity, objectName } from "./pod-options";
 import { RESTORE_SECONDS } from "../../../components/kubernetes/restoring/restore-problems";
-import { TTL_RULES } from "../../../valkey/restoring/key-selection";
+import { TTL_RULES } from "../../../backup/restoring/key-selection";
 
 /** Schema of the URL of an S3 server. */
 const endpointSchema = z.string().optional().meta({
@@ -92,7 +92,7 @@ function roleSchema(serviceAccount: string): z.ZodOptional<z.ZodString> {
     });
 }
 
-/** Schema of a restore. `valkey/restoring/restore-from.ts` checks the texts further. */
+/** Schema of a restore. `backup/restoring/restore-from.ts` checks the texts further. */
 export const restoreFromSchema = z.strictObject({
   from: z
     .string()

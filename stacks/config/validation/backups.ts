@@ -11,8 +11,8 @@ import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import type { Named } from "../sections/section-parser";
 import { restoreProblems } from "../../../components/kubernetes/restoring/restore-problems";
-import { isBucket } from "../../../valkey/archive/bucket/location";
-import { restoreFromProblems as textProblems } from "../../../valkey/restoring/restore-from";
+import { isBucket } from "../../../backup/archive/bucket/location";
+import { restoreFromProblems as textProblems } from "../../../backup/restoring/restore-from";
 import { podRestore } from "../../plan/pod-restore";
 
 /** Keys that only pods need, and the key that pods do not know. */

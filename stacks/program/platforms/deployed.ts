@@ -1,7 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
-import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
+import type { RestoreResult } from "../../../backup/restoring/filling/fill-result";
 import type { PlatformConfig } from "../../config/schema/platform";
 
 export interface Deployed {

@@ -1,7 +1,7 @@
 /** The deployment of a stack that `archive` follows, and what the command says. */
 import { expect, it } from "vitest";
 import { ArchiveLog, chooseTarget } from "../../../cli/commands/archive";
-import type { Period } from "../../../valkey/archive/periods";
+import type { Period } from "../../../backup/archive/periods";
 import type { DeployedTarget } from "../../../cli/targets/deployed-stack";
 
 const FILE = { set: "set", instants: 1 };

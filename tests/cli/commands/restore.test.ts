@@ -2,8 +2,8 @@
 import { expect, it } from "vitest";
 import type { ReportedOrder } from "../../../cli/restoring/restore-report";
 import { formatComparisons } from "../../../cli/restoring/restore-report";
-import type { Restore } from "../../../valkey/archive/catalog";
-import type { Comparison } from "../../../valkey/rdb/comparing/compare";
+import type { Restore } from "../../../backup/archive/catalog";
+import type { Comparison } from "../../../backup/rdb/comparing/compare";
 
 const EQUAL: Comparison = { keys: [5, 5], expired: 1, differing: 0, first: [], libraries: [], isEqual: true };
 const shard = (name: string, slots: string, at: number): Restore["shards"][number] =>

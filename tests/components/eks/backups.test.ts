@@ -146,7 +146,7 @@ describe("the access of a deployment", () => {
     );
   };
 
-  /** Requests of the archive: `valkey/archive/bucket/`. */
+  /** Requests of the archive: `backup/archive/bucket/`. */
   it.each<[string, string, Record<string, string>?]>([
     ["s3:ListBucket", "", { "s3:prefix": "shop/orders/" }],
     ["s3:ListBucket", "", { "s3:prefix": "shop/orders/1/shard-0/", "s3:delimiter": "/" }],
@@ -186,7 +186,7 @@ describe("the access of a deployment", () => {
     expect(await may("odd", "s3:GetObject", "/a-b/archive.json")).toBe(false);
   });
 
-  /** Requests of the program in `restorer/`. */
+  /** Requests of the program in `backup/restorer/`. */
   it.each<[boolean, string, string, Record<string, string>?]>([
     [true, "s3:ListBucket", "", { "s3:prefix": "shop/orders/" }],
     [true, "s3:GetObject", "/shop/orders/1/shard-0/base.rdb"],

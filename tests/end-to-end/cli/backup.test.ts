@@ -3,12 +3,12 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
-import { DirectoryStore } from "../../../valkey/archive/store";
+import { DirectoryStore } from "../../../backup/archive/store";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdb } from "../../support/valkey/compare-rdb";
-import { readFileInPieces } from "../../../valkey/rdb/walk";
-import { fetchSnapshot } from "../../../valkey/replication-stream/snapshot";
+import { readFileInPieces } from "../../../backup/rdb/walk";
+import { fetchSnapshot } from "../../../backup/replication-stream/snapshot";
 import type { Endpoint, NodeAccess } from "../../../valkey/node";
 import type { Command } from "../../support/command";
 import { hasInstantSince } from "../../support/valkey/archived-deployment";

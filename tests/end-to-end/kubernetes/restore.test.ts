@@ -8,8 +8,8 @@ import { handler as archiveCheck } from "../../../provider/handlers/checks/archi
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { deleteRestoreRecord } from "../../../platforms/kubernetes/pods/restore-record";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
-import { BucketStore } from "../../../valkey/archive/bucket/bucket-store";
-import { parseBucket } from "../../../valkey/archive/bucket/location";
+import { BucketStore } from "../../../backup/archive/bucket/bucket-store";
+import { parseBucket } from "../../../backup/archive/bucket/location";
 import { openToPods } from "../../support/kubernetes/archived-pods";
 import { DeployedPods } from "../../support/kubernetes/deployed-pods";
 import { fillPods, problemsBefore, restoreResources } from "../../support/kubernetes/restored-pods";

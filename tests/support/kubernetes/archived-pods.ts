@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Server } from "node:net";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { ARCHIVER_PORT } from "../../../archiver/pod-settings";
+import { ARCHIVER_PORT } from "../../../backup/archiver/pod-settings";
 import { createArchive } from "../../../components/kubernetes/archive/archive";
 import { createDrill } from "../../../components/kubernetes/restoring/drill";
 import type { BackupArgs } from "../../../components/kubernetes/backup-arguments";

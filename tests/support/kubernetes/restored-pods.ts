@@ -8,7 +8,7 @@ import type { ArchiveCheckInputs } from "../../../provider/handlers/checks/archi
 import type { RestoreInputs } from "../../../provider/handlers/restore";
 import { handler } from "../../../provider/handlers/restore";
 import type { HandlerContext } from "../../../provider/protocol/resource-handler";
-import type { RestoreResult } from "../../../valkey/restoring/filling/fill-result";
+import type { RestoreResult } from "../../../backup/restoring/filling/fill-result";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";
 import type { DeployedPods } from "./deployed-pods";
 import { renderObjects } from "./kubernetes-objects";

@@ -1,15 +1,15 @@
 /** Archives of real deployments, as of a time after a test has written its data. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { archiveDeployment } from "../../../valkey/archive/archive-deployment";
-import type { Restore } from "../../../valkey/archive/catalog";
-import { chooseRestore, readCatalog, readRestore } from "../../../valkey/archive/catalog";
-import { claimArchive } from "../../../valkey/archive/periods";
-import type { Place } from "../../../valkey/archive/store";
-import { DirectoryStore } from "../../../valkey/archive/store";
+import { archiveDeployment } from "../../../backup/archive/archive-deployment";
+import type { Restore } from "../../../backup/archive/catalog";
+import { chooseRestore, readCatalog, readRestore } from "../../../backup/archive/catalog";
+import { claimArchive } from "../../../backup/archive/periods";
+import type { Place } from "../../../backup/archive/store";
+import { DirectoryStore } from "../../../backup/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
-import { fetchSnapshot } from "../../../valkey/replication-stream/snapshot";
+import { fetchSnapshot } from "../../../backup/replication-stream/snapshot";
 import type { Sandbox } from "./real";
 import { eventually, never } from "./real";
 

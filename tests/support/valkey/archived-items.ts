@@ -1,7 +1,7 @@
 /** Items of a stream made by hand, as an archive receives them. */
-import type { ArchiveWriter } from "../../../valkey/archive/archive-writer";
-import { OPCODE } from "../../../valkey/rdb/rdb-format";
-import type { StreamEvent, StreamItem } from "../../../valkey/replication-stream/follow";
+import type { ArchiveWriter } from "../../../backup/archive/archive-writer";
+import { OPCODE } from "../../../backup/rdb/rdb-format";
+import type { StreamEvent, StreamItem } from "../../../backup/replication-stream/follow";
 import { bytes, rdbFile, text } from "./rdb-bytes";
 
 export const REPLID = "a".repeat(40);

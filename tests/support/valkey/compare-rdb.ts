@@ -1,7 +1,7 @@
 /** Compares one RDB file with another. */
-import type { CompareOptions, Comparison } from "../../../valkey/rdb/comparing/compare";
-import { compareRdbs } from "../../../valkey/rdb/comparing/compare";
-import type { ByteSource } from "../../../valkey/rdb/walk";
+import type { CompareOptions, Comparison } from "../../../backup/rdb/comparing/compare";
+import { compareRdbs } from "../../../backup/rdb/comparing/compare";
+import type { ByteSource } from "../../../backup/rdb/walk";
 
 export async function compareRdb(
   wanted: () => ByteSource,

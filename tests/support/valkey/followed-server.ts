@@ -2,14 +2,14 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ArchiveWriter, resumePoint } from "../../../valkey/archive/archive-writer";
-import type { ArchiveSet } from "../../../valkey/archive/manifests";
-import { listSets, readSet } from "../../../valkey/archive/sets";
-import type { ArchiveStore } from "../../../valkey/archive/store";
-import { DirectoryStore } from "../../../valkey/archive/store";
-import type { StreamEvent } from "../../../valkey/replication-stream/follow";
-import { followStream } from "../../../valkey/replication-stream/follow";
-import type { StreamSource } from "../../../valkey/replication-stream/replica-link";
+import { ArchiveWriter, resumePoint } from "../../../backup/archive/archive-writer";
+import type { ArchiveSet } from "../../../backup/archive/manifests";
+import { listSets, readSet } from "../../../backup/archive/sets";
+import type { ArchiveStore } from "../../../backup/archive/store";
+import { DirectoryStore } from "../../../backup/archive/store";
+import type { StreamEvent } from "../../../backup/replication-stream/follow";
+import { followStream } from "../../../backup/replication-stream/follow";
+import type { StreamSource } from "../../../backup/replication-stream/replica-link";
 import { eventually } from "./real";
 
 export interface FollowedServer {

@@ -1,5 +1,5 @@
 /** A store in memory whose increments have their manifests in their names, as in a bucket. */
-import type { ArchiveStore, PendingFile } from "../../../valkey/archive/store";
+import type { ArchiveStore, PendingFile } from "../../../backup/archive/store";
 
 export class NamedStore implements ArchiveStore {
   readonly hasNamedIncrements = true;

@@ -1,7 +1,7 @@
 /** RDB files made by hand, for what the servers of tests do not write: old versions, old encodings, damage. */
-import { Crc64 } from "../../../valkey/rdb/crc64";
-import { encodeLength, encodeString } from "../../../valkey/rdb/lengths";
-import { OPCODE } from "../../../valkey/rdb/rdb-format";
+import { Crc64 } from "../../../backup/rdb/crc64";
+import { encodeLength, encodeString } from "../../../backup/rdb/lengths";
+import { OPCODE } from "../../../backup/rdb/rdb-format";
 
 export const text = (value: string): Buffer => encodeString(Buffer.from(value));
 export const bytes = (...values: number[]): Buffer => Buffer.from(values);

@@ -1,5 +1,0 @@
-/** The archiver as a single file that needs only Node.js, for the pod `NAME-archive`. */
-import { join } from "node:path";
-import { programBundle } from "../lib/bundle";
-
-export const ARCHIVER_BUNDLE = programBundle(join(__dirname, "archiver.cjs"), join(__dirname, "main.ts"));

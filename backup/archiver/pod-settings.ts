@@ -1,0 +1,54 @@
+/** Settings of the pod `NAME-archive`. `up` writes them to a ConfigMap. */
+import * as z from "zod";
+import { checkSettingsText } from "../../lib/pod/settings-text";
+
+export const ARCHIVER_PORT = 9_123;
+/** Path that answers with the status 200 when the archive could be opened once. */
+export const READY_PATH = "/ready";
+/** Seconds between two bases (RDB files) of a shard. */
+export const BASE_SECONDS = { min: 600, max: 2_592_000, default: 86_400 } as const;
+/** Greatest age of a state of the data that can be restored, seconds. */
+export const KEEP_SECONDS = { min: 3_600, max: 31_536_000, default: 604_800 } as const;
+
+/** Intervals of drills (restores for a test), with their lengths in seconds. */
+export const DRILL_SECONDS = { daily: 86_400, weekly: 604_800, monthly: 2_678_400 } as const;
+export type DrillInterval = keyof typeof DRILL_SECONDS;
+export const DRILL_INTERVALS: readonly DrillInterval[] = ["daily", "weekly", "monthly"];
+
+export const bucketSchema = z.strictObject({
+  bucket: z.string().min(1),
+  prefix: z.string(),
+  endpoint: z.string().optional(),
+  region: z.string().optional(),
+  encryption: z.string().optional(),
+});
+
+const schema = z.strictObject({
+  deployment: z.string().min(1),
+  mode: z.enum(["replication", "cluster"]),
+  /** DNS name of a service record that has the host name and the port of each server. */
+  servers: z.string().min(1),
+  place: bucketSchema,
+  /** Directory with the files `accessKeyId` and `secretAccessKey`. @default the credentials of the pod's role */
+  credentialsDirectory: z.string().optional(),
+  baseEverySeconds: z.number().min(1),
+  keepSeconds: z.number().min(1),
+  /** Time between two drills, for a metric. @default no drills */
+  drillEverySeconds: z.number().min(1).optional(),
+  /** Directory for data that are not in the bucket yet. */
+  spoolDirectory: z.string().min(1),
+  /** Highest number of bytes in the spool directory, all shards together. */
+  spoolBytes: z.number().min(1),
+  passwordFile: z.string().min(1),
+  /** Certificate of the authority that signed the servers' certificates. @default no TLS */
+  caFile: z.string().optional(),
+});
+
+export type ArchiverSettings = z.infer<typeof schema>;
+
+/** @throws BadInput when the text differs from the text that `up` wrote */
+export function readArchiverSettings(text: string, expected: string | undefined): ArchiverSettings {
+  checkSettingsText(text, expected, "the settings of the archive's pod");
+  // The checksum says that this package wrote the text.
+  return schema.parse(JSON.parse(text));
+}
