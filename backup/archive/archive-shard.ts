@@ -41,8 +41,8 @@ export interface ArchiveOptions {
   readonly deployment: Deployment;
   /** It is created if it does not exist. */
   readonly spoolDirectory: string;
-  /** Highest number of bytes per shard that may wait in the buffer directory. @default 1 GiB */
-  readonly spoolLimit?: number | undefined;
+  /** Highest number of bytes of all shards that may wait in the buffer directory; at most 1 GiB for each shard. */
+  readonly spoolBytes?: number | undefined;
   /** @default a day */
   readonly baseEveryMs?: number | undefined;
   /** Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. */
@@ -51,7 +51,7 @@ export interface ArchiveOptions {
   readonly onEvent: (event: ArchiveEvent) => void;
 }
 
-const SPOOL_BYTES = 1024 ** 3;
+const SHARD_SPOOL_BYTES = 1024 ** 3;
 export const DEFAULT_BASE_EVERY_MS = 86_400_000;
 /** Longest wait after a failed attempt to begin a new set, milliseconds. */
 const POSTPONE_MS = 600_000;
@@ -188,7 +188,7 @@ class SetFollower {
   }
 
   async #follow(): Promise<void> {
-    const { spoolDirectory, spoolLimit = SPOOL_BYTES, onEvent, now } = this.options;
+    const { spoolDirectory, spoolBytes = Infinity, onEvent, now } = this.options;
     const shard = this.shard.name;
     const signal = AbortSignal.any([this.options.signal, this.#stop.signal]);
     const writer = new ArchiveWriter(
@@ -208,6 +208,7 @@ class SetFollower {
       },
       this.resume,
     );
+    const spoolLimit = Math.min(SHARD_SPOOL_BYTES, Math.floor(spoolBytes / this.period.shards.length));
     const own = join(spoolDirectory, shard, String(this.number));
     await mkdir(own, { recursive: true, mode: 0o700 });
     const resume = this.resume === undefined ? undefined : resumePoint(this.resume).position;

@@ -6,7 +6,7 @@ import type { RestorePoint } from "./materialize";
 import { followedInstants, restorePoint } from "./materialize";
 import type { ArchiveOwner, Period } from "./periods";
 import { listPeriods, listStrayPeriods, readOwner, shardStore } from "./periods";
-import type { ArchiveStore } from "./store";
+import type { ArchiveStore, Place } from "./store";
 
 /** Time by which data of one shard may be newer than the last time of all shards without a word, milliseconds. */
 const COMMON_MS = 60_000;
@@ -55,6 +55,7 @@ interface Damage {
 }
 
 export interface Catalog {
+  readonly place: Place;
   readonly owner: ArchiveOwner;
   readonly periods: readonly CatalogPeriod[];
   readonly damaged: readonly Damage[];
@@ -70,6 +71,7 @@ export function setsOf({ periods }: Pick<Catalog, "periods">): Set<string> {
 
 /** The sets that have a time, in the order of the shards. */
 export interface Choice {
+  readonly place: Place;
   readonly owner: ArchiveOwner;
   readonly period: Period;
   /** The time, milliseconds since the epoch. */
@@ -82,6 +84,7 @@ export interface Choice {
 }
 
 export interface Restore {
+  readonly place: Place;
   readonly owner: ArchiveOwner;
   readonly period: Period;
   readonly shards: readonly {
@@ -94,18 +97,18 @@ export interface Restore {
 }
 
 /** Increments are read one set at a time and not kept. @throws BadInput without an archive or intact manifests */
-export async function readCatalog(store: ArchiveStore, folder: string): Promise<Catalog> {
-  const owner = await readOwner(store);
+export async function readCatalog(place: Place): Promise<Catalog> {
+  const owner = await readOwner(place);
   if (owner === undefined)
-    throw BadInput.of(folder, "no-archive", "there is no archive; the command `archive` makes one");
+    throw BadInput.of(place.label, "no-archive", "there is no archive; the command `archive` makes one");
   const damaged: Damage[] = [];
   const periods: CatalogPeriod[] = [];
-  for (const period of await listStrayPeriods(store))
+  for (const period of await listStrayPeriods(place))
     damaged.push({ text: `${period}: the manifest of the period is missing`, period });
-  for (const period of await listPeriods(store)) {
+  for (const period of await listPeriods(place)) {
     const shards: CatalogShard[] = [];
     for (const { name, slots } of period.shards) {
-      const sets = shardStore(store, period, name);
+      const sets = shardStore(place, period, name);
       const found: CatalogSet[] = [];
       for (const set of await listSets(sets)) {
         const where = { period: period.name, shard: name, set };
@@ -126,7 +129,7 @@ export async function readCatalog(store: ArchiveStore, folder: string): Promise<
       spans: commonSpans(shards.map((shard) => shard.sets.flatMap((set) => set.spans))),
     });
   }
-  return { owner, periods, damaged };
+  return { place, owner, periods, damaged };
 }
 
 function catalogSet({ increments, ...set }: ArchiveSet, endedAt = Infinity): CatalogSet {
@@ -219,7 +222,7 @@ function latestTime(periods: readonly CatalogPeriod[], notAfter: number): number
 
 /** Undefined `at`: the newest data by position. @returns a text if the time cannot be restored or exists twice */
 export function chooseRestore(
-  { owner, periods }: Catalog,
+  { place, owner, periods }: Catalog,
   at: number | undefined,
   notAfter = Infinity,
 ): Choice | string {
@@ -232,7 +235,7 @@ export function chooseRestore(
   const repeated = at === undefined ? undefined : repeatedTime(periods, at);
   if (repeated !== undefined) return repeated;
   return {
-    owner,
+    ...{ place, owner },
     period: chosen.period,
     at: wanted,
     shards: chosen.shards.map((shard) => {

@@ -3,8 +3,9 @@ import { logLine, runProgram } from "../../lib/pod/run-program";
 import { METRICS_PATH, TextServer } from "../../lib/pod/text-server";
 import { Archiver } from "./archiver";
 import { FollowedServers } from "./followed-servers";
-import { openArchive, openBucket } from "./place";
+import { openBucket } from "./place";
 import { ARCHIVER_PORT, READY_PATH, readArchiverSettings } from "./pod-settings";
+import { openArchive } from "./run-archive";
 
 runProgram(async ({ settings: text, checksum, signal }) => {
   const settings = readArchiverSettings(text, checksum);
@@ -19,7 +20,7 @@ runProgram(async ({ settings: text, checksum, signal }) => {
     },
   });
   const { metrics } = archiver;
-  if (drillEverySeconds !== undefined) metrics.recordDrills(drillEverySeconds);
+  if (drillEverySeconds !== undefined) metrics.set("drillInterval", drillEverySeconds);
   const server = await TextServer.open(
     { port: ARCHIVER_PORT },
     {

@@ -26,17 +26,17 @@ runProgram(async ({ settings: text, checksum, signal }) => {
 });
 
 async function restore(settings: RestorerSettings, signal: AbortSignal): Promise<string> {
-  const { directory, task } = settings;
+  const { task } = settings;
   const report = (line: string): void => {
     logLine(`${task.deployment}: ${line}`);
   };
   const place = await openBucket(settings, signal);
-  const staging = await StagingContainer.open(directory, signal);
+  const staging = await StagingContainer.open(settings.directory, signal);
   try {
     const options = { signal, report };
-    if (task.kind === "drill") return await runDrill(place, staging, directory, options);
+    if (task.kind === "drill") return await runDrill(place, staging, options);
     if (process.env[CHECK_VARIABLE] !== undefined) return await checkFill(task, place, staging);
-    return await runFill(task, place, { staging, directory }, options);
+    return await runFill(task, place, staging, options);
   } catch (error) {
     if (signal.aborted) throw new Failure("the pod was stopped before the end", { cause: error });
     const why = await staging.endedBecause();

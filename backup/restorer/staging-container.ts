@@ -23,7 +23,7 @@ export class StagingContainer implements StagingServers {
   #current: string | undefined;
 
   private constructor(
-    private readonly directory: string,
+    readonly directory: string,
     readonly version: string,
   ) {}
 

@@ -2,12 +2,10 @@
  * The pod `NAME-drill` restores for a test, whose result is recorded in the archive. The pod `NAME-restore` fills a new
  * deployment with archived data.
  */
-import { join } from "node:path";
 import { messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
 import type { Restore } from "../archive/catalog";
 import { formatTime } from "../archive/catalog";
-import { holdingSets } from "../archive/keeping/holds";
 import { recordFailedDrill, recordProof } from "../archive/keeping/proofs";
 import type { Place } from "../archive/store";
 import type { WantedSets } from "../restoring/chosen-sets";
@@ -17,7 +15,6 @@ import { drill } from "../restoring/drill";
 import type { RestoreOptions } from "../restoring/loading";
 import type { StagingServers } from "../restoring/staging";
 import { FollowedServers } from "../archiver/followed-servers";
-import { copySets } from "../archive/bucket/local-sets";
 import { fillDeployment } from "../restoring/filling/fill-deployment";
 import { BEGAN_VARIABLE, formatResult } from "../restoring/filling/fill-result";
 import { readFilled } from "../restoring/filling/filled-key";
@@ -28,19 +25,12 @@ import type { FillTask } from "./pod-settings";
 const SETTLED_MS = 5_000;
 
 /** @throws the errors of `chooseSets` and of `drill`, which it records before */
-export async function runDrill(
-  place: Place,
-  staging: StagingServers,
-  directory: string,
-  options: RestoreOptions,
-): Promise<string> {
+export async function runDrill(place: Place, staging: StagingServers, options: RestoreOptions): Promise<string> {
   let restore: Restore;
   let shards: readonly DrilledShard[];
   try {
     restore = await chooseSets(place, { at: undefined, option: "--at", version: staging.version });
-    const chosen = restore;
-    const places = { staging, directory: join(directory, "drill") };
-    shards = await holdingSets(place, chosen, options.report, () => drill(chosen, places, options));
+    shards = await drill(restore, staging, options);
   } catch (error) {
     // A drill that was stopped says nothing about the archive.
     if (!options.signal.aborted) await recordReason(place, error, options);
@@ -69,26 +59,23 @@ export async function checkFill({ at }: FillTask, place: Place, { version }: Sta
   return `${counted(shards.length, "shard")} as of ${first === last ? last : `${first} to ${last}`}`;
 }
 
-/** @throws the errors of `chooseSets`, of `copySets` and of `fillDeployment` */
+/** @throws the errors of `chooseSets` and of `fillDeployment` */
 export async function runFill(
   { at, keys, ttl, ...task }: FillTask,
   place: Place,
-  places: { readonly staging: StagingServers; readonly directory: string },
+  staging: StagingServers,
   options: RestoreOptions,
 ): Promise<string> {
   const target = new FollowedServers(task);
   await target.refresh();
-  const { version } = places.staging;
   // The provider has seen an empty deployment before the restore began, so this program always continues.
   const continues = Number(process.env[BEGAN_VARIABLE] ?? Date.now());
   // An earlier pod may have ended after its last key, when nobody was left to read its result.
   const earlier = await readFilled(target, continues);
   if (earlier !== undefined) return formatResult(earlier);
-  const chosen = await chooseSets(place, wantedSets(at, continues, version));
-  const copies = join(places.directory, "sets");
-  const restored = await holdingSets(place, chosen, options.report, () => copySets(chosen, copies, options));
+  const restored = await chooseSets(place, wantedSets(at, continues, staging.version));
   const order = { restored, keys: new KeySelection(keys), ttl, continues, onBegin: () => undefined };
-  const { result } = await fillDeployment(target, order, places, options);
+  const { result } = await fillDeployment(target, order, staging, options);
   for (const shard of result.shards) options.report(`${shard.name} has the data of ${shard.at}`);
   return formatResult(result);
 }

@@ -23,7 +23,7 @@ export interface WantedSets {
  * `at` is undefined, and newer data are damaged or are not those of all shards
  */
 export async function chooseSets(place: Place, { at, notAfter, option, version }: WantedSets): Promise<Restore> {
-  const catalog = await readCatalog(place, place.label);
+  const catalog = await readCatalog(place);
   const choice = chooseRestore(catalog, at, notAfter);
   if (typeof choice === "string")
     throw new BadInput(place.label, [

@@ -4,22 +4,19 @@ import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
 import { counted } from "../../lib/units";
-import { copySets } from "../archive/bucket/local-sets";
 import type { Restore } from "../archive/catalog";
-import { beginDataDirectory } from "../archive/materialize";
+import { holdingSets } from "../archive/keeping/holds";
 import { sourceAt } from "../archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";
 import type { Comparison } from "../rdb/comparing/compare";
-import { splitRdbs } from "../rdb/splitting/split";
-import { readFileInPieces } from "../rdb/walk";
 import { fetchSnapshot } from "../replication-stream/snapshot";
 import { compareFiles } from "./compare-servers";
 import { KeySelection, ttlShift } from "./key-selection";
 import type { RestoreOptions } from "./loading";
 import { awaitLoaded, loadingSettings, neededDatabases } from "./loading";
-import { slotsOf } from "./restore-shape";
 import type { StagedShard, StagingServers } from "./staging";
 import { stageSet } from "./staging";
+import { writeShards } from "./written-shards";
 
 const NAMED = 3;
 /** Longer than a drill, so that keys do not expire before they are compared, not even those expired in the archive. */
@@ -33,76 +30,55 @@ export interface DrilledShard {
   readonly keys: number;
 }
 
-interface DrillPlaces {
-  readonly staging: StagingServers;
-  /** The copies of one shard are there at a time. */
-  readonly directory: string;
-}
-
 /** At most one server runs at a time. @throws Failure if a shard cannot be loaded or differs; the signal's reason */
-export async function drill(restore: Restore, places: DrillPlaces, options: RestoreOptions): Promise<DrilledShard[]> {
-  const shards: DrilledShard[] = [];
-  for (const index of restore.shards.keys()) {
-    options.signal.throwIfAborted();
-    shards.push(await drillShard(restore, index, places, options));
-  }
-  return shards;
+export function drill(restore: Restore, staging: StagingServers, options: RestoreOptions): Promise<DrilledShard[]> {
+  return holdingSets(restore, options.report, async () => {
+    const shards: DrilledShard[] = [];
+    for (const index of restore.shards.keys()) shards.push(await drillShard(restore, index, staging, options));
+    return shards;
+  });
 }
 
 async function drillShard(
   restore: Restore,
   index: number,
-  { staging, directory }: DrillPlaces,
+  staging: StagingServers,
   options: RestoreOptions,
 ): Promise<DrilledShard> {
   const { signal, report } = options;
-  const shard = restore.shards[index];
-  if (shard === undefined) throw new Error(`there is no shard ${index}`);
-  const copies = join(directory, "sets");
-  const [local] = (await copySets({ ...restore, shards: [shard] }, copies, options)).shards;
-  if (local === undefined) throw new Error(`there is no copy of ${shard.name}`);
-  report(`loading the set of ${shard.name}`);
-  const shards = restore.shards.map((each) => (each === shard ? local : each));
-  const data = await stageSet(staging, { ...restore, shards }, index, signal);
-  await rm(copies, { recursive: true });
-  const shiftMs = ttlShift("remaining", shard.point.at, epochMs()) + ADDED_MS;
-  const staged: StagedShard = { name: shard.name, ranges: slotsOf(shard), at: shard.point.at, ...data, shiftMs };
-  report(`restoring ${shard.name}`);
+  const loaded = await stageSet(staging, restore, index, options);
+  const staged: StagedShard = { ...loaded, shiftMs: ttlShift("remaining", loaded.at, epochMs()) + ADDED_MS };
+  const { name: shard, ranges, at: instant } = staged;
+  report(`restoring ${shard}`);
   const server = await startRestored(staging, `restored-${index}`, staged, neededDatabases(restore), signal);
-  const found = join(directory, "found.rdb");
+  const found = join(staging.directory, "found.rdb");
   const [node] = server.nodes;
   if (node === undefined) throw new Error(`${server.name} lacks its server`);
   await fetchSnapshot(sourceAt(server, node), found, signal);
   await staging.stop(server.name);
-  report(`comparing ${shard.name}`);
+  report(`comparing ${shard}`);
   const wanted = { staged: [staged], keys: new KeySelection(), isUnchanged: true };
-  const [comparison] = await compareFiles(wanted, [{ file: found, ranges: staged.ranges }]);
+  const [comparison] = await compareFiles(wanted, [{ file: found, ranges }]);
   await rm(found);
   for (const name of [server.name, `staging-${index}`]) await rm(staging.directoryOf(name), { recursive: true });
   if (comparison === undefined) throw new Error("there is no comparison");
   const problem = drillProblem(comparison);
-  if (problem !== undefined) throw new Failure(`FAIL — ${shard.name}: ${problem}`);
-  return { shard: shard.name, set: shard.set.name, instant: shard.point.at, keys: comparison.keys[1] };
+  if (problem !== undefined) throw new Failure(`FAIL — ${shard}: ${problem}`);
+  return { shard, set: restore.shards[index]?.set.name ?? "", instant, keys: comparison.keys[1] };
 }
 
 async function startRestored(
   staging: StagingServers,
   name: string,
-  { file, shiftMs, ...source }: StagedShard,
+  staged: StagedShard,
   databases: number,
   signal: AbortSignal,
 ): Promise<Deployment> {
-  const pending = await beginDataDirectory(staging.directoryOf(name));
-  try {
-    await splitRdbs(
-      [{ ...source, shiftMs, bytes: readFileInPieces(file) }],
-      [{ ranges: source.ranges, sink: pending.base }],
-    );
-  } catch (error) {
-    await pending.base.discard();
-    throw error;
-  }
-  await pending.commit();
+  const directory = staging.directoryOf(name);
+  await writeShards([staged], [{ directory, ranges: staged.ranges }], {
+    ...{ isArchived: true, keys: new KeySelection(), signal },
+    databasesProblem: () => undefined,
+  });
   // The server sends its data at once, because no second replica will come.
   const settings = { ...loadingSettings(databases, false), "repl-diskless-sync-delay": 0 };
   const server = await staging.start(name, settings, signal);

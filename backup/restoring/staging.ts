@@ -1,8 +1,10 @@
 /** For each archived shard, a separate server loads the data and writes an RDB file as of the restored time. */
-import { rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
 import type { Restore } from "../archive/catalog";
+import { copySet } from "../archive/bucket/local-sets";
+import { holdingSets } from "../archive/keeping/holds";
 import { APPEND_DIRECTORY, materialize } from "../archive/materialize";
 import type { Deployment } from "../../valkey/deployment";
 import { connect } from "../../valkey/connection";
@@ -20,6 +22,8 @@ const SAVE_MS = 12 * 3_600_000;
 /** They are in replication mode, and separate. */
 export interface StagingServers {
   readonly version: string;
+  /** Copies of archived files, and data to compare, are there for a time. */
+  readonly directory: string;
   /** Before the first start, this directory is empty or missing. */
   readonly directoryOf: (name: string) => string;
   /** The returned deployment has only this server. */
@@ -39,7 +43,7 @@ export interface StagedShard {
 }
 
 /**
- * One shard after the other.
+ * One shard after the other. The archive is not needed afterwards.
  * @param ttl with `remaining`, keys have their TTL of the restored time at the end
  * @throws Failure when the data of a shard cannot be loaded; the signal's reason
  */
@@ -50,12 +54,9 @@ export async function stageSets(
   options: RestoreOptions,
 ): Promise<StagedShard[]> {
   const staged: Omit<StagedShard, "shiftMs">[] = [];
-  for (const [index, shard] of restore.shards.entries()) {
-    options.signal.throwIfAborted();
-    options.report(`loading the set of ${shard.name}`, true);
-    const data = await stageSet(servers, restore, index, options.signal);
-    staged.push({ name: shard.name, ranges: slotsOf(shard), at: shard.point.at, ...data });
-  }
+  await holdingSets(restore, options.report, async () => {
+    for (const index of restore.shards.keys()) staged.push(await stageSet(servers, restore, index, options));
+  });
   const now = epochMs();
   return staged.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, now) }));
 }
@@ -65,21 +66,29 @@ export async function stageSet(
   servers: StagingServers,
   restore: Restore,
   index: number,
-  signal: AbortSignal,
-): Promise<Pick<StagedShard, "file" | "datasetBytes">> {
+  { signal, report }: RestoreOptions,
+): Promise<Omit<StagedShard, "shiftMs">> {
+  signal.throwIfAborted();
   const shard = restore.shards[index];
   if (shard === undefined) throw new Error(`there is no shard ${index}`);
-  const name = `staging-${index}`;
-  const directory = servers.directoryOf(name);
-  await materialize(shard.store, shard.set, shard.point, directory);
+  const staged = `staging-${index}`;
+  const directory = servers.directoryOf(staged);
+  const { name, set, point } = shard;
+  report(`loading the set of ${name}`, true);
+  if (restore.place.isRemote) {
+    const copies = join(servers.directory, "copied-set");
+    const { store } = await copySet(shard, copies, signal);
+    await materialize(store, set, point, directory);
+    await rm(copies, { recursive: true });
+  } else await materialize(shard.store, set, point, directory);
   // Nothing listens on this port.
   const settings = { ...loadingSettings(neededDatabases(restore), false), replicaof: "127.0.0.1 1" };
-  const staging = await servers.start(name, settings, signal);
+  const staging = await servers.start(staged, settings, signal);
   await awaitLoaded(staging, signal);
   const datasetBytes = await save(staging, signal);
-  await servers.stop(name);
-  rmSync(join(directory, APPEND_DIRECTORY), { recursive: true });
-  return { file: join(directory, "dump.rdb"), datasetBytes };
+  await servers.stop(staged);
+  await rm(join(directory, APPEND_DIRECTORY), { recursive: true });
+  return { name, ranges: slotsOf(shard), at: point.at, file: join(directory, "dump.rdb"), datasetBytes };
 }
 
 /** @returns memory of the server's data, bytes */

@@ -2,25 +2,20 @@
 import type { Problem } from "../../lib/errors";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { describeStep, epochMs } from "../../lib/clock";
+import { epochMs } from "../../lib/clock";
 import { BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
 import { withTimeLimit } from "../../lib/polling";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
-import { counted, formatBytes, formatDuration, parseDuration } from "../../lib/units";
+import { formatBytes, formatDuration, parseDuration } from "../../lib/units";
 import { BASE_SECONDS } from "../../backup/archiver/pod-settings";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
-import { archiveDeployment } from "../../backup/archive/archive-deployment";
 import type { ArchiveEvent } from "../../backup/archive/archive-shard";
-import { Retention } from "../../backup/archive/keeping/retention";
+import { openArchive, runArchive } from "../../backup/archiver/run-archive";
 import { formatTime } from "../../backup/archive/catalog";
-import { claimArchive, ownerProblem, readOwner } from "../../backup/archive/periods";
-import type { ArchiveOwner } from "../../backup/archive/periods";
 import { readLayout } from "../../backup/archive/shard-layout";
-import type { Lease } from "../../backup/archive/lease";
 import type { Place } from "../../backup/archive/store";
 import type { Deployment } from "../../valkey/deployment";
-import { formatEndpoint } from "../../valkey/node";
 import { placeAt } from "../../backup/archive/bucket/open-place";
 import type { DeployedTarget } from "../targets/deployed-stack";
 import type { OptionValues } from "../running/options";
@@ -35,8 +30,6 @@ const REPORT_MS = 10_000;
 const STALLED_MS = 5_000;
 /** Folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
 const SPOOL = ".spool";
-/** Names with a leading dot do not count. */
-const FIRST_NAMES = 20;
 
 export async function archive(
   stack: string | undefined,
@@ -125,76 +118,32 @@ async function archiveInto(
   place: Place,
   deployment: Deployment,
   spoolFolder: string | undefined,
-  { baseEveryMs, keepMs }: Schedule,
+  schedule: Schedule,
   stop: AbortSignal,
 ): Promise<number> {
-  const wanted = ownerOf(deployment);
-  const owner = await readOwner(place);
-  const problem = owner === undefined ? await otherFiles(place) : ownerProblem(owner, wanted);
-  if (problem !== undefined) throw BadInput.of("archive", "into-refused", `${place.label}: ${problem}`, "--into");
   // Nothing is written for servers that do not answer.
   await readLayout(deployment);
-  const lease = await takeLease(place, stop);
-  const signal = AbortSignal.any([stop, lease.lost]);
+  const opened = await openArchive(place, deployment, stop).catch((error: unknown) => {
+    if (stop.aborted || error instanceof BadInput) throw error;
+    throw BadInput.of("archive", "into-unusable", messageOf(error), "--into");
+  });
   const log = new ArchiveLog();
-  const liveSets = new Set<string>();
-  const retention = keepMs === undefined ? undefined : retentionOf(place, keepMs, liveSets, lease.lost, stop);
   const timer = setInterval(() => {
     log.report();
   }, REPORT_MS);
-  let spoolDirectory: string | undefined;
   try {
-    spoolDirectory = await makeSpool(place, spoolFolder);
-    await claimArchive(place, wanted, place.label);
-    await archiveDeployment({
-      store: place,
-      deployment,
-      spoolDirectory,
-      baseEveryMs,
-      liveSets,
-      signal,
+    await runArchive(opened, {
+      ...{ deployment, ...schedule, signal: stop, log: printWithTime },
+      openSpool: () => makeSpool(place, spoolFolder),
       onEvent: (event) => {
         log.add(event);
-        // Sets become obsolete when new ones begin. Not before the first period, because the files of a deletion would
-        // count as left by a killed process.
-        if (event.kind === "period" || (event.kind === "written" && event.file.keys !== undefined)) retention?.tidy();
       },
     });
-    lease.lost.throwIfAborted();
   } finally {
     clearInterval(timer);
-    if (spoolDirectory !== undefined) rmSync(spoolDirectory, { recursive: true, force: true });
-    await retention?.end();
-    await lease.release();
   }
   log.finish();
   return 0;
-}
-
-/** A failure does not end the archive, because the next search tries again. */
-function retentionOf(
-  place: Place,
-  keepMs: number,
-  liveSets: ReadonlySet<string>,
-  lost: AbortSignal,
-  signal: AbortSignal,
-): Retention {
-  return new Retention(place, {
-    ...{ keepMs, liveSets, lost, signal },
-    onTidied: ({ deleted }) => {
-      for (const { period, shard, set } of deleted) printWithTime(`${shard}: deleted set ${period}/${shard}/${set}`);
-    },
-    onError: (error) => {
-      printWithTime(`old sets were not deleted: ${messageOf(error)}`);
-    },
-  });
-}
-
-/** Undefined if the folder or bucket is empty or missing. */
-async function otherFiles(place: Place): Promise<string | undefined> {
-  const files = (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
-  const kind = place.isRemote ? "prefix" : "folder";
-  return files.length === 0 ? undefined : `the ${kind} has other files and no archive; use a new ${kind}`;
 }
 
 /** In the cache it is the directory of a run, because the next run removes those of killed runs. @throws BadInput */
@@ -217,23 +166,6 @@ async function makeSpool(place: Place, folder: string | undefined): Promise<stri
   }
 }
 
-async function takeLease(place: Place, signal: AbortSignal): Promise<Lease> {
-  let lease: Lease | undefined;
-  try {
-    lease = await place.lease(signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    throw BadInput.of("archive", "into-unusable", messageOf(error), "--into");
-  }
-  if (lease === undefined)
-    throw BadInput.of("archive", "archive-in-use", `a different process archives into ${place.label}`, "--into");
-  return lease;
-}
-
-function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
-  return { deployment: name, mode, nodes: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) };
-}
-
 /** RPO: how old the oldest command of a file was when it was in the archive (or the newest data). */
 export class ArchiveLog {
   #bytes = 0;
@@ -247,42 +179,12 @@ export class ArchiveLog {
   constructor(private readonly say = print) {}
 
   add(event: ArchiveEvent): void {
-    const at = formatTime(Date.now());
-    switch (event.kind) {
-      case "period": {
-        this.#missing = new Set(event.period.shards.map(({ name }) => name));
-        this.#safeAt.clear();
-        const shards = counted(event.period.shards.length, "shard");
-        this.say(`${at} ${event.isNew ? "new" : "continued"} period ${event.period.name} with ${shards}`);
-        return;
-      }
-      case "connect":
-        this.say(`${at} ${event.shard}: following ${event.node}`);
-        return;
-      case "continued":
-        this.#missing?.delete(event.shard);
-        this.say(`${at} ${event.shard}: the stream goes on where the archive ended`);
-        return;
-      case "written":
-        this.#addFile(at, event);
-        return;
-      case "safe":
-        this.#safeAt.set(event.shard, event.at);
-        return;
-      case "spool":
-        return;
-      case "waiting":
-        this.say(`${at} waiting: ${event.why}`);
-        return;
-      case "postponed":
-        this.say(`${at} ${event.shard}: the new base failed and will be tried again: ${event.why}`);
-        return;
-      case "clock":
-        this.say(`${at} ${describeStep(event.stepMs)}`);
-        return;
-      case "moved":
-        this.say(`${at} slots have moved, so the period ends and every shard gets a new base`);
-    }
+    if (event.kind === "period") {
+      this.#missing = new Set(event.period.shards.map(({ name }) => name));
+      this.#safeAt.clear();
+    } else if (event.kind === "safe") this.#safeAt.set(event.shard, event.at);
+    else if (event.kind === "continued") this.#missing?.delete(event.shard);
+    else if (event.kind === "written") this.#addFile(event);
   }
 
   report(): void {
@@ -304,12 +206,11 @@ export class ArchiveLog {
     this.say(`Stopped. Highest ${rpo(this.#highestMs)}; ${formatBytes(this.#bytes)} of commands`);
   }
 
-  #addFile(at: string, { shard, file }: Extract<ArchiveEvent, { kind: "written" }>): void {
+  #addFile({ shard, file }: Extract<ArchiveEvent, { kind: "written" }>): void {
     this.#missing?.delete(shard);
-    if (file.keys === undefined) {
-      this.#bytes += file.bytes;
-      this.#record(file.ageMs);
-    } else this.say(`${at} ${shard}: base with ${counted(file.keys, "key")}, ${formatBytes(file.bytes)}`);
+    if (file.keys !== undefined) return;
+    this.#bytes += file.bytes;
+    this.#record(file.ageMs);
   }
 
   #record(ageMs: number): void {

@@ -12,7 +12,7 @@ import type { OptionValues } from "../running/options";
 /** @returns 0 if some time can be restored and every set can be read, else 1 */
 export async function printBackups(location: string, values: OptionValues, signal: AbortSignal): Promise<number> {
   const place = await openPlace("backups", location, values, signal);
-  const catalog = await readCatalog(place, place.label);
+  const catalog = await readCatalog(place);
   const proof = await readLastProof(place, setsOf(catalog));
   const failed = await readLastFailedDrill(place);
   if (values["json"] === true) {

@@ -5,14 +5,12 @@ import { BadInput, problem } from "../../lib/errors";
 import type { Programs } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../backup/archive/catalog";
 import { chooseRestore, formatTime, newerShards, readCatalog, readRestore } from "../../backup/archive/catalog";
-import { holdingSets } from "../../backup/archive/keeping/holds";
 import type { TtlRule } from "../../backup/restoring/key-selection";
 import { KeySelection, TTL_RULES } from "../../backup/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../backup/restoring/chosen-sets";
 import type { RestoreShape } from "../../backup/restoring/restore-shape";
 import { parseInstant } from "../../backup/restoring/instant";
 import { chooseShape, databasesProblem, namedDatabases } from "../../backup/restoring/restore-shape";
-import type { Place } from "../../backup/archive/store";
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { ReplayTarget } from "../restoring/replay";
@@ -36,11 +34,10 @@ const MOST_SERVERS = 1000;
 export async function restore(location: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
   const { order, programs, target } = await readInput(location, values, interruption);
   const servers = new LocalServers(interruption);
-  const holding = <T>(work: () => Promise<T>): Promise<T> => holdingSets(order.place, order.restored, print, work);
-  if (target !== undefined) return holding(() => replay(order, target, programs, servers));
+  if (target !== undefined) return replay(order, target, programs, servers);
   const run = new RestoreRun(order, programs, servers);
   try {
-    await holding(() => run.execute());
+    await run.execute();
     printFailures(run.verifications);
     print("", ...run.report);
     if (run.passed && order.keys.isAll) await run.recordProof();
@@ -79,7 +76,7 @@ async function readInput(
     problems.push(...problemsOf(error));
   }
   if (archived === undefined || problems.length > 0) throw new BadInput("restore", problems);
-  const { place, catalog, choice, shape, restored } = archived;
+  const { catalog, choice, shape, restored } = archived;
   print(...catalog.damaged.map(({ text }) => `DAMAGED ${text}`));
   if (instant === LATEST) {
     const newer = newerShards(catalog, choice);
@@ -94,11 +91,10 @@ async function readInput(
       : databasesProblem(shape.mode, namedDatabases(restored), programs.version);
   const refused = [...unloadable(restored, programs.version), ...compact([unfit])];
   if (refused.length > 0) throw BadInput.of("restore", "not-loadable", refused);
-  return { order: { place, restored, shape, replicas: wanted.replicas, keys, ttl }, programs, target };
+  return { order: { restored, shape, replicas: wanted.replicas, keys, ttl }, programs, target };
 }
 
 interface Archived {
-  readonly place: Place;
   readonly catalog: Catalog;
   readonly choice: Choice;
   readonly shape: RestoreShape;
@@ -119,7 +115,7 @@ async function readArchive(
   // A location that is wrong cannot be opened.
   if (problems.length > given) return undefined;
   const place = await open(signal);
-  const catalog = await readCatalog(place, place.label);
+  const catalog = await readCatalog(place);
   if (instant === undefined) return undefined;
   const choice = chooseRestore(catalog, instant === LATEST ? undefined : instant);
   if (typeof choice === "string") {
@@ -134,7 +130,7 @@ async function readArchive(
   }
   const isReadable = problems.length === 0;
   problems.push(...tooManyServers(shape, replicas));
-  return isReadable ? { place, catalog, choice, shape, restored: await readRestore(choice) } : undefined;
+  return isReadable ? { catalog, choice, shape, restored: await readRestore(choice) } : undefined;
 }
 
 function readSelection(

@@ -24,7 +24,6 @@ import { externalDeployment } from "../targets/external";
 import { runSteps } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 import type { RestoreOrder } from "./restore-run";
-import { copySteps } from "./restore-run";
 
 const NAMED = 100;
 /** Options of `restore` that describe a new deployment, so they cannot be combined with `--replay-into`. */
@@ -81,7 +80,7 @@ async function stackDeployment(stack: string, name: unknown, waiting: PodWaitOpt
 
 /** @returns 0 if each copy is equal to the archive, else 1 */
 export async function replay(
-  { place, restored, keys, ttl }: Pick<RestoreOrder, "place" | "restored" | "keys" | "ttl">,
+  { restored, keys, ttl }: Pick<RestoreOrder, "restored" | "keys" | "ttl">,
   { open, overwrite }: ReplayTarget,
   programs: Programs,
   servers: LocalServers,
@@ -91,18 +90,14 @@ export async function replay(
   const host = servers.create("restore", programs);
   const { signal } = servers;
   const isWanted = ({ key }: RdbKey): boolean => keys.has(key);
-  let local = restored;
   let sources: readonly ReplaySource[] = [];
   let copies: Copies | undefined;
   try {
     await runSteps([
-      ...copySteps({ place, restored }, servers, (copied) => {
-        local = copied;
-      }),
       {
         title: `Load the sets of ${counted(restored.shards.length, "shard")}`,
         run: async (report) => {
-          const staged = await stageSets(stagingProcesses(host), local, ttl, { signal, report });
+          const staged = await stageSets(stagingProcesses(host), restored, ttl, { signal, report });
           sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
           const missing = await missingDatabases(target, (await scanWanted(sources, isWanted)).databases);
           const problems = [...unmatchedProblems(keys, "--keys"), ...(missing === undefined ? [] : [missing])];

@@ -12,8 +12,6 @@ import { findPrograms } from "../../platforms/host/programs/programs";
 import { stagingProcesses } from "../../backup/restoring/host/staging-processes";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Restore } from "../../backup/archive/catalog";
-import { holdingSets } from "../../backup/archive/keeping/holds";
-import type { Place } from "../../backup/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { chooseSets } from "../../backup/restoring/chosen-sets";
 import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
@@ -127,10 +125,10 @@ async function chooseArchived(
   earlier: Pick<RestoreRecord, "at"> | undefined,
   version: string,
   signal: AbortSignal,
-): Promise<{ readonly restored: Restore; readonly place: Place }> {
+): Promise<Restore> {
   const place = await openRestoreFrom(restoreFrom, signal);
   const at = earlier?.at ?? restoredInstant(restoreFrom);
-  return { restored: await chooseSets(place, { at, option: "restoreFrom.at", version }), place };
+  return chooseSets(place, { at, option: "restoreFrom.at", version });
 }
 
 /** @throws BadInput if an interrupted restore with a different order has written a part of the keys */
@@ -163,12 +161,10 @@ async function fill(
   const { deployment } = await openForUpdate(inputs, context);
   const filled = earlier === undefined ? undefined : await readFilled(deployment, earlier.time);
   if (earlier !== undefined && filled !== undefined) return record(deployment, inputs, { ...earlier, result: filled });
-  const { restored, place } = await chooseArchived(inputs.restoreFrom, earlier, programs.version, context.signal);
+  const restored = await chooseArchived(inputs.restoreFrom, earlier, programs.version, context.signal);
   const host = new Host(RunDirectory.create(runsDirectory(), RESTORE_RUN), programs);
   try {
-    return await holdingSets(place, restored, context.report, () =>
-      fillFrom(deployment, host, { inputs, earlier, restored, isRemote: place.isRemote }, context),
-    );
+    return await fillFrom(deployment, host, { inputs, earlier, restored }, context);
   } catch (error) {
     const exited: unknown = host.unexpectedExit.reason;
     throw !context.signal.aborted && exited instanceof Error ? exited : error;
@@ -181,24 +177,18 @@ interface Filling {
   readonly inputs: HostRestoreInputs;
   readonly earlier: RestoreRecord | undefined;
   readonly restored: Restore;
-  readonly isRemote: boolean;
 }
 
 /** @param host directory and processes of the staging servers */
 async function fillFrom(
   deployment: Deployment,
   host: Host,
-  { inputs: { directory, restoreFrom }, earlier, restored, isRemote }: Filling,
+  { inputs: { directory, restoreFrom }, earlier, restored }: Filling,
   context: HandlerContext,
 ): Promise<RestoreResult> {
   const signal = AbortSignal.any([context.signal, host.unexpectedExit]);
   const report = throttled(deployment.name, context.report);
   report(`restoring ${describeRestoreFrom(restoreFrom)}`);
-  let local = restored;
-  if (isRemote) {
-    const { copySets } = await import("../../backup/archive/bucket/local-sets.js");
-    local = await copySets(restored, join(host.run.path, "sets"), { signal, report });
-  }
   // Not rounded: a restore that continues finds the same instants again, also while the archive is still being written.
   const at = Math.max(...restored.shards.map(({ point }) => point.at));
   const order = canonicalJson(restoreFrom);
@@ -206,7 +196,7 @@ async function fillFrom(
   const { result } = await fillDeployment(
     deployment,
     {
-      restored: local,
+      restored,
       keys: restoredKeys(restoreFrom),
       ttl: restoreFrom.ttl ?? "absolute",
       continues: earlier?.time,
@@ -215,7 +205,7 @@ async function fillFrom(
         writeRestoreRecord(directory, began);
       },
     },
-    { staging: stagingProcesses(host), directory: host.run.path },
+    stagingProcesses(host),
     { signal, report },
   );
   if (began === undefined) throw new Error("the restore did not begin");

@@ -1,51 +1,39 @@
-/** Copies the files that a restore needs from a bucket to this machine, and checks their checksums. */
+/** Copies the files that a restore of a shard needs from a bucket to this machine, and checks their checksums. */
 import { createHash } from "node:crypto";
 import { Failure } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
-import { formatBytes } from "../../../lib/units";
 import type { Restore } from "../catalog";
 import { BASE_FILE, incrementFile } from "../manifests";
 import type { ArchiveStore } from "../store";
-import { DirectoryStore, folderOf } from "../store";
+import { DirectoryStore } from "../store";
 
 const AT_ONCE = 32;
 
-export interface CopyOptions {
-  readonly signal: AbortSignal;
-  readonly report: (line: string, passing?: boolean) => void;
-}
+type RestoredShard = Restore["shards"][number];
 
 /** @throws Failure for a damaged file; the errors of the bucket; the signal's reason */
-export async function copySets(restore: Restore, directory: string, options: CopyOptions): Promise<Restore> {
-  const target = new DirectoryStore(directory);
+export async function copySet(shard: RestoredShard, directory: string, signal: AbortSignal): Promise<RestoredShard> {
+  const copy = new DirectoryStore(directory);
   const limit = new Semaphore(AT_ONCE);
-  const shards: Restore["shards"][number][] = [];
-  for (const shard of restore.shards) {
-    options.report(`copying ${shard.name}`, true);
-    const copy = folderOf(target, shard.name);
-    const { set, point } = shard;
-    const increments = set.increments.filter(({ from, size }) => size > 0 && from < point.offset);
-    const files = [
-      { from: BASE_FILE, to: BASE_FILE, facts: set.base },
-      ...increments.map((each) => ({
-        from: each.file ?? incrementFile(each.from),
-        to: incrementFile(each.from),
-        facts: each,
-      })),
-    ];
-    await Promise.all(
-      files.map(({ from, to, facts }) =>
-        limit.run(async () => {
-          options.signal.throwIfAborted();
-          await copyFile(shard.store, `${set.name}/${from}`, copy, `${set.name}/${to}`, facts);
-        }),
-      ),
-    );
-    const bytes = increments.reduce((sum, { size }) => sum + size, set.base.size);
-    options.report(`${shard.name}: ${formatBytes(bytes)} copied`, true);
-    shards.push({ ...shard, store: copy });
-  }
-  return { ...restore, shards };
+  const { store, set, point } = shard;
+  const increments = set.increments.filter(({ from, size }) => size > 0 && from < point.offset);
+  const files = [
+    { from: BASE_FILE, to: BASE_FILE, facts: set.base },
+    ...increments.map((each) => ({
+      from: each.file ?? incrementFile(each.from),
+      to: incrementFile(each.from),
+      facts: each,
+    })),
+  ];
+  await Promise.all(
+    files.map(({ from, to, facts }) =>
+      limit.run(async () => {
+        signal.throwIfAborted();
+        await copyFile(store, `${set.name}/${from}`, copy, `${set.name}/${to}`, facts);
+      }),
+    ),
+  );
+  return { ...shard, store: copy };
 }
 
 async function copyFile(

@@ -22,8 +22,7 @@ const holdSchema = z.object({
 
 /** If the archive cannot be written, the work runs without a hold. @throws Failure if a set was deleted before */
 export async function holdingSets<T>(
-  store: ArchiveStore,
-  { period, shards }: Pick<Restore, "period" | "shards">,
+  { place, period, shards }: Pick<Restore, "place" | "period" | "shards">,
   report: (line: string) => void,
   work: () => Promise<T>,
   renewMs = RENEW_MS,
@@ -31,7 +30,7 @@ export async function holdingSets<T>(
   const name = `${HOLDS}/${randomUUID()}.json`;
   const sets = shards.map((shard) => `${period.name}/${shard.name}/${shard.set.name}`);
   let renewals = 0;
-  const write = (): Promise<void> => writeManifest(store, name, { version: MANIFEST_VERSION, sets, renewals });
+  const write = (): Promise<void> => writeManifest(place, name, { version: MANIFEST_VERSION, sets, renewals });
   try {
     await write();
   } catch (error) {
@@ -54,7 +53,7 @@ export async function holdingSets<T>(
   } finally {
     clearInterval(timer);
     await renewing;
-    await store.remove(name).catch(() => undefined);
+    await place.remove(name).catch(() => undefined);
   }
 }
 

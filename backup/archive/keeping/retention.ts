@@ -86,8 +86,10 @@ export function obsoleteSets(
   );
 }
 
-interface Tidied {
+export interface Tidied {
   readonly deleted: readonly NamedSet[];
+  /** Number of sets that are left, damaged or not. */
+  readonly sets: number;
   readonly proof: Proof | undefined;
   /** Time at which the archive began, milliseconds since the epoch. */
   readonly startedAt: number | undefined;
@@ -185,7 +187,7 @@ export class Retention {
     const { keepMs, liveSets, onTidied } = this.options;
     this.#searchedAt = performance.now();
     this.#count();
-    const catalog = await readCatalog(place, place.label);
+    const catalog = await readCatalog(place);
     const stores = new Map(
       catalog.periods.flatMap(({ period, shards }) =>
         shards.map(({ name, store }) => [`${period.name}/${name}`, store] as const),
@@ -206,7 +208,15 @@ export class Retention {
       const isHeld = async (): Promise<boolean> => (await this.#holds.read()).has(keyOf(named));
       if (await deleteSet(store, named.set, this.#signal, isHeld)) deleted.push(named);
     }
-    await onTidied({ deleted, proof, startedAt: catalog.periods[0]?.period.startedAt });
+    const names = setsOf(catalog);
+    for (const { period, shard, set } of catalog.damaged)
+      if (shard !== undefined && set !== undefined) names.add(keyOf({ period, shard, set }));
+    await onTidied({
+      deleted,
+      sets: names.size - deleted.length,
+      proof,
+      startedAt: catalog.periods[0]?.period.startedAt,
+    });
   }
 }
 

@@ -42,11 +42,6 @@ export interface Filled {
   readonly comparisons: readonly ServerComparison[];
 }
 
-interface FillPlaces {
-  readonly staging: StagingServers;
-  readonly directory: string;
-}
-
 /** Longest time for replicas to receive what was written, milliseconds. */
 const REPLICATION_MS = 3_600_000;
 /** Highest number of times that all keys are written, if primaries change meanwhile. */
@@ -62,7 +57,7 @@ const NAMED = 10;
 export async function fillDeployment(
   target: Deployment,
   order: FillOrder,
-  places: FillPlaces,
+  staging: StagingServers,
   options: RestoreOptions,
 ): Promise<Filled> {
   const { restored, keys, ttl, continues } = order;
@@ -72,7 +67,7 @@ export async function fillDeployment(
   const servers = await readServers(target);
   const filled = continues === undefined ? filledProblem(target.name, servers) : undefined;
   refuse([...(filled === undefined ? [] : [filled]), ...versionProblems(target.name, servers, restored)]);
-  const loaded = await stageSets(places.staging, restored, ttl, options);
+  const loaded = await stageSets(staging, restored, ttl, options);
   const time = continues ?? epochMs();
   const staged = loaded.map((shard) => ({ ...shard, shiftMs: ttlShift(ttl, shard.at, time) }));
   const sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
@@ -90,7 +85,7 @@ export async function fillDeployment(
   await loadLibraries(target, wanted);
   report("waiting until the replicas have all keys", true);
   await awaitReplicas(target, signal);
-  const data = { staged, keys, isUnchanged: false, directory: places.directory };
+  const data = { staged, keys, isUnchanged: false, directory: staging.directory };
   const comparisons = await compareServers(target, data, options);
   refuseDifferences(target.name, comparisons);
   const first = [...new Map(comparisons.toReversed().map(({ shard, comparison }) => [shard, comparison])).values()];

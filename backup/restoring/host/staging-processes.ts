@@ -6,6 +6,7 @@ export function stagingProcesses(host: Host): StagingServers {
   const nodeOf = (name: string): string => `${name}-0`;
   return {
     version: host.programs.version,
+    directory: host.run.path,
     directoryOf: (name) => host.run.nodeDirectory(name, nodeOf(name)),
     start: (name, settings, signal) =>
       host.start(

@@ -1,16 +1,21 @@
+/** Restores staged data, which are RDB files of the archive's shards, into a deployment of any shape and mode. */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Restore } from "../../archive/catalog";
-import { materialize } from "../../archive/materialize";
 import type { Deployment } from "../../../valkey/deployment";
+import { formatRanges } from "../../../valkey/topology/slots";
+import type { KeySelection } from "../key-selection";
 import type { RestoreOptions } from "../loading";
-import { awaitLoaded, loadingSettings } from "../loading";
+import { DEFAULT_DATABASES, awaitLoaded, loadingSettings, neededDatabases } from "../loading";
 import type { RestoreShape } from "../restore-shape";
+import { databasesProblem } from "../restore-shape";
+import type { StagedShard } from "../staging";
+import { writeShards } from "../written-shards";
 import type { HostDeploymentPlan } from "../../../platforms/host/deployment-plan";
 import type { Host } from "../../../platforms/host/host";
 
-export const RESTORED = "restored";
+const RESTORED = "restored";
 const ZONES = ["a", "b", "c"] as const;
 
 export function restoredPlan(
@@ -27,30 +32,43 @@ export function restoredPlan(
   };
 }
 
-/**
- * With the shape of the archive; waits until servers have loaded their data. They do not know each other yet.
- * @throws Failure for damaged data, or if a server cannot load its data; the signal's reason
- */
-export async function startRestored(
+interface RestoredServers {
+  readonly restored: Pick<Restore, "period" | "shards">;
+  readonly shape: RestoreShape;
+  readonly replicas: number;
+  readonly keys: KeySelection;
+}
+
+/** To the primary that will serve a key's slot. @throws the errors of `writeShards`; then no server has started */
+export async function writeRestored(
   host: Host,
-  restore: Restore,
-  plan: HostDeploymentPlan,
-  { signal, report }: RestoreOptions,
-): Promise<Deployment> {
-  for (const [index, { name, slots, store, set, point }] of restore.shards.entries()) {
-    signal.throwIfAborted();
-    report(`writing the data of ${name}`, true);
-    const directory = host.run.nodeDirectory(plan.name, `${plan.name}-${index}`);
-    await materialize(store, set, point, directory);
-    if (slots !== undefined) giveSlots(directory, slots);
-  }
+  staged: readonly StagedShard[],
+  { restored, shape, replicas, keys }: RestoredServers,
+  { signal }: RestoreOptions,
+): Promise<HostDeploymentPlan> {
+  const shards = shape.shards.map((ranges, index) => ({
+    ranges,
+    directory: host.run.nodeDirectory(RESTORED, `${RESTORED}-${index}`),
+  }));
+  const databases = await writeShards(staged, shards, {
+    ...{ isArchived: shape.isArchived, keys, signal },
+    databasesProblem: (found) => databasesProblem(shape.mode, found, host.programs.version),
+  });
+  if (shape.mode === "cluster") for (const { directory, ranges } of shards) giveSlots(directory, formatRanges(ranges));
+  const usual = shape.mode === "cluster" ? 1 : DEFAULT_DATABASES;
+  const least = shape.isArchived ? neededDatabases(restored) : usual;
+  return restoredPlan(shape, replicas, Math.max(least, ...databases.map((database) => database + 1)));
+}
+
+/** Waits until they have loaded their data. They do not know each other yet. */
+export async function startRestored(host: Host, plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
   const deployment = await host.start(plan, signal);
   await awaitLoaded(deployment, signal);
   return deployment;
 }
 
 /** Without `nodes.conf`, a new node would serve only the slots of its keys. */
-export function giveSlots(directory: string, slots: string): void {
+function giveSlots(directory: string, slots: string): void {
   const id = randomBytes(20).toString("hex");
   writeFileSync(
     join(directory, "nodes.conf"),

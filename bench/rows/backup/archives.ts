@@ -14,7 +14,7 @@ import { archiveDeployment } from "../../../backup/archive/archive-deployment";
 import type { Restore } from "../../../backup/archive/catalog";
 import { chooseRestore, readCatalog, readRestore } from "../../../backup/archive/catalog";
 import { claimArchive } from "../../../backup/archive/periods";
-import type { ArchiveStore } from "../../../backup/archive/store";
+import type { ArchiveStore, Place } from "../../../backup/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
@@ -27,10 +27,8 @@ import type { ServerComparison } from "../../../backup/restoring/compare-servers
 import { compareServers } from "../../../backup/restoring/compare-servers";
 import type { StagedShard } from "../../../backup/restoring/staging";
 import { stageSets } from "../../../backup/restoring/staging";
-import { startReshaped, writeReshaped } from "../../../backup/restoring/host/start-reshaped";
-import { restoredPlan, startRestored } from "../../../backup/restoring/host/start-restored";
+import { startRestored, writeRestored } from "../../../backup/restoring/host/start-restored";
 import { stagingProcesses } from "../../../backup/restoring/host/staging-processes";
-import { neededDatabases } from "../../../backup/restoring/loading";
 import { KeySelection } from "../../../backup/restoring/key-selection";
 import { chooseShape } from "../../../backup/restoring/restore-shape";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
@@ -90,8 +88,8 @@ export class RunningArchive {
 }
 
 /** Reads the sets that an archive restores for a time. @param at milliseconds since the epoch. @default the last time */
-export async function restoreOf(store: ArchiveStore, at?: number): Promise<Restore> {
-  const choice = chooseRestore(await readCatalog(store, "the archive"), at);
+export async function restoreOf(store: Place, at?: number): Promise<Restore> {
+  const choice = chooseRestore(await readCatalog(store), at);
   if (typeof choice === "string") throw new Failure(choice);
   return readRestore(choice);
 }
@@ -168,7 +166,7 @@ export function stage(host: Host, restore: Restore, signal: AbortSignal): Promis
 /**
  * Restores into servers of a host, and verifies them. They have DEBUG commands, so that benchmarks can read digests.
  * @param shards number of shards. One shard is replication
- * @param staged staged data, if there are any; else the archived data are staged when they are needed
+ * @param staged staged data, if there are any; else the archived data are staged
  */
 export async function restoreInto(
   host: Host,
@@ -181,26 +179,14 @@ export async function restoreInto(
   if (typeof shape === "string") throw new Failure(shape);
   const options = { signal, report: () => undefined };
   const keys = new KeySelection();
-  const isUnchanged = shape.isArchived && staged === undefined;
-  let deployment: Deployment;
-  let plan: HostDeploymentPlan;
-  let files = staged;
-  if (isUnchanged) {
-    plan = withDebug(restoredPlan(shape, 0, neededDatabases(restore)));
-    deployment = await startRestored(host, restore, plan, options);
-  } else {
-    files ??= await stage(host, restore, signal);
-    plan = withDebug(await writeReshaped(host, files, shape, { ...options, replicas: 0, keys }));
-    deployment = await startReshaped(host, plan, signal);
-  }
+  const files = staged ?? (await stage(host, restore, signal));
+  const plan = withDebug(await writeRestored(host, files, { restored: restore, shape, replicas: 0, keys }, options));
+  const deployment = await startRestored(host, plan, signal);
   await host.form(deployment, plan.shape, options);
   const { verdict } = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, ...options });
   if (!verdict.pass) throw new Failure("the restored servers do not pass verification");
-  const compare = async (): Promise<readonly ServerComparison[]> => {
-    files ??= await stage(host, restore, signal);
-    return compareServers(deployment, { staged: files, keys, isUnchanged, directory: host.run.path }, options);
-  };
-  return { deployment, compare };
+  const wanted = { staged: files, keys, isUnchanged: shape.isArchived, directory: host.run.path };
+  return { deployment, compare: () => compareServers(deployment, wanted, options) };
 }
 
 function withDebug(plan: HostDeploymentPlan): HostDeploymentPlan {

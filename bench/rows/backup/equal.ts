@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../../lib/clock";
 import { Failure, messageOf } from "../../../lib/errors";
-import { copySets } from "../../../backup/archive/bucket/local-sets";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
@@ -116,11 +115,9 @@ async function restoreOne(
     });
     const wanted = await readByCommands(source, DATABASES);
     return workbench.withServers([], async (target) => {
-      const options = { signal: target.signal, report: () => undefined };
-      const remote = await restoreOf(place);
-      const early = writtenAt - Math.min(...remote.shards.map(({ point }) => point.at));
+      const restore = await restoreOf(place);
+      const early = writtenAt - Math.min(...restore.shards.map(({ point }) => point.at));
       if (early > 0) throw new Failure(`the last time that can be restored is ${early} ms before the last write`);
-      const restore = await copySets(remote, join(target.host.run.path, "sets"), options);
       const restored = await restoreInto(target.host, restore, to, target.signal);
       const compared = await restored.compare();
       const found = await readByCommands(restored.deployment, DATABASES);

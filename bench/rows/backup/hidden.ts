@@ -143,7 +143,7 @@ async function findInFiles(workbench: Workbench, folder: string, { report }: Rep
 /** Restores an archive with a changed file. @returns what the project says about it; undefined if it finds nothing */
 async function restoreDamaged(workbench: Workbench, folder: string): Promise<string | undefined> {
   const store = new DirectoryStore(folder);
-  const { damaged } = await readCatalog(store, folder);
+  const { damaged } = await readCatalog(store);
   if (damaged.length > 0) return damaged.map(({ text }) => text).join("; ");
   try {
     const restore = await restoreOf(store);

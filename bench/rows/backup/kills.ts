@@ -10,7 +10,6 @@ import { WriteClient } from "../../../faults/writes/write-client";
 import calculateSlot from "cluster-key-slot";
 import { messageOf } from "../../../lib/errors";
 import type { Host } from "../../../platforms/host/host";
-import { copySets } from "../../../backup/archive/bucket/local-sets";
 import type { Connection } from "../../../valkey/connection";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
@@ -215,9 +214,7 @@ class Disturbances {
 
   #restore(): Promise<WriteAccounting> {
     return this.context.workbench.withServers([], async ({ host, signal }) => {
-      const remote = await restoreOf(await this.bucket.open(NAME, signal));
-      const options = { signal, report: () => undefined };
-      const restore = await copySets(remote, join(host.run.path, "sets"), options);
+      const restore = await restoreOf(await this.bucket.open(NAME, signal));
       const { deployment } = await restoreInto(host, restore, restore.shards.length, signal);
       return accountForWrites(this.#histories, await readNumbers(deployment, [...this.#histories.keys()]));
     });

@@ -61,7 +61,7 @@ it(
     const store = await archiveOfManyIncrements();
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
-    const catalog = await readCatalog(store, "archive");
+    const catalog = await readCatalog(store);
     clearInterval(timer);
     // Other work has its turn while the names are read.
     expect(turns).toBeGreaterThan((SHARDS * SETS * INCREMENTS) / 10_000);

@@ -54,7 +54,10 @@ function period(name: string, ...shards: readonly (readonly CatalogSet[])[]): Ca
   };
 }
 
-const catalog = (...periods: readonly CatalogPeriod[]): Catalog => ({ owner: OWNER, periods, damaged: [] });
+const PLACE = new DirectoryStore("none");
+const catalog = (...periods: readonly CatalogPeriod[]): Catalog => ({
+  ...{ place: PLACE, owner: OWNER, periods, damaged: [] },
+});
 
 it("has no time between instants with different data that are far apart", () => {
   expect(spansOf([])).toEqual([]);

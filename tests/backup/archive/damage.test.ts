@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 const never = new AbortController().signal;
 
-const catalogOf = (): Promise<Catalog> => readCatalog(new DirectoryStore(directory.path), directory.path);
+const catalogOf = (): Promise<Catalog> => readCatalog(new DirectoryStore(directory.path));
 const remove = (name: string): void => {
   rmSync(join(set, name));
 };

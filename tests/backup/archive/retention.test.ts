@@ -37,7 +37,7 @@ const OWNER = { deployment: "shop", mode: "replication" as const, nodes: [] };
 const NEW: RetentionLedger = { countedMs: 0, ended: {} };
 /** The sets that are deleted if `keepMs` is 10,000 and the sets were first seen to have ended some time ago. */
 const obsolete = (countedMs: number, periods: readonly CatalogPeriod[], proven?: [string, string]): string[] => {
-  const catalog: Catalog = { owner: OWNER, periods, damaged: [] };
+  const catalog: Catalog = { place: new DirectoryStore("none"), owner: OWNER, periods, damaged: [] };
   const shards = proven === undefined ? [] : [{ shard: "shard-0", set: proven[1], instant: 0 }];
   const proof: Proof | undefined =
     proven === undefined ? undefined : { provenAt: 0, period: proven[0], keys: 1, shards };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { Archiver } from "../../../backup/archiver/archiver";
-import { openArchive } from "../../../backup/archiver/place";
+import { openArchive } from "../../../backup/archiver/run-archive";
 import type { Restore } from "../../../backup/archive/catalog";
 import { chooseRestore, readCatalog, readRestore } from "../../../backup/archive/catalog";
 import { holdingSets } from "../../../backup/archive/keeping/holds";
@@ -88,7 +88,7 @@ it.each([
     spy.mockRestore();
   }
   expect(lines.filter((line) => line.includes("deleted set"))).toEqual([]);
-  const { periods } = await readCatalog(new DirectoryStore(folder), folder);
+  const { periods } = await readCatalog(new DirectoryStore(folder));
   expect(periods[0]?.shards[0]?.sets.length).toBeGreaterThanOrEqual(6);
 });
 
@@ -116,7 +116,7 @@ it("restores the newest data after the clock was set back, and refuses a time th
   } finally {
     spy.mockRestore();
   }
-  const catalog = await readCatalog(new DirectoryStore(folder), folder);
+  const catalog = await readCatalog(new DirectoryStore(folder));
   const choice = chooseRestore(catalog, undefined);
   if (typeof choice === "string") throw new Error(choice);
   const [shard] = (await readRestore(choice)).shards;
@@ -136,7 +136,7 @@ it("deletes a set when the archive has run for the kept time since the set ended
   await runArchiver(deployment, folder, { baseEveryMs: 2_000, keepMs: 3_000 }, (lines) =>
     eventually("two sets are deleted", () => lines.filter((line) => line.includes("deleted set")).length >= 2, 60_000),
   );
-  const catalog = await readCatalog(new DirectoryStore(folder), folder);
+  const catalog = await readCatalog(new DirectoryStore(folder));
   expect(catalog.damaged).toEqual([]);
   expect(typeof chooseRestore(catalog, undefined)).toBe("object");
 });
@@ -147,14 +147,14 @@ it("does not delete sets that a restore reads, until the restore ends or dies", 
   const schedule = { baseEveryMs: 2_000, keepMs: 1_000 };
   await runArchiver(deployment, folder, { ...schedule, keepMs: 7 * DAY }, (lines) => bases(lines, 5));
   const store = new DirectoryStore(folder);
-  const { owner, periods } = await readCatalog(store, folder);
+  const { periods, ...common } = await readCatalog(store);
   const [period] = periods;
   const [shard] = period?.shards ?? [];
   const [first, second] = shard?.sets ?? [];
   if (period === undefined || shard === undefined || first === undefined || second === undefined)
     throw new Error("there are no sets");
   const restoreOf = ({ set }: typeof first): Restore => ({
-    ...{ owner, period: period.period },
+    ...{ ...common, period: period.period },
     shards: [{ ...shard, set: { ...set, increments: [] }, point: { at: 0, offset: 0 } }],
   });
   const names = async (): Promise<readonly string[]> => listSets(shard.store);
@@ -173,7 +173,6 @@ it("does not delete sets that a restore reads, until the restore ends or dies", 
   });
   const reports: string[] = [];
   await holdingSets(
-    store,
     restoreOf(first),
     (line) => reports.push(line),
     async () => {
@@ -191,7 +190,6 @@ it("does not delete sets that a restore reads, until the restore ends or dies", 
   expect(reports).toEqual([]);
   await expect(
     holdingSets(
-      store,
       restoreOf(first),
       () => undefined,
       () => Promise.resolve(),

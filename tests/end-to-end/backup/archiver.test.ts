@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { Archiver } from "../../../backup/archiver/archiver";
-import { openArchive } from "../../../backup/archiver/place";
+import { openArchive } from "../../../backup/archiver/run-archive";
 import { readCatalog } from "../../../backup/archive/catalog";
 import { DirectoryStore } from "../../../backup/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
@@ -85,7 +85,7 @@ it("goes on after interruptions, and says how old the archive is meanwhile", asy
   isFull = false;
   await rpo(archiver, (seconds) => seconds < 1);
   await stop();
-  const { periods } = await readCatalog(store, "archive");
+  const { periods } = await readCatalog(store);
   expect(periods).toHaveLength(1);
   expect(periods[0]?.shards[0]?.sets).toHaveLength(1);
 });
@@ -133,7 +133,7 @@ it("ends a deletion of old sets when its archive is interrupted", async () => {
   const first = archive("tidied-archive", deployment, known, () => false);
   await hasBase(first.lines);
   await first.stop();
-  const { periods } = await readCatalog(first.store, "archive");
+  const { periods } = await readCatalog(first.store);
   // A deletion that has begun. It takes until its signal.
   await first.store.put(`${periods[0]?.period.name ?? ""}/shard-0/old/deleted.json`, [Buffer.from("{}")]);
   const removals: AbortSignal[] = [];

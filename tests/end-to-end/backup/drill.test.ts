@@ -50,7 +50,7 @@ async function archived(deployment: Deployment, name: string): Promise<Directory
 }
 
 const lastProof = async (store: DirectoryStore): Promise<Proof | undefined> =>
-  readLastProof(store, setsOf(await readCatalog(store, store.path)));
+  readLastProof(store, setsOf(await readCatalog(store)));
 
 /** Drills in a sandbox of its own. @param change changes the staging servers */
 async function drilled(
@@ -60,7 +60,7 @@ async function drilled(
   const own = await Sandbox.open();
   try {
     const staging = change(stagingProcesses(own.host));
-    return await runDrill(store, staging, own.host.run.path, { signal, report: () => undefined });
+    return await runDrill(store, staging, { signal, report: () => undefined });
   } finally {
     await own.close();
   }
@@ -152,7 +152,7 @@ it("names a damaged file, and records no proof", async () => {
   const source = await sandbox.replication("damaged", 0, SETTINGS);
   await withNode(source, 0, (primary) => writeDataSet(primary, 73, 50));
   const damaged = await archived(source, "damaged-sets");
-  const [period] = (await readCatalog(damaged, "")).periods;
+  const [period] = (await readCatalog(damaged)).periods;
   const [set] = [...setsOf({ periods: period === undefined ? [] : [period] })];
   const file = join(damaged.path, set ?? "", BASE_FILE);
   const bytes = readFileSync(file);

@@ -66,7 +66,7 @@ async function fill(
       onBegin: () => undefined,
       ...order,
     },
-    { staging: stagingProcesses(host), directory: host.run.path },
+    stagingProcesses(host),
     { ...OPTIONS, ...options },
   );
   // As a caller does when it has the result.

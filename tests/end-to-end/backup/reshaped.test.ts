@@ -5,7 +5,7 @@ import type { ServerComparison } from "../../../backup/restoring/compare-servers
 import { compareServers } from "../../../backup/restoring/compare-servers";
 import { stageSets } from "../../../backup/restoring/staging";
 import { stagingProcesses } from "../../../backup/restoring/host/staging-processes";
-import { startReshaped, writeReshaped } from "../../../backup/restoring/host/start-reshaped";
+import { startRestored, writeRestored } from "../../../backup/restoring/host/start-restored";
 import type { Restore } from "../../../backup/archive/catalog";
 import type { TtlRule } from "../../../backup/restoring/key-selection";
 import { KeySelection } from "../../../backup/restoring/key-selection";
@@ -77,8 +77,8 @@ async function reshape(
   const shape = chooseShape(restore.period, { mode, shards: count });
   if (typeof shape === "string") throw new Error(shape);
   const staged = await stageSets(stagingProcesses(host), restore, ttl, OPTIONS);
-  const plan = await writeReshaped(host, staged, shape, { ...OPTIONS, replicas, keys });
-  const deployment = await startReshaped(host, plan, never);
+  const plan = await writeRestored(host, staged, { restored: restore, shape, replicas, keys }, OPTIONS);
+  const deployment = await startRestored(host, plan, never);
   await host.form(deployment, plan.shape, OPTIONS);
   const { verdict } = await verifyUntilPass(deployment, { settlingMs: 60_000, ...OPTIONS });
   expect(verdict.pass).toBe(true);

@@ -51,7 +51,7 @@ it("begins a set before the old one ends, deletes old sets, and keeps a proven o
     }
   });
   await archiveBases(externalDeployment({ mode: "replication", node: [node] }, environment).deployment, folder);
-  const catalog = await readCatalog(new DirectoryStore(folder), folder);
+  const catalog = await readCatalog(new DirectoryStore(folder));
   const [period] = catalog.periods;
   expect(catalog.damaged).toEqual([]);
   const sets = period?.shards[0]?.sets ?? [];
@@ -85,5 +85,5 @@ it("begins a set before the old one ends, deletes old sets, and keeps a proven o
   await writing;
   expect((await second.ended).status, second.output).toBe(0);
   expect(names()).toContain(oldest?.set.name);
-  expect((await readCatalog(new DirectoryStore(folder), folder)).damaged).toEqual([]);
+  expect((await readCatalog(new DirectoryStore(folder))).damaged).toEqual([]);
 });

@@ -119,7 +119,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the archive of a deployment${WHERE}`,
     expect(output).toContain("PASS");
     expect(status).toBe(0);
     const place = await BucketStore.open(parseBucket(location, { endpoint: server.endpoint }, []), never);
-    const [period] = (await readCatalog(place, location)).periods;
+    const [period] = (await readCatalog(place)).periods;
     const [shard] = period?.shards ?? [];
     const numbers: number[] = [];
     for (const { set } of shard?.sets ?? []) {

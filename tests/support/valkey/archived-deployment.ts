@@ -35,7 +35,7 @@ export function archiveOnce(deployment: Deployment, folder: string): Promise<Res
 }
 
 async function lastRestore(store: Place): Promise<Restore | string> {
-  const choice = chooseRestore(await readCatalog(store, store.label), undefined);
+  const choice = chooseRestore(await readCatalog(store), undefined);
   return typeof choice === "string" ? choice : readRestore(choice);
 }
 

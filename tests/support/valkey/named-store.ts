@@ -1,7 +1,9 @@
 /** A store in memory whose increments have their manifests in their names, as in a bucket. */
-import type { ArchiveStore, PendingFile } from "../../../backup/archive/store";
+import type { PendingFile, Place } from "../../../backup/archive/store";
 
-export class NamedStore implements ArchiveStore {
+export class NamedStore implements Place {
+  readonly label = "archive";
+  readonly isRemote = true;
   readonly hasNamedIncrements = true;
   /** Names in each folder, with the bytes of files. */
   readonly #folders = new Map<string, Map<string, Buffer | undefined>>();
@@ -25,6 +27,10 @@ export class NamedStore implements ArchiveStore {
 
   list(folder: string, most = Infinity): Promise<string[]> {
     return Promise.resolve([...(this.#folders.get(folder)?.keys() ?? [])].sort().slice(0, most));
+  }
+
+  lease(): Promise<undefined> {
+    return Promise.resolve(undefined);
   }
 
   removePending(): Promise<void> {
