@@ -26,7 +26,6 @@ const lasting = (fallback: number): z.ZodDefault<z.ZodNumber> =>
 interface FaultRow<Fields extends z.ZodRawShape, Options = z.infer<z.ZodObject<Fields>>> {
   /** Sentence of the reference of stack files. */
   readonly description: string;
-  /** What a scenario in a stack file says of the fault. */
   readonly fields: Fields;
   /** Whether a stack that names no scenario runs the fault. */
   readonly isDefault: boolean;
@@ -150,7 +149,6 @@ export const FAULTS = {
 export type FaultKind = keyof typeof FAULTS;
 export const FAULT_KINDS = Object.keys(FAULTS) as FaultKind[];
 
-/** What a scenario in a stack file says of each fault. */
 export type FaultOptions = {
   readonly [Kind in FaultKind]: z.infer<z.ZodObject<(typeof FAULTS)[Kind]["fields"]>>;
 };

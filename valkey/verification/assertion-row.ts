@@ -31,7 +31,7 @@ export interface AssertionRow {
   /** Why it usually does not hold. */
   readonly cause: string;
   /**
-   * What a person types next. `NODE`, `HOST` and `PORT` stand for the first node that violates the assertion.
+   * The next step of a person. `NODE`, `HOST` and `PORT` stand for the first node that violates the assertion.
    */
   readonly next: {
     /** For deployments of this project on Kubernetes. */

@@ -1,4 +1,4 @@
-/** What a verdict means for clients: which slots are served, and who takes over when. */
+/** The meaning of a verdict for clients: which slots are served, and who takes over when. */
 import { counted, formatDuration } from "../../lib/units";
 import { majority } from "../sentinel-config";
 import { infoNumber } from "../topology/replies";
@@ -14,7 +14,6 @@ import { listNames } from "./violations";
 
 interface Service {
   readonly clients: readonly string[];
-  /** What a person types if a silent primary does not come back. */
   readonly next: readonly string[];
 }
 
@@ -141,7 +140,7 @@ function replicationService(facts: DeploymentFacts): Service {
     replicas.length === 0
       ? []
       : [
-          `Clients can read from ${listNames(replicas.map(({ node }) => node.name))}, unless replica-serve-stale-data is no there.`,
+          `Clients can read from ${listNames(replicas.map(({ node }) => node.name))}, unless their replica-serve-stale-data is off.`,
         ];
   if (primaries.length > 1)
     return {

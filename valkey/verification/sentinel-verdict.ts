@@ -59,7 +59,7 @@ export const SENTINEL_ASSERTIONS = {
   "sentinels-zones": {
     what: "after the loss of any zone, the remaining Sentinels can still fail over",
     ...{ expected: "a majority", judge: bySentinels(zoneLoss), mode: "replication" },
-    cause: "one zone has so many Sentinels that the rest is no majority",
+    cause: "one zone has so many Sentinels that the others are not a majority",
     next: {
       own: "use three zones, or a different number of Sentinels in the stack file, then `pulumi up`",
       others: "move Sentinels so that no zone has half of them",

@@ -15,7 +15,6 @@ export interface Shard {
   readonly slots: readonly SlotRange[];
 }
 
-/** What the judges of assertions get. */
 export interface JudgedFacts extends DeploymentFacts {
   readonly shards: readonly Shard[];
   /** The mark of an earlier verification. Undefined if there was none. */

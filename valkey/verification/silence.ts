@@ -29,7 +29,6 @@ function describeRole({ mode, nodes }: DeploymentFacts, name: string): string {
   return known.slots.length === 0 ? ", a former primary," : `, the primary of slots ${formatRanges(known.slots)},`;
 }
 
-/** What most nodes know about a node of a cluster. */
 export function knownNode(nodes: readonly NodeFacts[], name: string): KnownNode | undefined {
   const names = namesById(nodes);
   const [common] = topologies(nodes);

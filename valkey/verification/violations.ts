@@ -11,7 +11,7 @@ export interface Violation {
   readonly problem: string;
 }
 
-/** What a judge finds. @param found text about the found state if nothing is violated. @default the expected state */
+/** @param found text about the found state if nothing is violated. @default the expected state */
 export interface Judgement {
   readonly violations: readonly Violation[];
   /** @default the row's expected state */

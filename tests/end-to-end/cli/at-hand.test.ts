@@ -1,4 +1,4 @@
-/** What a user types by mistake, and what tools read. */
+/** Commands that a user mistypes, and output that tools read. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

@@ -1,4 +1,4 @@
-/** What a person reads first about a verdict that is FAIL: its cause, what it means for clients, and what to type next. */
+/** The beginning of a verdict that is FAIL: its cause, what it means for clients, and what to type next. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatVerification } from "../../../valkey/verification/format";

@@ -1,4 +1,4 @@
-/** What a person reads first about facts that real servers give seldom. Real servers: tests/end-to-end/valkey/verdict-cause. */
+/** The beginning of a verdict about facts that real servers give seldom. Real servers: tests/end-to-end/valkey/verdict-cause. */
 import { describe, expect, it } from "vitest";
 import { observed, unobserved } from "../../../valkey/observation";
 import type { Diagnosis } from "../../../valkey/verification/diagnosis";
