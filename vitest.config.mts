@@ -1,6 +1,5 @@
-import type { TestSpecification } from "vitest/node";
+import { type TestSpecification, BaseSequencer } from "vitest/node";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer } from "vitest/node";
 
 /** Tests that compare figures with a clock. They run when nothing else does, one more than there are cores: each waits half of its time. */
 const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engine"].map(

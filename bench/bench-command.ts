@@ -16,12 +16,10 @@ import {
 } from "../lib/system/paths";
 import { availableCores } from "../platforms/host/cpu";
 import { stopAbandonedRuns } from "../platforms/host/run-directory";
-import type { Benchmark, ModelOptions } from "./workbench";
+import { type Benchmark, type ModelOptions, Workbench } from "./workbench";
 import { parseEvents } from "./model/events";
 import { ALL_IDS, BENCHMARKS, listRows, selectIds } from "./catalogue";
-import type { BenchRow } from "./row";
-import { BenchFile, rowTable } from "./row";
-import { Workbench } from "./workbench";
+import { type BenchRow, BenchFile, rowTable } from "./row";
 
 const USAGE = "npm run bench -- [ID …] [--list] [--output FILE] [--sequences N] [--seed N] [--events EVENTS]";
 

@@ -18,10 +18,8 @@ import type { ObservedWrites } from "../tests/support/kubernetes/observer-main";
 import { ObserverPod } from "../tests/support/kubernetes/observer-pod";
 import { never } from "../tests/support/valkey/real";
 import type { BenchmarkContext } from "./workbench";
-import type { KernelFaults } from "./fault-driver";
-import { sumOf } from "./fault-driver";
-import type { BenchRow } from "./row";
-import { atMost, singleRow } from "./row";
+import { type KernelFaults, sumOf } from "./fault-driver";
+import { type BenchRow, atMost, singleRow } from "./row";
 
 /** Writes per second to a deployment. */
 export const WRITES_PER_SECOND = 500;

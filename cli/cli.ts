@@ -1,6 +1,5 @@
 /** Every error becomes one message and an exit status. */
-import type { Command } from "commander";
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { didYouMean } from "../lib/did-you-mean";
 import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
 import { exitStatusOf } from "./terminal/interruption";

@@ -1,6 +1,5 @@
 /** The module of a command is loaded only when the command runs. */
-import type { CommandOptions } from "commander";
-import { Command } from "commander";
+import { type CommandOptions, Command } from "commander";
 import type { OptionValues } from "./running/options";
 import {
   addBenchmarkOptions,

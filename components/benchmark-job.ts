@@ -11,8 +11,7 @@ import { BadInput } from "../lib/errors";
 import { recordName } from "../lib/schema/fields";
 import { isMap } from "../lib/schema/json-schema";
 import type { MeasuringArgs } from "./measuring/arguments";
-import type { PlannedLoads } from "./measuring/measuring-component";
-import { MeasuringComponent } from "./measuring/measuring-component";
+import { type PlannedLoads, MeasuringComponent } from "./measuring/measuring-component";
 import { checkedArgs, dottedPath, measuringFields, withLoadGenerator } from "./measuring/schema";
 import type { MixedWorkloadArgs, SearchArgs } from "./measuring/workload-arguments";
 

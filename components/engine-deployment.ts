@@ -5,8 +5,7 @@ import { Formation, Rollout, DeploymentVerification } from "../provider/resource
 import type { Engine } from "../valkey/settings/engines";
 import type { Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
-import type { ComparedParts } from "./kubernetes/deployment/compared-deployment";
-import { ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
+import { type ComparedParts, ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubernetes/deployment/deployment-args";
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
@@ -22,11 +21,9 @@ import { objectNames } from "./kubernetes/names";
 import { createNativeServers } from "./kubernetes/servers/native-servers";
 import { comparedRole } from "./kubernetes/pods/replication-role";
 import { createServices } from "./kubernetes/servers/server-objects";
-import type { ServerPods } from "./kubernetes/pods/server-pods";
-import { serviceEndpoint } from "./kubernetes/pods/server-pods";
+import { type ServerPods, serviceEndpoint } from "./kubernetes/pods/server-pods";
 import { planZones } from "./kubernetes/pods/zone-plan";
-import type { SecretFiles } from "./kubernetes/server-config";
-import { accessFiles, replicationConfig } from "./kubernetes/server-config";
+import { type SecretFiles, accessFiles, replicationConfig } from "./kubernetes/server-config";
 
 type ValkeyOnly =
   | "tls"

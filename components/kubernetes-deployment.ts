@@ -7,8 +7,7 @@ import type { RestoreResult } from "../backup/restoring/filling/fill-result";
 import type { Survival } from "../valkey/planning/survival";
 import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
-import type { Servers } from "./kubernetes/deployment/deployment-steps";
-import { checkArguments, DeploymentSteps } from "./kubernetes/deployment/deployment-steps";
+import { type Servers, checkArguments, DeploymentSteps } from "./kubernetes/deployment/deployment-steps";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import type { DeploymentKind } from "./kubernetes/deployment-context";
 

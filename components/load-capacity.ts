@@ -7,8 +7,7 @@ import { benchmarkFields } from "../benchmarks/workloads/benchmark-schema";
 import { benchmarkWorkload, mixedWorkloads } from "../benchmarks/workloads/configured-workloads";
 import { openLoopSchema } from "../benchmarks/workloads/mixed-workload-schema";
 import type { MeasuringArgs } from "./measuring/arguments";
-import type { PlannedLoads } from "./measuring/measuring-component";
-import { MeasuringComponent } from "./measuring/measuring-component";
+import { type PlannedLoads, MeasuringComponent } from "./measuring/measuring-component";
 import { checkedArgs, measuringFields } from "./measuring/schema";
 import type { OpenLoopArgs, SearchArgs } from "./measuring/workload-arguments";
 

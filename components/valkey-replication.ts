@@ -10,8 +10,7 @@ import {
   sentinelProblems,
   sentinelSettings,
 } from "../valkey/sentinel/sentinel-settings";
-import type { ReplicationServersArgs } from "./kubernetes/servers/replication-servers";
-import { ReplicationServers } from "./kubernetes/servers/replication-servers";
+import { type ReplicationServersArgs, ReplicationServers } from "./kubernetes/servers/replication-servers";
 
 export interface ValkeyReplicationArgs
   extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "maxLagSeconds" | "failoverNodeSelectors"> {

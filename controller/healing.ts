@@ -1,10 +1,8 @@
 /** Decides after each verification: what can be repaired, how long to wait, how many repairs an hour may have. */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
-import type { AssertionId } from "../valkey/verification/assertions";
-import { rowOf } from "../valkey/verification/assertions";
+import { type AssertionId, rowOf } from "../valkey/verification/assertions";
 import { listNames } from "../valkey/verification/violations";
-import { failoversBetween } from "./look";
-import type { AssertionLook, Look } from "./look";
+import { failoversBetween, type AssertionLook, type Look } from "./look";
 
 /** A repair ends an abandoned migration. During any other, the controller repairs nothing. */
 const NO_MOVES: AssertionId = "no-moves";

@@ -2,12 +2,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Failure } from "../lib/errors";
-import type { KubernetesReference } from "../platforms/deployment-reference";
-import { openRunningPart } from "../platforms/deployment-reference";
+import { type KubernetesReference, openRunningPart } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import { listMachineStates } from "../platforms/kubernetes/cluster/machines";
-import type { PodPlace } from "../platforms/kubernetes/cluster/pod-places";
-import { deleteLostPod, readPodPlaces } from "../platforms/kubernetes/cluster/pod-places";
+import { type PodPlace, deleteLostPod, readPodPlaces } from "../platforms/kubernetes/cluster/pod-places";
 import { nodeCount } from "../valkey/topology/placement";
 import type { MachineMemory, PlaceFacts, ReplacementDecision } from "./replacement";
 import { decideReplacement, rememberMachines } from "./replacement";

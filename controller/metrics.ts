@@ -1,6 +1,5 @@
 import { Counter, Gauge, Registry } from "prom-client";
-import { failoversBetween } from "./look";
-import type { Look } from "./look";
+import { failoversBetween, type Look } from "./look";
 
 /** The result is `unneeded` if nothing had to be changed any more. */
 export type RepairOutcome = "done" | "unneeded" | "failed";

@@ -2,8 +2,7 @@
 import * as z from "zod";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
-import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
-import { Lease } from "../platforms/kubernetes/api/lease";
+import { type LeaseNotes, Lease } from "../platforms/kubernetes/api/lease";
 import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../provider/updates/update-leases";
 import type { RepairHistory } from "./healing";
 

@@ -3,8 +3,7 @@ import type { MachineState } from "../platforms/kubernetes/cluster/machines";
 import type { PlacedClaim, PodPlace } from "../platforms/kubernetes/cluster/pod-places";
 import { compact } from "../lib/compact";
 import { listNames } from "../valkey/verification/violations";
-import type { HealingMemory } from "./healing";
-import { MAX_REPAIRS_PER_HOUR } from "./healing";
+import { type HealingMemory, MAX_REPAIRS_PER_HOUR } from "./healing";
 
 export interface PlaceFacts {
   readonly machines: readonly MachineState[];

@@ -1,8 +1,7 @@
 import { pause } from "../lib/polling";
 import type { Inspection } from "../provider/updates/drift";
 import type { SeenData } from "../valkey/verification/facts";
-import type { Look } from "./look";
-import { lookOf } from "./look";
+import { type Look, lookOf } from "./look";
 
 export interface Watched {
   readonly name: string;

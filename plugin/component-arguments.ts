@@ -1,8 +1,7 @@
 /** Checks the arguments that a program in any language gives to a component, by `plugin/schema.json`. */
-import type { Problem } from "../lib/errors";
+import { type Problem, BadInput, problem } from "../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { didYouMean } from "../lib/did-you-mean";
-import { BadInput, problem } from "../lib/errors";
 import type { FormsSpec, PackageSchema, ResourceSpec, TypeSpec, ValueSpec } from "./package-schema";
 
 const REFUSED = undefined;

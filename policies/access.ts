@@ -1,7 +1,6 @@
 /** Rules: the API server is not open to the world, and no bucket is. */
 import { isOpenToTheWorld } from "../lib/cidr";
-import type { Rule } from "./rule";
-import { hasInputs, listAt, propertyAt, textAt } from "./rule";
+import { type Rule, hasInputs, listAt, propertyAt, textAt } from "./rule";
 
 /** Tag of a cluster whose configuration says that the world may reach its API server (`openToTheWorld: true`). */
 const OPEN_TAG = "valkey-measured/open-to-the-world";

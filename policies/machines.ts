@@ -1,6 +1,5 @@
 /** Rules for machines with data: on demand, with an explicit expiry, a pinned image, and encrypted volumes. */
-import type { CheckedResource, Rule } from "./rule";
-import { hasProperty, listAt, textAt, propertyAt, hasInputs } from "./rule";
+import { type CheckedResource, type Rule, hasProperty, listAt, textAt, propertyAt, hasInputs } from "./rule";
 
 export const encryptedStorage: Rule = {
   name: "encrypted-storage",

@@ -1,6 +1,5 @@
 /** Rules for pods: servers spread over zones by a hard constraint, and the restricted Pod Security Standard. */
-import type { CheckedResource, Rule } from "./rule";
-import { propertyAt, entriesAt, listAt, textAt } from "./rule";
+import { type CheckedResource, type Rule, propertyAt, entriesAt, listAt, textAt } from "./rule";
 import { compact } from "../lib/compact";
 
 /** Namespaces whose pods come from charts and add-ons of other projects. */

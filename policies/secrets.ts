@@ -1,6 +1,5 @@
 import { containersOf, podsOf } from "./pods";
-import type { Rule } from "./rule";
-import { propertyAt, entriesAt, listAt, textAt } from "./rule";
+import { type Rule, propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private[_-]?key)$/i;
 /** Flags with a password are refused, because a list of processes shows it. A reference to a variable is allowed. */

@@ -1,6 +1,5 @@
 import { compact } from "../lib/compact";
-import type { Rule } from "./rule";
-import { entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
+import { type Rule, entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 
 const exact = /^v?\d+\.\d+\.\d+([.+-].*)?$/;
 

@@ -1,6 +1,5 @@
 /** The package's version is sent with the inputs, but is not in the state. Other languages send none. */
-import type { Problem } from "../lib/errors";
-import { problem } from "../lib/errors";
+import { type Problem, problem } from "../lib/errors";
 import { VERSION } from "../lib/system/package";
 import type { Values } from "./protocol/engine-values";
 

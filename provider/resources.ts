@@ -27,8 +27,7 @@ import type {
 } from "./handlers/checks/deployment-verification";
 import type { VolumeDeletionWaitInputs } from "./handlers/volume-deletion-wait";
 import type { VolumesInputs } from "./handlers/volumes";
-import type { ResourceName } from "./kinds";
-import { resourceType } from "./kinds";
+import { type ResourceName, resourceType } from "./kinds";
 import { withPackageVersion } from "./package-version";
 
 /** A resource's inputs in a program. A value may come from a resource that does not exist yet. */

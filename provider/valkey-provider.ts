@@ -1,18 +1,12 @@
-import type { Problem } from "../lib/errors";
+import { type Problem, Failure, messageOf } from "../lib/errors";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
 import { compact } from "../lib/compact";
-import { Failure, messageOf } from "../lib/errors";
-import { canonicalJson, engineValues, plainValues } from "./protocol/engine-values";
-import type { Values } from "./protocol/engine-values";
-import type { AnyHandler } from "./kinds";
-import { loadHandler } from "./kinds";
+import { canonicalJson, engineValues, plainValues, type Values } from "./protocol/engine-values";
+import { type AnyHandler, loadHandler, type ResourceName, resourceNameOf } from "./kinds";
 import { takePackageVersion } from "./package-version";
-import type { HandlerContext } from "./protocol/resource-handler";
-import { ATTEMPTS, FailedButSeen } from "./protocol/resource-handler";
-import type { ResourceName } from "./kinds";
-import { resourceNameOf } from "./kinds";
+import { type HandlerContext, ATTEMPTS, FailedButSeen } from "./protocol/resource-handler";
 import { UpdateLeases } from "./updates/update-leases";
 
 /** Time limit for a handler to finish by itself after the update was cancelled, milliseconds. */

@@ -1,7 +1,6 @@
 /** Generates `docs/configuration.md`: every option of the configuration, from the schema. */
 import { compact } from "../lib/compact";
-import type { SchemaNode } from "../lib/schema/json-schema";
-import { alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
+import { type SchemaNode, alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
 import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
 import { sectionSchemas } from "./stack-file-schema";
 

@@ -1,7 +1,6 @@
 /** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`. */
 import { compact } from "../lib/compact";
-import type { SchemaNode } from "../lib/schema/json-schema";
-import { isMap, toJsonSchema } from "../lib/schema/json-schema";
+import { type SchemaNode, isMap, toJsonSchema } from "../lib/schema/json-schema";
 import { SECTIONS } from "../stacks/config/schema/stack";
 import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
 

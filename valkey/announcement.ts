@@ -1,13 +1,11 @@
 /** Addresses of nodes that a cluster gives to clients that cannot reach the nodes' own addresses. */
 import { allInOrder } from "../lib/all-in-order";
 import { Failure } from "../lib/errors";
-import type { Polling } from "../lib/polling";
-import { awaitCondition } from "../lib/polling";
+import { type Polling, awaitCondition } from "../lib/polling";
 import type { Connection } from "./connection";
 import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";
-import type { DeploymentNode, Endpoint } from "./node";
-import { formatEndpoint } from "./node";
+import { type DeploymentNode, type Endpoint, formatEndpoint } from "./node";
 import { formatConfigFile } from "./settings/settings";
 import { ViewParser } from "./topology/cluster-view";
 import { parseFlatReply } from "./topology/replies";

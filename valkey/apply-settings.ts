@@ -1,7 +1,6 @@
 /** Changes directives on all nodes of a running deployment. If one node refuses a value, no node is changed. */
 import { Failure, messageOf } from "../lib/errors";
-import type { Polling } from "../lib/polling";
-import { awaitCondition } from "../lib/polling";
+import { type Polling, awaitCondition } from "../lib/polling";
 import type { Connection } from "./connection";
 import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";

@@ -3,10 +3,8 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
 import { BadInput, Failure, messageOf } from "../lib/errors";
-import type { Dial } from "./connector";
-import { connectorOver } from "./connector";
-import type { NodeAccess, Endpoint } from "./node";
-import { formatEndpoint } from "./node";
+import { type Dial, connectorOver } from "./connector";
+import { type NodeAccess, type Endpoint, formatEndpoint } from "./node";
 
 /** A client with one connection to one node. */
 export type Connection = Redis;

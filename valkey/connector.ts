@@ -2,8 +2,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ConnectionOptions } from "node:tls";
-import { connect as startTls } from "node:tls";
+import { type ConnectionOptions, connect as startTls } from "node:tls";
 import { AbstractConnector } from "ioredis";
 
 /**

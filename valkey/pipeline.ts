@@ -1,6 +1,5 @@
 /** A connection that sends requests without waiting for replies, which arrive in the order of the requests. */
-import { connect as connectTcp } from "node:net";
-import type { Socket } from "node:net";
+import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { compact } from "../lib/compact";
 import { tlsOptions } from "./connection";

@@ -1,8 +1,7 @@
 /** Configuration of Sentinels on this machine. Pods have `components/kubernetes/scripts/sentinel.sh`. */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
-import type { PlacedNode } from "./topology/placement";
-import { spreadOverZones } from "./topology/placement";
+import { type PlacedNode, spreadOverZones } from "./topology/placement";
 
 /**
  * Number of a deployment's Sentinels, and rules for their failovers. The defaults are in

@@ -1,8 +1,7 @@
 /** Steps of one inspection share connections, because opening one needs much more CPU time than a command. */
 import type { Connection } from "./connection";
 import type { Deployment } from "./deployment";
-import type { DeploymentNode } from "./node";
-import { formatEndpoint } from "./node";
+import { type DeploymentNode, formatEndpoint } from "./node";
 
 export class SharedConnections {
   readonly #idle = new Map<string, Connection[]>();

@@ -4,13 +4,10 @@ import { Failure } from "../../lib/errors";
 import { pause, poll } from "../../lib/polling";
 import { Semaphore } from "../../lib/semaphore";
 import type { Deployment } from "../../valkey/deployment";
-import type { ArchiveOptions } from "./archive-shard";
-import { archiveShard } from "./archive-shard";
-import type { Period } from "./periods";
-import { beginPeriod, endPeriod, listPeriods, shardStore } from "./periods";
+import { type ArchiveOptions, archiveShard } from "./archive-shard";
+import { type Period, beginPeriod, endPeriod, listPeriods, shardStore } from "./periods";
 import { removeUnfinishedBases } from "./sets";
-import type { Layout } from "./shard-layout";
-import { readDatabases, readLayout, readSlots } from "./shard-layout";
+import { type Layout, readDatabases, readLayout, readSlots } from "./shard-layout";
 
 const WATCH_MS = 1_000;
 /** Time after which every node is assumed to know that slots have moved, milliseconds. */

@@ -2,10 +2,8 @@
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest, StoredIncrement } from "./manifests";
 import { listSets, readSet } from "./sets";
-import type { RestorePoint } from "./materialize";
-import { followedInstants, restorePoint } from "./materialize";
-import type { ArchiveOwner, Period } from "./periods";
-import { listPeriods, listStrayPeriods, readOwner, shardStore } from "./periods";
+import { type RestorePoint, followedInstants, restorePoint } from "./materialize";
+import { type ArchiveOwner, type Period, listPeriods, listStrayPeriods, readOwner, shardStore } from "./periods";
 import type { ArchiveStore, Place } from "./store";
 
 /** Time by which data of one shard may be newer than the last time of all shards without a word, milliseconds. */

@@ -4,10 +4,8 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { RdbWalker } from "../rdb/walker";
-import type { ArchiveSet, IncrementManifest } from "./manifests";
-import { BASE_FILE, incrementFile } from "./manifests";
-import type { ArchiveStore, PendingFile } from "./store";
-import { DirectoryStore, pathExists } from "./store";
+import { type ArchiveSet, type IncrementManifest, BASE_FILE, incrementFile } from "./manifests";
+import { type ArchiveStore, type PendingFile, DirectoryStore, pathExists } from "./store";
 import { CommandParser } from "../replication-stream/command-parser";
 
 /** Write commands of Valkey 9.1, besides MIGRATE, which connects to a different server and is sent to replicas as DEL. */

@@ -12,8 +12,7 @@ import { BadInput } from "../../lib/errors";
 import type { Mode } from "../../valkey/node";
 import { writeManifest } from "./checked-file";
 import { MANIFEST_VERSION, readManifest } from "./manifests";
-import type { ArchiveStore } from "./store";
-import { folderOf } from "./store";
+import { type ArchiveStore, folderOf } from "./store";
 
 const version = z.literal(MANIFEST_VERSION);
 

@@ -1,18 +1,14 @@
 /** The shards of a running deployment, and the node of each shard whose stream an archive follows. */
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
-import type { ConnectionAttempt } from "../../valkey/connections";
-import { withEveryNode } from "../../valkey/connections";
+import { type ConnectionAttempt, withEveryNode } from "../../valkey/connections";
 import { readClusterDatabases } from "../../valkey/databases";
 import type { Deployment } from "../../valkey/deployment";
-import type { DeploymentNode } from "../../valkey/node";
-import { formatEndpoint } from "../../valkey/node";
+import { type DeploymentNode, formatEndpoint } from "../../valkey/node";
 import type { StreamSource } from "../replication-stream/replica-link";
-import type { ClusterView, KnownNode } from "../../valkey/topology/cluster-view";
-import { ViewParser } from "../../valkey/topology/cluster-view";
+import { type ClusterView, type KnownNode, ViewParser } from "../../valkey/topology/cluster-view";
 import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../../valkey/topology/replies";
-import type { SlotRange } from "../../valkey/topology/slots";
-import { SLOT_COUNT, countSlots, formatRanges } from "../../valkey/topology/slots";
+import { type SlotRange, SLOT_COUNT, countSlots, formatRanges } from "../../valkey/topology/slots";
 
 interface ShardMember {
   readonly node: DeploymentNode;

@@ -1,12 +1,10 @@
 /** This file has the store in a local folder; `bucket/` has the store in an S3 bucket. */
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, opendir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "../../lib/errors";
-import type { Lease, LeaseFile, LeaseTimes } from "./lease";
-import { LEASE, takeLease } from "./lease";
+import { type Lease, type LeaseFile, type LeaseTimes, LEASE, takeLease } from "./lease";
 
 /** A file that is being written. Readers do not see it before `commit`. */
 export interface PendingFile {

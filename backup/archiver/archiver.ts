@@ -8,10 +8,8 @@ import type { Tidied } from "../archive/keeping/retention";
 import type { Place } from "../archive/store";
 import { SpoolFailed, SpoolFull } from "../replication-stream/spool";
 import type { Deployment } from "../../valkey/deployment";
-import type { ErrorKind } from "./metrics";
-import { ArchiveMetrics } from "./metrics";
-import type { OpenArchive } from "./run-archive";
-import { runArchive } from "./run-archive";
+import { type ErrorKind, ArchiveMetrics } from "./metrics";
+import { type OpenArchive, runArchive } from "./run-archive";
 
 /** Interval at which the list of servers and the password are read, milliseconds. */
 const REFRESH_MS = 5_000;

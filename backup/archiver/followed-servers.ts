@@ -2,8 +2,7 @@
 import { resolveSrv } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { Failure, messageOf } from "../../lib/errors";
-import type { Connection } from "../../valkey/connection";
-import { connect } from "../../valkey/connection";
+import { type Connection, connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode, NodeAccess } from "../../valkey/node";
 import type { ArchiverSettings } from "./pod-settings";

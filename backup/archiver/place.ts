@@ -1,8 +1,7 @@
 /** Opens the bucket in which a pod `NAME-archive` stores the archive of its deployment. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput } from "../../lib/errors";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BadInput } from "../../lib/errors";
 import { logLine } from "../../lib/pod/run-program";
 import { BucketStore } from "../archive/bucket/bucket-store";
 import { parseBucket } from "../archive/bucket/location";

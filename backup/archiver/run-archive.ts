@@ -7,11 +7,9 @@ import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { archiveDeployment } from "../archive/archive-deployment";
 import type { ArchiveEvent, ArchiveOptions } from "../archive/archive-shard";
-import type { Tidied } from "../archive/keeping/retention";
-import { Retention } from "../archive/keeping/retention";
+import { type Tidied, Retention } from "../archive/keeping/retention";
 import type { Lease } from "../archive/lease";
-import type { ArchiveOwner } from "../archive/periods";
-import { claimArchive, ownerProblem, readOwner } from "../archive/periods";
+import { type ArchiveOwner, claimArchive, ownerProblem, readOwner } from "../archive/periods";
 import type { Place } from "../archive/store";
 
 /** Greater than 1, because names that begin with a dot come first and do not count. */

@@ -1,6 +1,5 @@
 /** Holds one piece and the beginning of one key in memory, never a value. */
-import type { SlotRange } from "../../valkey/topology/slots";
-import { SLOT_COUNT } from "../../valkey/topology/slots";
+import { type SlotRange, SLOT_COUNT } from "../../valkey/topology/slots";
 import { Crc64 } from "./crc64";
 import { RdbCursor } from "./cursor";
 import { LengthReader, MISSING } from "./lengths";

@@ -6,16 +6,12 @@ import { Failure, isCausedBy, messageOf } from "../../lib/errors";
 import { epochMs } from "../../lib/clock";
 import { pause } from "../../lib/polling";
 import { PasswordRefused } from "../../valkey/connection";
-import type { StreamCommand } from "./command-parser";
-import { CommandParser, StreamCorrupt } from "./command-parser";
-import type { StreamPosition, StreamSource } from "./replica-link";
-import { ReplicaLink, StreamRefused } from "./replica-link";
-import type { Session } from "./session";
-import { checkLink, isKnown, learnOffset, versionOf } from "./session";
+import { type StreamCommand, CommandParser, StreamCorrupt } from "./command-parser";
+import { type StreamPosition, type StreamSource, ReplicaLink, StreamRefused } from "./replica-link";
+import { type Session, checkLink, isKnown, learnOffset, versionOf } from "./session";
 import { readSnapshot } from "./snapshot";
 import { Spool, SpoolFailed, SpoolFull } from "./spool";
-import type { StreamUnit } from "./stream-units";
-import { StreamUnits } from "./stream-units";
+import { type StreamUnit, StreamUnits } from "./stream-units";
 
 export type StreamEvent =
   /** All earlier events belong to an earlier history, which ends here. */

@@ -2,8 +2,7 @@
 import type { Duplex } from "node:stream";
 import { Failure, messageOf } from "../../lib/errors";
 import { openStream } from "./byte-stream";
-import type { Endpoint, NodeAccess } from "../../valkey/node";
-import { formatEndpoint } from "../../valkey/node";
+import { type Endpoint, type NodeAccess, formatEndpoint } from "../../valkey/node";
 import { ByteReader } from "./byte-reader";
 
 export interface StreamSource {

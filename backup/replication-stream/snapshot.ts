@@ -2,8 +2,7 @@
 import { open } from "node:fs/promises";
 import { Failure } from "../../lib/errors";
 import type { ByteReader } from "./byte-reader";
-import type { StreamSource } from "./replica-link";
-import { ReplicaLink } from "./replica-link";
+import { type StreamSource, ReplicaLink } from "./replica-link";
 
 const MARK_BYTES = 40;
 

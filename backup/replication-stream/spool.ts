@@ -2,8 +2,7 @@
  * A queue on disk between a server that must not wait and a slow consumer. A file loses its name at once, so that its
  * space is freed when all frames have been read, and also when this process is killed.
  */
-import type { FileHandle } from "node:fs/promises";
-import { open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure, messageOf } from "../../lib/errors";
 

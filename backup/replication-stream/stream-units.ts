@@ -1,6 +1,5 @@
 /** Units must not be split: a command, or a transaction from MULTI to EXEC. Clients could see the data after a unit. */
-import type { StreamCommand } from "./command-parser";
-import { StreamCorrupt } from "./command-parser";
+import { type StreamCommand, StreamCorrupt } from "./command-parser";
 
 export interface StreamUnit {
   readonly commands: readonly StreamCommand[];

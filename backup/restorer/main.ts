@@ -5,8 +5,7 @@ import { logLine, runProgram } from "../../lib/pod/run-program";
 import { openBucket } from "../archiver/place";
 import { CHECK_VARIABLE } from "../restoring/filling/fill-result";
 import { runDrill, checkFill, runFill } from "./tasks";
-import type { RestorerSettings } from "./pod-settings";
-import { readRestorerSettings } from "./pod-settings";
+import { type RestorerSettings, readRestorerSettings } from "./pod-settings";
 import { StagingContainer } from "./staging-container";
 
 const TERMINATION_LOG = "/dev/termination-log";

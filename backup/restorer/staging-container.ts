@@ -4,13 +4,11 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Failure } from "../../lib/errors";
 import { awaitCondition, poll } from "../../lib/polling";
-import type { Connection } from "../../valkey/connection";
-import { connect } from "../../valkey/connection";
+import { type Connection, connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";
 import type { StagingServers } from "../restoring/staging";
-import type { ServerSettings } from "../../valkey/settings/settings";
-import { toDirectives } from "../../valkey/settings/settings";
+import { type ServerSettings, toDirectives } from "../../valkey/settings/settings";
 
 /** They listen at the loopback address of the pod. */
 const PORT = 6_390;

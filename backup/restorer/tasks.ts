@@ -4,14 +4,11 @@
  */
 import { messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
-import type { Restore } from "../archive/catalog";
-import { formatTime } from "../archive/catalog";
+import { type Restore, formatTime } from "../archive/catalog";
 import { recordFailedDrill, recordProof } from "../archive/keeping/proofs";
 import type { Place } from "../archive/store";
-import type { WantedSets } from "../restoring/chosen-sets";
-import { chooseSets } from "../restoring/chosen-sets";
-import type { DrilledShard } from "../restoring/drill";
-import { drill } from "../restoring/drill";
+import { type WantedSets, chooseSets } from "../restoring/chosen-sets";
+import { type DrilledShard, drill } from "../restoring/drill";
 import type { RestoreOptions } from "../restoring/loading";
 import type { StagingServers } from "../restoring/staging";
 import { FollowedServers } from "../archiver/followed-servers";

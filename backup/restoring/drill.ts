@@ -12,10 +12,8 @@ import type { Comparison } from "../rdb/comparing/compare";
 import { fetchSnapshot } from "../replication-stream/snapshot";
 import { compareFiles } from "./compare-servers";
 import { KeySelection, ttlShift } from "./key-selection";
-import type { RestoreOptions } from "./loading";
-import { awaitLoaded, loadingSettings, neededDatabases } from "./loading";
-import type { StagedShard, StagingServers } from "./staging";
-import { stageSet } from "./staging";
+import { type RestoreOptions, awaitLoaded, loadingSettings, neededDatabases } from "./loading";
+import { type StagedShard, type StagingServers, stageSet } from "./staging";
 import { writeShards } from "./written-shards";
 
 const NAMED = 3;

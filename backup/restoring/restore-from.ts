@@ -1,12 +1,10 @@
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { isAbsolute } from "node:path";
-import { BadInput, problem } from "../../lib/errors";
 import { isBucket } from "../archive/bucket/location";
 import { placeAt } from "../archive/bucket/open-place";
 import type { Place } from "../archive/store";
 import { parseInstant } from "./instant";
-import type { TtlRule } from "./key-selection";
-import { KeySelection } from "./key-selection";
+import { type TtlRule, KeySelection } from "./key-selection";
 
 /** Archived data with which a new deployment is filled. */
 export interface RestoreFrom {

@@ -1,10 +1,8 @@
 import type { Mode } from "../../valkey/node";
 import { majorVersion } from "../../valkey/settings/version";
-import type { SlotRange } from "../../valkey/topology/slots";
-import { SLOT_COUNT, distributeSlots, parseRange } from "../../valkey/topology/slots";
+import { type SlotRange, SLOT_COUNT, distributeSlots, parseRange } from "../../valkey/topology/slots";
 import type { Restore } from "../archive/catalog";
-import type { Period } from "../archive/periods";
-import { modeOf } from "../archive/periods";
+import { type Period, modeOf } from "../archive/periods";
 
 export interface RestoreShape {
   readonly mode: Mode;

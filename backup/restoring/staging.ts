@@ -11,10 +11,8 @@ import { connect } from "../../valkey/connection";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import { infoNumber, parseInfo } from "../../valkey/topology/replies";
 import type { SlotRange } from "../../valkey/topology/slots";
-import type { TtlRule } from "./key-selection";
-import { ttlShift } from "./key-selection";
-import type { RestoreOptions } from "./loading";
-import { awaitLoaded, loadingSettings, neededDatabases } from "./loading";
+import { type TtlRule, ttlShift } from "./key-selection";
+import { type RestoreOptions, awaitLoaded, loadingSettings, neededDatabases } from "./loading";
 import { slotsOf } from "./restore-shape";
 
 const SAVE_MS = 12 * 3_600_000;

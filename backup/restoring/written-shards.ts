@@ -1,12 +1,10 @@
 /** Writes staged data to data directories, from which servers load them. */
 import { BadInput } from "../../lib/errors";
 import type { SlotRange } from "../../valkey/topology/slots";
-import type { PendingDataDirectory } from "../archive/materialize";
-import { beginDataDirectory } from "../archive/materialize";
+import { type PendingDataDirectory, beginDataDirectory } from "../archive/materialize";
 import { splitRdbs } from "../rdb/splitting/split";
 import { readFileInPieces } from "../rdb/walk";
-import type { KeySelection } from "./key-selection";
-import { unmatchedProblems } from "./key-selection";
+import { type KeySelection, unmatchedProblems } from "./key-selection";
 import type { StagedShard } from "./staging";
 
 interface WrittenShard {

@@ -17,13 +17,11 @@ import type { ServerSettings } from "../../valkey/settings/settings";
 import type { SeenData } from "../../valkey/verification/facts";
 import { seenData } from "../../valkey/verification/kept-data";
 import { verify, withKeptData } from "../../valkey/verification/verify";
-import type { PodsKind } from "../../tests/support/kubernetes/deployed-pods";
-import { DeployedPods, deleteSentinels, podLabels } from "../../tests/support/kubernetes/deployed-pods";
+import { type PodsKind, DeployedPods, deleteSentinels, podLabels } from "../../tests/support/kubernetes/deployed-pods";
 import { MACHINE_COMMAND } from "../../tests/support/kubernetes/machines";
 import { KUBECONFIG, ThrowAway, isReady } from "../../tests/support/kubernetes/throw-away";
 import { APPEND_ONLY, CLUSTER, NO_PERSISTENCE, REPLICATION, SENTINELS, runFault, writeLoad } from "../fault-driver";
-import type { Outcome } from "./table";
-import { formatOutcome, replaceTable } from "./table";
+import { type Outcome, formatOutcome, replaceTable } from "./table";
 import type { KubernetesObject } from "../../tests/support/kubernetes/kubernetes-objects";
 import { CertificateAuthority } from "../../tests/support/kubernetes/certificates";
 

@@ -2,26 +2,22 @@
  * Pods of the model on this machine: processes that the real scripts start and probe, a kubelet that starts ended
  * containers again, and the Service of the primary. Every pod has an address of its own.
  */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes, randomInt } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { utimesSync, writeFileSync } from "node:fs";
-import type { Server, Socket } from "node:net";
-import { createServer, connect as connectSocket } from "node:net";
+import { type Server, type Socket, createServer, connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
 import { sendSignal } from "../../lib/system/process-identity";
-import type { RecordedProcess } from "../../platforms/host/processes";
-import { signalChildGroup, startRecorded } from "../../platforms/host/processes";
+import { type RecordedProcess, signalChildGroup, startRecorded } from "../../platforms/host/processes";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { serverConfig } from "../../platforms/host/server-config";
 import { PodScripts } from "../../tests/support/valkey/pod-scripts";
-import type { Connection } from "../../valkey/connection";
-import { connect } from "../../valkey/connection";
+import { type Connection, connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import { toDirectives } from "../../valkey/settings/settings";

@@ -3,11 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { holdsInTime } from "../../lib/polling";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { verify } from "../../valkey/verification/verify";
-import type { Event, ModelMode, Persistence } from "./events";
-import { formatEvents } from "./events";
+import { type Event, type ModelMode, type Persistence, formatEvents } from "./events";
 import { violations } from "./oracle";
-import type { Pod } from "./pods";
-import { ModelPods, PROBE_KEY, PROBE_MS, SILENT_MS } from "./pods";
+import { type Pod, ModelPods, PROBE_KEY, PROBE_MS, SILENT_MS } from "./pods";
 
 export interface SequenceResult {
   /** Lost writes, a PASS that is not true, waits that nobody explained, and no recovery. */

@@ -5,20 +5,16 @@
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Stack } from "@pulumi/pulumi/automation";
-import { LocalWorkspace } from "@pulumi/pulumi/automation";
+import { type Stack, LocalWorkspace } from "@pulumi/pulumi/automation";
 import { Failure, messageOf } from "../../lib/errors";
 import { median } from "../../lib/statistics/median";
 import type { ObservedWrites } from "../../tests/support/kubernetes/observer-main";
-import type { Benchmark } from "../workbench";
-import { NO_STACK, secondsOf } from "../workbench";
+import { type Benchmark, NO_STACK, secondsOf } from "../workbench";
 import { endpointsOf, passwordOf } from "../controlled";
 import { sumOf } from "../fault-driver";
-import type { BenchRow, RowTarget } from "../row";
-import { atLeast, atMost, below, singleRow, STATED } from "../row";
+import { type BenchRow, type RowTarget, atLeast, atMost, below, singleRow, STATED } from "../row";
 import { PulumiStack } from "../../tests/support/pulumi/pulumi-stack";
-import type { TlsFiles } from "../../tests/support/kubernetes/certificates";
-import { issueCertificate, serverHosts } from "../../tests/support/kubernetes/certificates";
+import { type TlsFiles, issueCertificate, serverHosts } from "../../tests/support/kubernetes/certificates";
 import type { FloodedWrites } from "../../tests/support/kubernetes/flood-main";
 import { ObserverPod } from "../../tests/support/kubernetes/observer-pod";
 import { KUBECONFIG, ThrowAway, isReady } from "../../tests/support/kubernetes/throw-away";

@@ -14,8 +14,7 @@ import {
   ProcessCrashInjector,
 } from "../../tests/support/kubernetes/deployed-pods";
 import type { KubernetesObject } from "../../tests/support/kubernetes/kubernetes-objects";
-import type { Benchmark, BenchmarkContext } from "../workbench";
-import { NO_KUBERNETES } from "../workbench";
+import { type Benchmark, type BenchmarkContext, NO_KUBERNETES } from "../workbench";
 import type { ScenarioRecord } from "../fault-driver";
 import {
   APPEND_ONLY,
@@ -28,8 +27,7 @@ import {
   sumOf,
   writeLoad,
 } from "../fault-driver";
-import type { BenchRow, RowTarget } from "../row";
-import { atMost, singleRow, STATED } from "../row";
+import { type BenchRow, type RowTarget, atMost, singleRow, STATED } from "../row";
 
 interface Case {
   readonly id: string;

@@ -4,8 +4,7 @@ import { Failure } from "../../lib/errors";
 import { median } from "../../lib/statistics/median";
 import { loosenBudgets, tightenBudgets } from "../../provider/updates/budgets";
 import { DeployedPods, podLabels } from "../../tests/support/kubernetes/deployed-pods";
-import type { Benchmark, BenchmarkContext } from "../workbench";
-import { NO_KUBERNETES } from "../workbench";
+import { type Benchmark, type BenchmarkContext, NO_KUBERNETES } from "../workbench";
 import { atMost, comparedRow } from "../row";
 
 const ID = "drain-30";

@@ -7,8 +7,7 @@ import { holdsInTime } from "../../lib/polling";
 import type { ControlledPods } from "../../tests/support/kubernetes/controlled-pods";
 import type { PodsKind } from "../../tests/support/kubernetes/deployed-pods";
 import type { ObservedWrites } from "../../tests/support/kubernetes/observer-main";
-import type { Benchmark, BenchmarkContext } from "../workbench";
-import { NO_KUBERNETES } from "../workbench";
+import { type Benchmark, type BenchmarkContext, NO_KUBERNETES } from "../workbench";
 import {
   describeWrites,
   isHealthy,

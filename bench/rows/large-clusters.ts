@@ -13,11 +13,10 @@ import type { MeasuredCluster, MeasuredClusters } from "../../valkey/planning/me
 import { MEASURED_CLUSTERS_FILE } from "../../valkey/planning/measured-clusters";
 import { hostFaultSubject } from "../../tests/support/faults/fault-subject";
 import type { Shape } from "../../valkey/topology/placement";
-import type { Benchmark, BenchmarkContext, DeploymentServers } from "../workbench";
+import { type Benchmark, type BenchmarkContext, type DeploymentServers, hostPlan } from "../workbench";
 import { runFault, sumOf, writeLoad } from "../fault-driver";
 import { mostOpenFiles, openFiles, residentBytes, writtenBytes } from "../proc";
 import { atLeast, atMost, singleRow } from "../row";
-import { hostPlan } from "../workbench";
 import { secondsOfVerdict, UP_BEFORE_MS } from "./formation";
 
 /** Numbers of nodes. The others must predict the largest. */

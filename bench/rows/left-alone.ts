@@ -4,8 +4,7 @@ import { Failure } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
 import { holdsInTime } from "../../lib/polling";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DeployedPods } from "../../tests/support/kubernetes/deployed-pods";
-import { podLabels } from "../../tests/support/kubernetes/deployed-pods";
+import { type DeployedPods, podLabels } from "../../tests/support/kubernetes/deployed-pods";
 import type { Benchmark } from "../workbench";
 import type { Scene, Shard } from "../controlled";
 import {

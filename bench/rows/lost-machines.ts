@@ -18,8 +18,7 @@ import {
 import type { ObservedWrites } from "../../tests/support/kubernetes/observer-main";
 import { ThrowAway } from "../../tests/support/kubernetes/throw-away";
 import { never } from "../../tests/support/valkey/real";
-import type { Benchmark, BenchmarkContext } from "../workbench";
-import { NO_KUBERNETES } from "../workbench";
+import { type Benchmark, type BenchmarkContext, NO_KUBERNETES } from "../workbench";
 import { atMost, singleRow } from "../row";
 import { observe, WRITES_PER_SECOND } from "../controlled";
 import { CLUSTER, sumOf } from "../fault-driver";

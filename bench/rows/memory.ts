@@ -12,8 +12,7 @@ import { verifyUntilPass } from "../../valkey/verification/verify";
 import { DeployedPods, podLabels } from "../../tests/support/kubernetes/deployed-pods";
 import { eventually } from "../../tests/support/valkey/real";
 import { plainServers } from "../../tests/support/kubernetes/server-args";
-import type { Benchmark, BenchmarkContext } from "../workbench";
-import { NO_KUBERNETES } from "../workbench";
+import { type Benchmark, type BenchmarkContext, NO_KUBERNETES } from "../workbench";
 import { sumOf } from "../fault-driver";
 import { atLeast, atMost, singleRow } from "../row";
 

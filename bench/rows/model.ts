@@ -6,8 +6,7 @@ import { Semaphore } from "../../lib/semaphore";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import type { Event, ModelMode, Persistence } from "../model/events";
 import { eventsOf, formatEvents, MODES, PERSISTENCES } from "../model/events";
-import type { SequenceResult } from "../model/sequence";
-import { runSequence } from "../model/sequence";
+import { type SequenceResult, runSequence } from "../model/sequence";
 import { atMost, singleRow } from "../row";
 import type { Benchmark, BenchmarkContext } from "../workbench";
 

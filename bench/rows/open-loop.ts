@@ -1,6 +1,5 @@
 /** The open-loop generator: how much it can offer, and whether its latencies are true. */
-import type { Server, Socket } from "node:net";
-import { connect, createServer } from "node:net";
+import { type Server, type Socket, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/output";
 import { Session } from "../../benchmarks/measuring/session";
@@ -10,8 +9,7 @@ import type { Deployment } from "../../valkey/deployment";
 import type { Endpoint } from "../../valkey/node";
 import { verify } from "../../valkey/verification/verify";
 import type { Benchmark, BenchmarkContext, BenchServers } from "../workbench";
-import type { BenchRow } from "../row";
-import { atLeast, comparedRow, singleRow } from "../row";
+import { type BenchRow, atLeast, comparedRow, singleRow } from "../row";
 import { hostPlan, openLoopPlan, runDirectly, runGenerator } from "../workbench";
 
 /** A pipeline, and the rate to be held with it, of 64-byte values, nine reads to a write. */

@@ -11,9 +11,8 @@ import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
 import { formatEndpoint } from "../../valkey/node";
-import type { Benchmark, BenchmarkContext, BenchServers } from "../workbench";
+import { type Benchmark, type BenchmarkContext, type BenchServers, hostPlan, Workbench } from "../workbench";
 import { atMost, singleRow } from "../row";
-import { hostPlan, Workbench } from "../workbench";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
 /** Data of each primary: as much as six nodes and their forks can hold on a small machine. */

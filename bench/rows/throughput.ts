@@ -3,27 +3,22 @@
  * servers. The reported rate is compared with the servers' own counters and clocks, too.
  */
 import { geometricMean } from "simple-statistics";
-import type { ValkeyBenchmarkRun } from "../../benchmarks/load/valkey-benchmark/arguments";
-import { valkeyBenchmarkArguments } from "../../benchmarks/load/valkey-benchmark/arguments";
+import { type ValkeyBenchmarkRun, valkeyBenchmarkArguments } from "../../benchmarks/load/valkey-benchmark/arguments";
 import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/output";
 import type { CounterSample } from "../../benchmarks/measuring/counters";
-import type { MeasuredLoad } from "../../benchmarks/measuring/measure";
-import { countedCommands, measure } from "../../benchmarks/measuring/measure";
+import { type MeasuredLoad, countedCommands, measure } from "../../benchmarks/measuring/measure";
 import { namedTestRecord } from "../../benchmarks/measuring/measurement-records";
 import { Session } from "../../benchmarks/measuring/session";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
-import type { TestName } from "../../benchmarks/workloads/named-tests";
-import { namedTest } from "../../benchmarks/workloads/named-tests";
+import { type TestName, namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { Failure } from "../../lib/errors";
 import { median, medianInterval } from "../../lib/statistics/median";
 import { form } from "../../valkey/formation/form";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import type { Benchmark, BenchServers } from "../workbench";
-import type { BenchRow } from "../row";
-import { atLeast, atMost, comparedRow, singleRow } from "../row";
-import { alternatingSides, hostPlan, runDirectly } from "../workbench";
+import { type Benchmark, type BenchServers, alternatingSides, hostPlan, runDirectly } from "../workbench";
+import { type BenchRow, atLeast, atMost, comparedRow, singleRow } from "../row";
 
 /** The deployments of the stack `local`. */
 const CLUSTER = { primaries: 3, replicasPerPrimary: 1 };

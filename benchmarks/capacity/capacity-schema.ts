@@ -2,8 +2,7 @@
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { CapacitySearch } from "./measure-capacity";
-import type { Objective } from "./objective";
-import { parseObjective } from "./objective";
+import { type Objective, parseObjective } from "./objective";
 import type { SearchPlan } from "./search";
 import { BadInput } from "../../lib/errors";
 import { wholeNumber, recordName } from "../../lib/schema/fields";

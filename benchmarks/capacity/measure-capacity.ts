@@ -6,17 +6,14 @@ import type { LoadDriver } from "../load/load-driver";
 import type { OpenLoopRun } from "../load/open-loop/local-driver";
 import { countedCommandsOfMixed, measure } from "../measuring/measure";
 import { mixedWorkloadRecord } from "../measuring/measurement-records";
-import type { VerifiedDeployment } from "../measuring/session";
-import { Session } from "../measuring/session";
+import { type VerifiedDeployment, Session } from "../measuring/session";
 import type { CapacityLoad, CapacityRecord } from "../results/schema";
-import type { OpenLoopWorkload } from "../workloads/mixed-workload";
-import { meanValueBytes, requestMixOf } from "../workloads/mixed-workload";
+import { type OpenLoopWorkload, meanValueBytes, requestMixOf } from "../workloads/mixed-workload";
 import { prefillForMixed } from "../workloads/mixed-workload-tests";
 import type { Objective } from "./objective";
 import type { Confirmation, Probe } from "./probes";
 import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lowestFailing } from "./probes";
-import type { SearchPlan } from "./search";
-import { kneeOf, searchCapacity } from "./search";
+import { type SearchPlan, kneeOf, searchCapacity } from "./search";
 
 /** A search for a capacity: the load and the objective. */
 export interface CapacitySearch {

@@ -3,8 +3,7 @@ import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
 import type { CapacityRecord, Results, MeasuredTopology } from "../results/schema";
-import type { Change } from "./changes";
-import { describeChange, capacityWorkChanges, capacityGeneratorChanges } from "./changes";
+import { type Change, describeChange, capacityWorkChanges, capacityGeneratorChanges } from "./changes";
 
 export interface ComparedCapacity {
   readonly workload: string;

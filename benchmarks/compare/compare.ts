@@ -7,8 +7,7 @@ import { median } from "../../lib/statistics/median";
 import { independentRatio } from "../../lib/statistics/independent";
 import type { Ratio } from "../../lib/statistics/ratio";
 import type { MeasurementRecord, Results } from "../results/schema";
-import type { ComparedCapacity } from "./capacities";
-import { compareCapacities, isWithinDrift, judgeCapacities } from "./capacities";
+import { type ComparedCapacity, compareCapacities, isWithinDrift, judgeCapacities } from "./capacities";
 import type { Change } from "./changes";
 import {
   describeChange,

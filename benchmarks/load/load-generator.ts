@@ -3,8 +3,7 @@ import { messageOf } from "../../lib/errors";
 import { Histogram } from "../../lib/histogram";
 import { formatPercent } from "../../lib/units";
 import type { Warning } from "../results/schema";
-import type { LoadOutcome, LoadReport } from "./load-driver";
-import { LoadGeneratorFailure } from "./load-driver";
+import { type LoadOutcome, type LoadReport, LoadGeneratorFailure } from "./load-driver";
 import { latencySummary, mergeReports, openLoopCounts } from "./merge-reports";
 import { Tally } from "./tally";
 

@@ -1,6 +1,5 @@
 import { hostname } from "node:os";
-import type { CpuUse } from "../../platforms/host/cpu";
-import { availableCores, cpuWithin } from "../../platforms/host/cpu";
+import { type CpuUse, availableCores, cpuWithin } from "../../platforms/host/cpu";
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
 import type { ClientCpu, LoadDriver, LoadObserver, LoadOutcome, LoadRequest } from "./load-driver";

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../lib/clock";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
-import type { CpuSample } from "../../platforms/host/cpu";
-import { sampleCpu } from "../../platforms/host/cpu";
+import { type CpuSample, sampleCpu } from "../../platforms/host/cpu";
 import { formatExit, startRecorded } from "../../platforms/host/processes";
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { LoadGeneratorFailure } from "./load-driver";

@@ -2,8 +2,7 @@
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
 import type { MeasurementRecord, Warning } from "../results/schema";
-import type { BottleneckEvidence } from "../warnings/bottleneck";
-import { bottleneckOf, MIN_SECONDS } from "../warnings/bottleneck";
+import { type BottleneckEvidence, bottleneckOf, MIN_SECONDS } from "../warnings/bottleneck";
 import type { MeasuredLoad } from "./measure";
 
 export const CHECK_CONNECTION_FACTOR = 2;

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../../valkey/connection";
-import { readInfoSections } from "../../valkey/connection";
+import { type Connection, readInfoSections } from "../../valkey/connection";
 import { epochMs } from "../../lib/clock";
 import { messageOf } from "../../lib/errors";
 import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/replies";

@@ -1,14 +1,11 @@
 /** Roles of nodes as they are now, asked over new connections: failovers and resizes may have changed them. */
 import { messageOf } from "../../lib/errors";
-import type { Connection } from "../../valkey/connection";
-import { readInfoSections } from "../../valkey/connection";
+import { type Connection, readInfoSections } from "../../valkey/connection";
 import { withEveryNode } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
-import type { DeploymentNode } from "../../valkey/node";
-import { formatEndpoint, nodeNameAt } from "../../valkey/node";
+import { type DeploymentNode, formatEndpoint, nodeNameAt } from "../../valkey/node";
 import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/replies";
-import type { KnownNode } from "../../valkey/topology/cluster-view";
-import { ViewParser } from "../../valkey/topology/cluster-view";
+import { type KnownNode, ViewParser } from "../../valkey/topology/cluster-view";
 import type { SlotRange } from "../../valkey/topology/slots";
 import type { PrimaryNode } from "../workloads/prefill";
 

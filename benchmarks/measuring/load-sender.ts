@@ -1,13 +1,10 @@
 import { randomInt } from "node:crypto";
 import { messageOf } from "../../lib/errors";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
-import type { TestName } from "../workloads/named-tests";
-import { namedTest } from "../workloads/named-tests";
+import { type TestName, namedTest } from "../workloads/named-tests";
 import type { Workload } from "../workloads/workload";
-import type { LoadDriver } from "../load/load-driver";
-import { LoadGeneratorFailure } from "../load/load-driver";
-import type { CountedCommands, MeasuredLoad, MeasuredNode } from "./measure";
-import { countedCommands, measure } from "./measure";
+import { type LoadDriver, LoadGeneratorFailure } from "../load/load-driver";
+import { type CountedCommands, type MeasuredLoad, type MeasuredNode, countedCommands, measure } from "./measure";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 

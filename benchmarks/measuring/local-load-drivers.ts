@@ -2,8 +2,7 @@ import { LocalMemtierDriver } from "../load/memtier/local-driver";
 import { findMemtier } from "../load/memtier/program";
 import { LocalOpenLoopDriver } from "../load/open-loop/local-driver";
 import { detectFeatures } from "../load/valkey-benchmark/features";
-import type { LocalValkeyBenchmarkOptions } from "../load/valkey-benchmark/local-driver";
-import { LocalValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";
+import { type LocalValkeyBenchmarkOptions, LocalValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";
 

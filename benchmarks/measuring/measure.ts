@@ -1,11 +1,9 @@
 import type { Connection } from "../../valkey/connection";
 import type { LoadObserver, LoadOutcome, LoadRequest, LoadDriver } from "../load/load-driver";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
-import type { MixedWorkload } from "../workloads/mixed-workload";
-import { DATA_COMMANDS } from "../workloads/mixed-workload";
+import { type MixedWorkload, DATA_COMMANDS } from "../workloads/mixed-workload";
 import { commandsOfTest } from "../workloads/named-tests";
-import type { CounterSample } from "./counters";
-import { CounterSampler } from "./counters";
+import { type CounterSample, CounterSampler } from "./counters";
 
 export interface MeasuredNode {
   readonly name: string;

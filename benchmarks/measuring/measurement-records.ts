@@ -1,15 +1,11 @@
 import type { Deployment } from "../../valkey/deployment";
-import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
-import { usesThreads } from "../load/valkey-benchmark/arguments";
+import { type ValkeyBenchmarkRun, usesThreads } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord } from "../results/schema";
-import type { MixedWorkload } from "../workloads/mixed-workload";
-import { hasSkewedKeys, meanValueBytes, requestMixOf } from "../workloads/mixed-workload";
+import { type MixedWorkload, hasSkewedKeys, meanValueBytes, requestMixOf } from "../workloads/mixed-workload";
 import type { TestName } from "../workloads/named-tests";
-import type { MeasuredInterval, NodeCounts } from "./counters";
-import { countsWithin } from "./counters";
+import { type MeasuredInterval, type NodeCounts, countsWithin } from "./counters";
 import type { MeasuredLoad, MeasuredNode } from "./measure";
-import type { WarningEvidence } from "../warnings/warnings";
-import { warningsOf } from "../warnings/warnings";
+import { type WarningEvidence, warningsOf } from "../warnings/warnings";
 
 interface MeasurementContext {
   readonly deployment: Deployment;

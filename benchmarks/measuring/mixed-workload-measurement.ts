@@ -10,12 +10,10 @@ import type {
   ValkeyBenchmarkWorkload,
 } from "../workloads/mixed-workload";
 import { prefillForMixed, testForMixed, workloadForMixed } from "../workloads/mixed-workload-tests";
-import type { ConnectionChecks } from "./connection-check";
-import { CHECK_CONNECTION_FACTOR } from "./connection-check";
+import { type ConnectionChecks, CHECK_CONNECTION_FACTOR } from "./connection-check";
 import type { LoadDriver } from "../load/load-driver";
 import type { LoadSender } from "./load-sender";
-import type { MeasuredLoad } from "./measure";
-import { countedCommandsOfMixed } from "./measure";
+import { type MeasuredLoad, countedCommandsOfMixed } from "./measure";
 import { mixedWorkloadRecord } from "./measurement-records";
 import type { MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";

@@ -1,11 +1,8 @@
-import { effectiveLength } from "../load/valkey-benchmark/arguments";
-import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
-import type { TestName } from "../workloads/named-tests";
-import { NAMED_TESTS, namedTest } from "../workloads/named-tests";
+import { effectiveLength, type ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
+import { type TestName, NAMED_TESTS, namedTest } from "../workloads/named-tests";
 import type { PrefillSize } from "../workloads/key-slices";
 import type { Workload } from "../workloads/workload";
-import type { ConnectionChecks } from "./connection-check";
-import { CHECK_CONNECTION_FACTOR } from "./connection-check";
+import { type ConnectionChecks, CHECK_CONNECTION_FACTOR } from "./connection-check";
 import type { LoadSender } from "./load-sender";
 import { namedTestRecord } from "./measurement-records";
 import type { MeasurementListener } from "./measurement-series";

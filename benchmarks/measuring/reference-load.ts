@@ -2,8 +2,7 @@
 import type { Workload } from "../workloads/workload";
 import { LoadSender } from "./load-sender";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
-import type { VerifiedDeployment } from "./session";
-import { Session } from "./session";
+import { type VerifiedDeployment, Session } from "./session";
 
 /** Independent of the configuration, and touches no data: with the same clients, every real test is slower. */
 export const REFERENCE_LOAD: Workload = {

@@ -1,8 +1,7 @@
 /** The commands by which a person removes what a measurement left on servers. */
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";
-import type { KeyNames } from "../workloads/key-slices";
-import { FUNCTIONS } from "../workloads/key-slices";
+import { type KeyNames, FUNCTIONS } from "../workloads/key-slices";
 import { LIBRARY } from "../workloads/prefill";
 
 export interface UncleanedNode {

@@ -1,7 +1,6 @@
 /** Whether the installed valkey-benchmark and the load generators can send the requested loads. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput, problem } from "../../lib/errors";
 import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";

@@ -7,11 +7,9 @@ import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shard } from "../../valkey/verification/shards";
 import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 import type { BenchmarkUser } from "../load/benchmark-user";
-import type { NeededKeys, PrefillSize } from "../workloads/key-slices";
-import { FUNCTIONS, keyNames } from "../workloads/key-slices";
+import { type NeededKeys, type PrefillSize, FUNCTIONS, keyNames } from "../workloads/key-slices";
 import type { NamedTest, Prefill } from "../workloads/named-tests";
-import type { PrimaryNode } from "../workloads/prefill";
-import { hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
+import { type PrimaryNode, hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
 import type { MeasuredNode } from "./measure";
 import { Traces } from "./traces";
 

@@ -16,14 +16,10 @@ import { SLOT_COUNT, subtractRanges } from "../../valkey/topology/slots";
 import type { Shard } from "../../valkey/verification/shards";
 import type { BenchmarkUser } from "../load/benchmark-user";
 import { createBenchmarkUser, isRunAlive, newRunName, usersOfOtherMachines } from "../load/benchmark-user";
-import type { KeyNames, NeededKeys } from "../workloads/key-slices";
-import { keyNames } from "../workloads/key-slices";
-import type { PrimaryNode } from "../workloads/prefill";
-import { countKeys, removeKeys } from "../workloads/prefill";
-import type { CurrentNodes } from "./current-nodes";
-import { withCurrentNodes } from "./current-nodes";
-import type { UncleanedNode } from "./removal-commands";
-import { removalCommands } from "./removal-commands";
+import { type KeyNames, type NeededKeys, keyNames } from "../workloads/key-slices";
+import { type PrimaryNode, countKeys, removeKeys } from "../workloads/prefill";
+import { type CurrentNodes, withCurrentNodes } from "./current-nodes";
+import { type UncleanedNode, removalCommands } from "./removal-commands";
 
 export const MARK = "valkey-measured-keys";
 const MARK_SLOT = calculateSlot(MARK);

@@ -2,8 +2,7 @@ import { compact } from "../../lib/compact";
 import { COMMAND } from "../../lib/system/package";
 import { counted } from "../../lib/units";
 import type { Results } from "../results/schema";
-import type { MeasuredCapacity } from "./capacity";
-import { isSimilarSize, measuredCapacities } from "./capacity";
+import { type MeasuredCapacity, isSimilarSize, measuredCapacities } from "./capacity";
 import type { Requirements } from "./recommendation";
 
 /** Undefined if the load does not need it, or if no measurement is suitable. */

@@ -1,6 +1,5 @@
 import { counted, formatCount } from "../../lib/units";
-import type { ResultRow } from "../results/rows";
-import { resultRows } from "../results/rows";
+import { type ResultRow, resultRows } from "../results/rows";
 import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 
 export interface MeasuredCapacity {

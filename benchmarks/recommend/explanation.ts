@@ -5,8 +5,7 @@ import type { Results } from "../results/schema";
 import type { MeasuredCapacity } from "./capacity";
 import type { Choice } from "./capacity-choice";
 import type { DeploymentOption, Requirements } from "./recommendation";
-import type { Basis } from "./sizing";
-import { ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";
+import { type Basis, ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";
 
 export function explainCapacity({ need: { reads }, capacity }: Basis, { get, set }: Choice): string[] {
   const isMixed = reads > 0 && reads < 1;

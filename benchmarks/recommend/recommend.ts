@@ -5,8 +5,7 @@ import { mixedCapacity, sustainedRate } from "./capacity";
 import { chooseCapacities } from "./capacity-choice";
 import { explainAssumptions, explainCapacity, explainMemory, explainRate } from "./explanation";
 import type { PricedMachine, Recommendation, Requirements } from "./recommendation";
-import type { Basis } from "./sizing";
-import { dataNeeded, MAX_PRIMARIES, sizeDeployments, usableRate } from "./sizing";
+import { type Basis, dataNeeded, MAX_PRIMARIES, sizeDeployments, usableRate } from "./sizing";
 
 const MAX_OPTIONS = 5;
 

@@ -12,8 +12,7 @@ import type {
   XAXisComponentOption,
   YAXisComponentOption,
 } from "echarts";
-import type { Html } from "./html";
-import { Html as RawHtml, html } from "./html";
+import { type Html, Html as RawHtml, html } from "./html";
 
 export type Width = "wide" | "narrow";
 export type ByWidth<T> = Readonly<Record<Width, T>>;

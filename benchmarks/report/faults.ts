@@ -10,10 +10,8 @@ import {
 import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import { formatCount } from "../../lib/units";
 import type { CustomSeriesOption, LineSeriesOption } from "echarts";
-import type { ByWidth, Chart, Width } from "./chart";
-import { GRID_COLOUR, guide, line, renderFigure, TEXT_COLOUR } from "./chart";
-import type { Html } from "./html";
-import { html, list, passOrFail, plainTable, scrolledTable, section } from "./html";
+import { type ByWidth, type Chart, type Width, GRID_COLOUR, guide, line, renderFigure, TEXT_COLOUR } from "./chart";
+import { type Html, html, list, passOrFail, plainTable, scrolledTable, section } from "./html";
 
 /** The chart shows the round with the longest outage. */
 export function scenarioSections(scenarios: readonly ScenarioRecord[]): Html[] {

@@ -2,8 +2,7 @@ import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { CumulativeCount } from "../../lib/histogram";
 import { formatObjective } from "../capacity/objective";
-import type { TestComparison } from "../results/rows";
-import { compareDeployments } from "../results/rows";
+import { type TestComparison, compareDeployments } from "../results/rows";
 import type { CapacityRecord, Results } from "../results/schema";
 import type { Chart } from "./chart";
 import {

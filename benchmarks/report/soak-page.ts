@@ -2,12 +2,10 @@ import { Histogram } from "../../lib/histogram";
 import { formatDuration, formatPercent } from "../../lib/units";
 import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
 import { describeSoakFindings } from "../soak/describe-findings";
-import type { SoakFindings } from "../soak/findings";
-import { maxReplicaLag } from "../soak/findings";
+import { type SoakFindings, maxReplicaLag } from "../soak/findings";
 import type { NodeSample } from "../soak/node-sample";
 import { nodeSeries } from "../soak/trend";
-import type { Chart } from "./chart";
-import { colourOf, legendOf, line, renderFigure } from "./chart";
+import { type Chart, colourOf, legendOf, line, renderFigure } from "./chart";
 import { html, list, renderPage, section } from "./html";
 
 const MEBI = 2 ** 20;

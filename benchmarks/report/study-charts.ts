@@ -1,7 +1,6 @@
 import { insertionRates, MIN_KEYS } from "../studies/evaluation/growth-analysis";
 import { REFERENCE_LOAD_MOVED, VERDICT_LABELS } from "../results/formats/study-summary";
-import type { ResultRow } from "../results/rows";
-import { microsecondsPerOperation, resultRows } from "../results/rows";
+import { type ResultRow, microsecondsPerOperation, resultRows } from "../results/rows";
 import type { Results } from "../results/schema";
 import type { StudyComparison, StudyFit, StudyRecord } from "../results/study-schema";
 import type { Chart } from "./chart";

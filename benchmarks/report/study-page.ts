@@ -1,7 +1,6 @@
 import { compact } from "../../lib/compact";
 import { counted, formatCount } from "../../lib/units";
-import type { ResultRow } from "../results/rows";
-import { formatCpuPerOperation, formatInterval, latencyOf, resultRows } from "../results/rows";
+import { type ResultRow, formatCpuPerOperation, formatInterval, latencyOf, resultRows } from "../results/rows";
 import type { Results } from "../results/schema";
 import {
   REFERENCE_LOAD_MOVED,
@@ -14,8 +13,7 @@ import {
   VERDICT_LABELS,
 } from "../results/formats/study-summary";
 import type { Claim, StudyRecord } from "../results/study-schema";
-import type { Html } from "./html";
-import { html, list, scrolledTable, section } from "./html";
+import { type Html, html, list, scrolledTable, section } from "./html";
 
 export function studySections(results: Results): (Html | undefined)[] {
   const { study } = results;

@@ -1,5 +1,4 @@
-import type { CumulativeCount } from "../../lib/histogram";
-import { Histogram } from "../../lib/histogram";
+import { type CumulativeCount, Histogram } from "../../lib/histogram";
 
 interface LatencyCounts {
   /** Requests up to each latency: here of some percentiles, in `cumulative` in fixed steps. */

@@ -1,10 +1,8 @@
 /** Reads the results of earlier runs from their files. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { BadInput, messageOf, problem } from "../../lib/errors";
-import type { Results } from "./schema";
-import { resultsSchema, SCHEMA_VERSION } from "./schema";
+import { type Results, resultsSchema, SCHEMA_VERSION } from "./schema";
 
 /**
  * Reads results.

@@ -1,11 +1,9 @@
 /** A result for each deployment and test, and comparisons of deployments: the speed-up with its interval. */
-import type { CumulativeCount } from "../../lib/histogram";
-import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
+import { type CumulativeCount, Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
 import { formatLatency } from "./latency-limits";
 import type { Warning, MeasurementRecord, Results } from "./schema";
-import { median, medianInterval } from "../../lib/statistics/median";
-import type { MedianInterval } from "../../lib/statistics/median";
+import { median, medianInterval, type MedianInterval } from "../../lib/statistics/median";
 
 /**
  * Result of all repeats of a test on a deployment. Rates and CPU use are medians. Latencies come from all requests

@@ -3,8 +3,7 @@ import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
 import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
-import type { MedianInterval } from "../../lib/statistics/median";
-import { medianInterval } from "../../lib/statistics/median";
+import { type MedianInterval, medianInterval } from "../../lib/statistics/median";
 
 /** Durations from the fault until a state, such as that every shard acknowledges writes, one for each repeat. */
 interface RepeatSpread {

@@ -2,10 +2,8 @@ import type { Problem } from "../../lib/errors";
 import type { Label } from "../../lib/schema/problems";
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "../workloads/mixed-workload";
-import type { LoadedDeployment } from "../workloads/suitability";
-import { clientsUnit, namedTestProblems, workloadProblems } from "../workloads/suitability";
-import type { Workload } from "../workloads/workload";
-import { adjustKeySpace, adjustedLoad, nearestMultiple } from "../workloads/workload";
+import { type LoadedDeployment, clientsUnit, namedTestProblems, workloadProblems } from "../workloads/suitability";
+import { type Workload, adjustKeySpace, adjustedLoad, nearestMultiple } from "../workloads/workload";
 import type { CapacitySearch } from "../capacity/measure-capacity";
 
 interface MeasuredLoads {

@@ -2,10 +2,8 @@
 import { compact } from "../../lib/compact";
 import type { ReportProgress } from "../../lib/progress";
 import { formatDuration } from "../../lib/units";
-import type { Verification } from "../../valkey/verification/verify";
-import { verify } from "../../valkey/verification/verify";
-import type { CapacitySearch } from "../capacity/measure-capacity";
-import { measureCapacity } from "../capacity/measure-capacity";
+import { type Verification, verify } from "../../valkey/verification/verify";
+import { type CapacitySearch, measureCapacity } from "../capacity/measure-capacity";
 import type { ResultsCollector } from "./collector";
 import { formatCapacity } from "../results/formats/summary";
 import type { LoadDrivers, MeasurementSeries } from "../measuring/measurement-series";

@@ -1,7 +1,6 @@
 /** A header line, then one line for each window of one deployment, or a start of the servers. */
 import { z } from "zod";
-import type { CheckpointLog } from "../../lib/system/checkpoint-log";
-import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
+import { type CheckpointLog, CheckpointLogStore } from "../../lib/system/checkpoint-log";
 import { nodeSampleSchema } from "./node-sample";
 
 export const SOAK_LOG_FILE = "soak.jsonl";

@@ -2,8 +2,7 @@ import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
-import type { Trend } from "./trend";
-import { nodeSeries, trendOf } from "./trend";
+import { type Trend, nodeSeries, trendOf } from "./trend";
 import { formatCount } from "../../lib/units";
 
 export interface SoakNodeFindings {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { ConnectionAttempt } from "../../valkey/connections";
-import { withEveryNode } from "../../valkey/connections";
+import { type ConnectionAttempt, withEveryNode } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { hasPrimaryRole, infoFields, infoNumber, parseInfo } from "../../valkey/topology/replies";

@@ -11,8 +11,7 @@ import type { ReportProgress } from "../../lib/progress";
 import { findSolePrimary } from "../../valkey/membership/replication-primary";
 import { formatBytes, formatDuration } from "../../lib/units";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
-import type { SoakCheckpointLog, SoakWindow } from "./checkpoint-log";
-import { windowsOf } from "./checkpoint-log";
+import { type SoakCheckpointLog, type SoakWindow, windowsOf } from "./checkpoint-log";
 import { sampleNodes } from "./node-sample";
 import { readdirSync, statSync } from "node:fs";
 

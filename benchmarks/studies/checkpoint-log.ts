@@ -1,7 +1,6 @@
 /** The checkpoint log of a study, checkpoints.jsonl. Each finished step has one line. */
 import { z } from "zod";
-import type { CheckpointLog } from "../../lib/system/checkpoint-log";
-import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
+import { type CheckpointLog, CheckpointLogStore } from "../../lib/system/checkpoint-log";
 import { measurementSchema } from "../results/schema";
 import { topologySchema } from "../../valkey/verification/topology-record";
 import { tableGrowthSchema, interleavedTestSchema } from "../results/study-schema";

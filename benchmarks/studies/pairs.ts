@@ -1,7 +1,6 @@
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { TestName } from "../workloads/named-tests";
-import { namedTest } from "../workloads/named-tests";
+import { type TestName, namedTest } from "../workloads/named-tests";
 import type { Treatment, Factor, Levels } from "./factors";
 
 export interface TreatmentPair {

@@ -1,5 +1,4 @@
-import type { Ratio } from "../../lib/statistics/ratio";
-import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
+import { type Ratio, isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
 /** If the budget allows it. With fewer rounds, the spread of the results is hardly visible. */

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { wholeNumber, recordName } from "../../lib/schema/fields";
 import { isMap } from "../../lib/schema/json-schema";
 import { valueBytes } from "./mixed-workload-schema";
-import type { TestName } from "./named-tests";
-import { resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
+import { type TestName, resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
 
 /** Duration of a measurement if neither `duration` nor `requests` is set, seconds. */
 export const DEFAULT_DURATION_SECONDS = 10;

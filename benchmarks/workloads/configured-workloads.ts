@@ -1,9 +1,7 @@
-import type { BenchmarkSettings } from "./benchmark-schema";
-import { DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
+import { type BenchmarkSettings, DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
 import type { MixedWorkload } from "./mixed-workload";
 import type { WorkloadConfig } from "./mixed-workload-schema";
-import type { Workload } from "./workload";
-import { adjustKeySpace } from "./workload";
+import { type Workload, adjustKeySpace } from "./workload";
 
 export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
   const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } =

@@ -1,6 +1,5 @@
 /** A test's keys on one primary, in slices: one call of prefill.lua fills, counts or removes one slice. */
-import type { SlotRange } from "../../valkey/topology/slots";
-import { SLOT_COUNT } from "../../valkey/topology/slots";
+import { type SlotRange, SLOT_COUNT } from "../../valkey/topology/slots";
 import { keyInfixes, keysPerInfix } from "./key-space";
 import { ZSET_MEMBERS } from "./mixed-workload";
 import type { Prefill } from "./named-tests";

@@ -1,5 +1,4 @@
-import { SLOT_COUNT } from "../../valkey/topology/slots";
-import type { SlotRange } from "../../valkey/topology/slots";
+import { SLOT_COUNT, type SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";
 
 /**

@@ -1,15 +1,12 @@
-import type { Problem } from "../../lib/errors";
-import { problem } from "../../lib/errors";
+import { type Problem, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import type { MixedWorkload } from "./mixed-workload";
-import { meanValueBytes } from "./mixed-workload";
+import { type MixedWorkload, meanValueBytes } from "./mixed-workload";
 import type { Label } from "../../lib/schema/problems";
 import { formatBytes } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 import type { WorkloadConfig } from "./mixed-workload-schema";
-import type { Workload } from "./workload";
-import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
+import { type Workload, dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 
 export interface LoadedDeployment {
   readonly name: string;

@@ -1,9 +1,8 @@
 /** `npm start -- archive`: writes a deployment's data and every later change into a folder or a bucket. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { epochMs } from "../../lib/clock";
-import { BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
 import { withTimeLimit } from "../../lib/polling";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { formatBytes, formatDuration, parseDuration } from "../../lib/units";
@@ -17,10 +16,8 @@ import { readLayout } from "../../backup/archive/shard-layout";
 import type { Place } from "../../backup/archive/store";
 import type { Deployment } from "../../valkey/deployment";
 import { placeAt } from "../../backup/archive/bucket/open-place";
-import type { DeployedTarget } from "../targets/deployed-stack";
-import type { OptionValues } from "../running/options";
-import { wrongValue } from "../running/options";
-import { deployedTargets, findTarget } from "../targets/deployed-stack";
+import { type DeployedTarget, deployedTargets, findTarget } from "../targets/deployed-stack";
+import { type OptionValues, wrongValue } from "../running/options";
 import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";

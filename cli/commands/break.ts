@@ -1,19 +1,16 @@
 /** `npm start -- break`: runs fault scenarios of a stack, on this machine or in pods that Pulumi has created. */
 import { BadInput } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
-import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
-import { runScenarios } from "../../faults/scenarios/run-scenarios";
+import { type ScenarioTask, runScenarios } from "../../faults/scenarios/run-scenarios";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Verification } from "../../valkey/verification/verify";
 import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../stacks/plan/scenario-runs";
 import type { FaultTarget } from "../targets/fault-targets";
-import type { OptionValues } from "../running/options";
-import { givenValues, textOption } from "../running/options";
+import { type OptionValues, givenValues, textOption } from "../running/options";
 import { LocalServers } from "../running/local-servers";
-import type { ResultsRun } from "../running/run-to-end";
-import { havePassed, runWithResults } from "../running/run-to-end";
+import { type ResultsRun, havePassed, runWithResults } from "../running/run-to-end";
 import { readStack } from "../running/stack-config";
 import { print } from "../terminal/terminal";
 import { isPodPlatform } from "../../stacks/plan/pod-settings";

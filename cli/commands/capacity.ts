@@ -7,8 +7,7 @@ import { openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../benchmarks/capacity/capacity-schema";
 import { describeIssues } from "../../lib/schema/problems";
-import type { OptionValues } from "../running/options";
-import { givenValues, optionName, parseNumber } from "../running/options";
+import { type OptionValues, givenValues, optionName, parseNumber } from "../running/options";
 
 /** These options override the stack's section `capacity`. */
 export interface CapacityOptions {

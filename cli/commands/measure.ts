@@ -1,10 +1,8 @@
 /** `npm start -- measure`: verifies existing servers and then measures them. */
-import type { Problem } from "../../lib/errors";
-import { BadInput, problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { counted, formatDuration } from "../../lib/units";
 import { formatObjective } from "../../benchmarks/capacity/objective";
-import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
-import { measureAll, plannedKeys } from "../../benchmarks/run/measure-all";
+import { type BenchmarkPlan, measureAll, plannedKeys } from "../../benchmarks/run/measure-all";
 import { localLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/local-load-drivers";
 import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
 import { Traces } from "../../benchmarks/measuring/traces";
@@ -12,8 +10,7 @@ import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features"
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { verdictLine } from "../../valkey/verification/format";
-import type { Verification } from "../../valkey/verification/verify";
-import { verify } from "../../valkey/verification/verify";
+import { type Verification, verify } from "../../valkey/verification/verify";
 import { adjustKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseBenchmark } from "../../stacks/config/parse";
@@ -22,10 +19,8 @@ import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/co
 import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
 import type { OptionValues } from "../running/options";
 import { findServerPrograms, LocalServers } from "../running/local-servers";
-import type { ResultsRun } from "../running/run-to-end";
-import { runWithResults } from "../running/run-to-end";
-import type { Step } from "../terminal/steps";
-import { runSteps, StepFailure } from "../terminal/steps";
+import { type ResultsRun, runWithResults } from "../running/run-to-end";
+import { type Step, runSteps, StepFailure } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 
 /** @throws BadInput with the problems of the servers and of the load */

@@ -10,10 +10,8 @@ import type { PricedMachine, Requirements } from "../../benchmarks/recommend/rec
 import { recommend } from "../../benchmarks/recommend/recommend";
 import { readResultFiles } from "../../benchmarks/results/read";
 import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machine-types";
-import type { PriceTable } from "../../platforms/eks/offers/prices";
-import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
-import type { OptionValues } from "../running/options";
-import { optionName, parseNumber } from "../running/options";
+import { type PriceTable, PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
+import { type OptionValues, optionName, parseNumber } from "../running/options";
 import { print } from "../terminal/terminal";
 
 const MIB = 1024 ** 2;

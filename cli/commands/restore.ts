@@ -1,26 +1,20 @@
 /** `npm start -- restore`: restores an archive on this machine, and compares every key with the archive. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput, problem } from "../../lib/errors";
 import type { Programs } from "../../platforms/host/programs/programs";
 import type { Catalog, Choice, Restore } from "../../backup/archive/catalog";
 import { chooseRestore, formatTime, newerShards, readCatalog, readRestore } from "../../backup/archive/catalog";
-import type { TtlRule } from "../../backup/restoring/key-selection";
-import { KeySelection, TTL_RULES } from "../../backup/restoring/key-selection";
+import { type TtlRule, KeySelection, TTL_RULES } from "../../backup/restoring/key-selection";
 import { refuseDamage, unloadable } from "../../backup/restoring/chosen-sets";
-import type { RestoreShape } from "../../backup/restoring/restore-shape";
+import { type RestoreShape, chooseShape, databasesProblem, namedDatabases } from "../../backup/restoring/restore-shape";
 import { parseInstant } from "../../backup/restoring/instant";
-import { chooseShape, databasesProblem, namedDatabases } from "../../backup/restoring/restore-shape";
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
-import type { ReplayTarget } from "../restoring/replay";
-import { readReplay, replay } from "../restoring/replay";
-import type { RestoreOrder } from "../restoring/restore-run";
-import { RestoreRun } from "../restoring/restore-run";
+import { type ReplayTarget, readReplay, replay } from "../restoring/replay";
+import { type RestoreOrder, RestoreRun } from "../restoring/restore-run";
 import { placeAt } from "../../backup/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
-import type { OptionValues } from "../running/options";
-import { problemsOf, wrongValue } from "../running/options";
+import { type OptionValues, problemsOf, wrongValue } from "../running/options";
 import { findServerPrograms, LocalServers } from "../running/local-servers";
 import { printFailures } from "../running/run-to-end";
 

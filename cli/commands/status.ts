@@ -1,13 +1,10 @@
 /** `npm start -- status` and `verify STACK`: print the present state of a deployed stack's nodes. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { topologyOf } from "../../valkey/verification/topology-record";
-import { BadInput, problem } from "../../lib/errors";
-import type { Inspection } from "../../provider/updates/drift";
-import { inspectDeployment } from "../../provider/updates/drift";
+import { type Inspection, inspectDeployment } from "../../provider/updates/drift";
 import { formatStatus, formatVerification } from "../../valkey/verification/format";
-import type { DeployedTarget } from "../targets/deployed-stack";
-import { deployedTargets } from "../targets/deployed-stack";
+import { type DeployedTarget, deployedTargets } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";
 import type { OptionValues } from "../running/options";
 

@@ -2,8 +2,7 @@
 import { BadInput } from "../../lib/errors";
 import { allRunsDirectories } from "../../lib/system/paths";
 import { isProcessAlive } from "../../lib/system/process-identity";
-import type { RunInfo } from "../../platforms/host/run-directory";
-import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { type RunInfo, runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { print } from "../terminal/terminal";
 import { COMMAND } from "../../lib/system/package";
 

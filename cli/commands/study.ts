@@ -4,16 +4,14 @@ import { existsSync } from "node:fs";
 import { cpus, hostname } from "node:os";
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
-import type { StudyState } from "../../benchmarks/studies/evaluation/evaluate";
-import { evaluateStudy, studyResults } from "../../benchmarks/studies/evaluation/evaluate";
+import { type StudyState, evaluateStudy, studyResults } from "../../benchmarks/studies/evaluation/evaluate";
 import type { StudyCheckpointLog, StudyLogHeader } from "../../benchmarks/studies/checkpoint-log";
 import { changedVersions, studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import { availableCpus } from "../../benchmarks/studies/pinning";
 import type { StudyEnvironment } from "../../benchmarks/studies/running/treatment-servers";
 import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
 import { hostStepRunner, runStudy } from "../../benchmarks/studies/running/run-study";
-import type { Study } from "../../benchmarks/studies/study";
-import { fingerprint } from "../../benchmarks/studies/study";
+import { type Study, fingerprint } from "../../benchmarks/studies/study";
 import { findEngines } from "../../platforms/host/programs/engines";
 import { stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
@@ -42,8 +40,7 @@ import { stackNames } from "../../stacks/config/sections/stack-file";
 import { resumeLog } from "../running/resume";
 import { runToEnd } from "../running/run-to-end";
 import { readStack, requireHost } from "../running/stack-config";
-import type { Step } from "../terminal/steps";
-import { runSteps } from "../terminal/steps";
+import { type Step, runSteps } from "../terminal/steps";
 import { COMMAND } from "../../lib/system/package";
 
 export interface StudyOptions {

@@ -1,13 +1,11 @@
 /** `npm start -- status STACK --watch`: prints what the controllers of a stack find, when they find it. */
 import { controllerLabels } from "../../components/kubernetes/names";
 import { LOOKS_PATH } from "../../controller/endpoint";
-import type { Look } from "../../controller/look";
-import { changesOf } from "../../controller/look";
+import { type Look, changesOf } from "../../controller/look";
 import { CONTROLLER_PORT } from "../../controller/pod-settings";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { type KubernetesReference, openKubernetesClient } from "../../platforms/deployment-reference";
 import { getFromPod } from "../../platforms/kubernetes/api/pod-http";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/running-pods";

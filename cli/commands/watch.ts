@@ -1,12 +1,9 @@
 /** `npm start -- watch`: verifies deployments again and again, and prints what changes. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { z } from "zod";
-import { BadInput, messageOf, problem } from "../../lib/errors";
-import { changesOf } from "../../controller/look";
-import type { Look } from "../../controller/look";
+import { changesOf, type Look } from "../../controller/look";
 import { LookEndpoint } from "../../controller/endpoint";
-import type { Watched } from "../../controller/watch";
-import { watch } from "../../controller/watch";
+import { type Watched, watch } from "../../controller/watch";
 import { inspectDeployment } from "../../provider/updates/drift";
 import type { Endpoint } from "../../valkey/node";
 import { compareData, verify } from "../../valkey/verification/verify";

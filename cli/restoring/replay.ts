@@ -1,6 +1,5 @@
 /** `npm start -- restore --replay-into`: copies keys of an archive into a running deployment. */
-import type { Problem } from "../../lib/errors";
-import { BadInput, problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
 import type { Programs } from "../../platforms/host/programs/programs";
@@ -16,8 +15,7 @@ import { readLayout } from "../../backup/archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";
 import type { RdbKey } from "../../backup/rdb/rdb-key";
 import { readFileInPieces } from "../../backup/rdb/walk";
-import type { OptionValues } from "../running/options";
-import { problemsOf } from "../running/options";
+import { type OptionValues, problemsOf } from "../running/options";
 import type { LocalServers } from "../running/local-servers";
 import { deployedTargets, findTarget } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";

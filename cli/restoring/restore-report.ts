@@ -1,11 +1,9 @@
 import { textTable } from "../../lib/table";
 import { counted, formatCount } from "../../lib/units";
-import type { ServerComparison } from "../../backup/restoring/compare-servers";
-import type { Restore } from "../../backup/archive/catalog";
-import { formatTime } from "../../backup/archive/catalog";
+import { type ServerComparison, differencesOf } from "../../backup/restoring/compare-servers";
+import { type Restore, formatTime } from "../../backup/archive/catalog";
 import type { KeySelection, TtlRule } from "../../backup/restoring/key-selection";
 import type { RestoreShape } from "../../backup/restoring/restore-shape";
-import { differencesOf } from "../../backup/restoring/compare-servers";
 import { formatRanges } from "../../valkey/topology/slots";
 
 export interface ReportedOrder {

@@ -2,8 +2,7 @@
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { ReportProgress } from "../../lib/progress";
 import { Host } from "../../platforms/host/host";
-import type { Programs } from "../../platforms/host/programs/programs";
-import { findPrograms } from "../../platforms/host/programs/programs";
+import { type Programs, findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";

@@ -3,8 +3,7 @@
  * the names of the document "Valkey on EKS".
  */
 import type { Command } from "commander";
-import type { Problem } from "../../lib/errors";
-import { BadInput, problem, problemText } from "../../lib/errors";
+import { type Problem, BadInput, problem, problemText } from "../../lib/errors";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 
 /** Values of a command's options, by commander's names. */

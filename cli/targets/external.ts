@@ -1,18 +1,14 @@
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isLocalHost } from "../../platforms/external-servers";
 import { connect } from "../../valkey/connection";
 import { withEveryNode } from "../../valkey/connections";
-import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
+import { type NodeAccess, type DeploymentNode, type Mode, formatEndpoint } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import { formatEndpoint } from "../../valkey/node";
-import { BadInput, messageOf, problem } from "../../lib/errors";
 import { parseInfo } from "../../valkey/topology/replies";
-import type { OptionalAssertion } from "../../valkey/verification/facts";
-import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
-import type { OptionValues } from "../running/options";
-import { textOption } from "../running/options";
+import { type OptionalAssertion, OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
+import { type OptionValues, textOption } from "../running/options";
 import { namesOfOneServer } from "../../valkey/verification/shared-assertions";
 
 /** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */

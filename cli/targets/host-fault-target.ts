@@ -9,8 +9,7 @@ import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 import { hostPlans } from "../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../stacks/config/schema/platform";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import type { LocalServers } from "../running/local-servers";
-import { findServerPrograms } from "../running/local-servers";
+import { type LocalServers, findServerPrograms } from "../running/local-servers";
 
 /** Bytes. The disk is in memory, so it is just large enough for the writes. */
 const DISK_BYTES = 256 * 1024 ** 2;

@@ -1,14 +1,11 @@
 /** Facts are read from AWS first and then judged. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, Failure, messageOf, problem, within } from "../../lib/errors";
 import * as aws from "./aws/aws-sdk";
-import { BadInput, Failure, messageOf, problem, within } from "../../lib/errors";
 import { hasLeftoverLogGroup } from "./control-plane-logs";
 import type { ExistingNetworkArgs } from "./network";
-import type { NetworkFacts } from "./network-checks";
-import { networkProblems, readNetwork } from "./network-checks";
+import { type NetworkFacts, networkProblems, readNetwork } from "./network-checks";
 import { architecturesOf } from "../../platforms/eks/pools/architectures";
-import type { EksPlan } from "../../platforms/eks/plan";
-import { demandByZone } from "../../platforms/eks/plan";
+import { type EksPlan, demandByZone } from "../../platforms/eks/plan";
 import { quotaProblems } from "../../platforms/eks/quotas";
 import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";
 import { COMMAND } from "../../lib/system/package";

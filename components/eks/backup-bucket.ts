@@ -2,8 +2,7 @@ import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount } from "./aws/account";
 import { tlsOnly } from "./backup-policies";
-import type { BackupBucketPlan } from "../../platforms/eks/backup-bucket";
-import { ownKeyOf } from "../../platforms/eks/backup-bucket";
+import { type BackupBucketPlan, ownKeyOf } from "../../platforms/eks/backup-bucket";
 
 /** S3 then removes parts of incomplete uploads. A restarted archive does so itself. */
 const UNFINISHED_DAYS = 7;

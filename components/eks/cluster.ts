@@ -1,13 +1,11 @@
 import * as aws from "./aws/aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import type { AccessEntries } from "./access";
-import { accessEntries } from "./access";
+import { type AccessEntries, accessEntries } from "./access";
 import { CONTROL_PLANE_LOG_TYPES, createLogGroup } from "./control-plane-logs";
 import { isOpenToTheWorld } from "../../lib/cidr";
 import { BadInput } from "../../lib/errors";
-import type { PublicAccess } from "../../platforms/eks/public-access";
-import { publicAccessProblem } from "../../platforms/eks/public-access";
+import { type PublicAccess, publicAccessProblem } from "../../platforms/eks/public-access";
 import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";

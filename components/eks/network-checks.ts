@@ -1,10 +1,8 @@
 /** Facts about an existing network are read from AWS first, and judged before anything is created in it. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, messageOf, problem } from "../../lib/errors";
 import * as aws from "./aws/aws-sdk";
-import { messageOf, problem } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
-import type { ZoneDemand } from "../../platforms/eks/network-plan";
-import { PREFIX_SIZE } from "../../platforms/eks/network-plan";
+import { type ZoneDemand, PREFIX_SIZE } from "../../platforms/eks/network-plan";
 
 export interface SubnetFacts {
   readonly id: string;

@@ -2,8 +2,7 @@ import * as aws from "./aws/aws-sdk";
 import type { NatGatewayStrategy } from "@pulumi/awsx/types/enums/ec2";
 import * as pulumi from "@pulumi/pulumi";
 import type { NetworkPlan } from "../../platforms/eks/network-plan";
-import type { NatStrategy } from "../../platforms/eks/plan";
-import { INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
+import { type NatStrategy, INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
 interface OwnNetworkArgs {

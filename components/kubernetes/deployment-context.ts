@@ -1,8 +1,7 @@
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
-import type { ObjectNames } from "./names";
-import { objectLabels } from "./names";
+import { type ObjectNames, objectLabels } from "./names";
 import { checksum } from "../../lib/checksum";
 import type { Mode } from "../../valkey/node";
 import type { SentinelSettings } from "../../valkey/sentinel-config";

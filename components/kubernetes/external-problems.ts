@@ -1,6 +1,5 @@
 /** Checks of the settings for clients outside the Kubernetes cluster. */
-import type { Problem } from "../../lib/errors";
-import { problem } from "../../lib/errors";
+import { type Problem, problem } from "../../lib/errors";
 import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import type { ExternalReach } from "./arguments";

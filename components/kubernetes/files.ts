@@ -4,8 +4,7 @@
  * data in place by server-side apply.
  */
 import * as pulumi from "@pulumi/pulumi";
-import type { DeploymentContext } from "./deployment-context";
-import { objectMetadata } from "./deployment-context";
+import { type DeploymentContext, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
 import type { SecretFiles } from "./server-config";
 

@@ -3,8 +3,7 @@ import { compact } from "../../lib/compact";
 import * as k8s from "./kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
-import type { DeploymentContext } from "./deployment-context";
-import { objectMetadata } from "./deployment-context";
+import { type DeploymentContext, objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
 import { archiveLabels, controllerLabels, restoreLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
 

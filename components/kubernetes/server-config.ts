@@ -1,12 +1,10 @@
 /** valkey.conf of a server in a pod. */
 import { compact } from "../../lib/compact";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
-import type { Credentials } from "../../valkey/access/users";
-import { aclFile } from "../../valkey/access/users";
+import { type Credentials, aclFile } from "../../valkey/access/users";
 import { formatConfigFile } from "../../valkey/settings/settings";
 import type { Tls } from "./arguments";
-import type { DirectiveEngine } from "./engines";
-import { ENGINE_PROGRAMS } from "./engines";
+import { type DirectiveEngine, ENGINE_PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
 /** Not in valkey.conf, which a ConfigMap holds. */

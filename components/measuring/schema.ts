@@ -1,13 +1,11 @@
 /** Checks the arguments of measuring components, and reports all problems at once, each with its path. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { DEFAULT_LOAD_GENERATOR } from "../../benchmarks/workloads/mixed-workload-schema";
-import { BadInput, problem } from "../../lib/errors";
 import { wholeNumber } from "../../lib/schema/fields";
 import { isMap, toJsonSchema } from "../../lib/schema/json-schema";
-import type { Label } from "../../lib/schema/problems";
-import { describeIssues } from "../../lib/schema/problems";
+import { type Label, describeIssues } from "../../lib/schema/problems";
 
 /** Schema of an Input: a value of the given schema, or a value that a resource will produce. */
 function input(schema: z.ZodType): z.ZodType {

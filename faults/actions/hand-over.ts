@@ -3,13 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
-import type { Endpoint } from "../../valkey/node";
-import { nodeNameAt } from "../../valkey/node";
+import { type Endpoint, nodeNameAt } from "../../valkey/node";
 import { sentinelsAsDeployment } from "../../valkey/sentinel/form-sentinels";
 import { infoFields, parseInfo } from "../../valkey/topology/replies";
 import { awaitCondition } from "../../lib/polling";
-import type { FaultContext } from "./fault-context";
-import { withNode } from "./fault-context";
+import { type FaultContext, withNode } from "./fault-context";
 import { resumeSentinels } from "./rejoin";
 
 /** Longer than the five seconds after which servers give up without an error (CLUSTER_MF_TIMEOUT). */

@@ -1,9 +1,7 @@
 import { parseInfo } from "../../valkey/topology/replies";
-import type { FaultAction } from "../plan/fault-plan";
-import { describeAction } from "../plan/fault-plan";
+import { type FaultAction, describeAction } from "../plan/fault-plan";
 import { awaitCondition } from "../../lib/polling";
-import type { FaultContext } from "./fault-context";
-import { withNode } from "./fault-context";
+import { type FaultContext, withNode } from "./fault-context";
 import { awaitLoaded, rejoin } from "./rejoin";
 import type { DeploymentNode } from "../../valkey/node";
 import { handOver } from "./hand-over";

@@ -1,19 +1,15 @@
 import { closeSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Connection } from "../../valkey/connection";
-import { connect } from "../../valkey/connection";
-import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import { type Connection, connect } from "../../valkey/connection";
+import { type DeploymentNode, type Endpoint, formatEndpoint } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import { formatEndpoint } from "../../valkey/node";
 import { codeOf, Failure } from "../../lib/errors";
 import type { Host } from "../../platforms/host/host";
-import type { Programs } from "../../platforms/host/programs/programs";
-import { inspectPrograms } from "../../platforms/host/programs/programs";
+import { type Programs, inspectPrograms } from "../../platforms/host/programs/programs";
 import { partitionNetwork, healNetwork } from "../../platforms/host/side-effects";
 import type { FormationOptions } from "../../valkey/membership/deadline";
 import type { Shape } from "../../valkey/topology/placement";
-import type { FaultInjector } from "./fault-injector";
-import { attemptAll } from "./fault-injector";
+import { type FaultInjector, attemptAll } from "./fault-injector";
 import { unmetHostPrecondition } from "./preconditions";
 
 const FILLER = "filler";

@@ -2,13 +2,10 @@ import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { PodDeployment } from "../../platforms/kubernetes/deployment";
 import type { Connection } from "../../valkey/connection";
-import type { DeploymentNode, Endpoint } from "../../valkey/node";
-import { formatEndpoint } from "../../valkey/node";
+import { type DeploymentNode, type Endpoint, formatEndpoint } from "../../valkey/node";
 import { holdsInTime } from "../../lib/polling";
-import type { FaultInjector } from "./fault-injector";
-import { attemptAll } from "./fault-injector";
-import type { PodCut } from "./pod-cut";
-import { cutPods, healPodCut, showsCut } from "./pod-cut";
+import { type FaultInjector, attemptAll } from "./fault-injector";
+import { type PodCut, cutPods, healPodCut, showsCut } from "./pod-cut";
 import { PodWatcher } from "./pod-watcher";
 import { unmetPodPrecondition } from "./preconditions";
 

@@ -2,12 +2,10 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
-import type { DeploymentNode } from "../../valkey/node";
-import { nodeNameAt } from "../../valkey/node";
+import { type DeploymentNode, nodeNameAt } from "../../valkey/node";
 import { hasPrimaryRole, parseInfo } from "../../valkey/topology/replies";
 import { countSlots, parseRange } from "../../valkey/topology/slots";
-import type { Dialer } from "../writes/connection-pool";
-import { ConnectionPool } from "../writes/connection-pool";
+import { type Dialer, ConnectionPool } from "../writes/connection-pool";
 import type { ObservedNodeState, StateChange, ExpectedTopology } from "./observed-states";
 import {
   followService,

@@ -1,7 +1,6 @@
 /** Sets the scenario's directives, verifies, and plans the fault; `undo` reverses the changes. */
 import { BadInput, Failure } from "../../lib/errors";
-import type { Verification } from "../../valkey/verification/verify";
-import { verify } from "../../valkey/verification/verify";
+import { type Verification, verify } from "../../valkey/verification/verify";
 import { attemptAll } from "../injectors/fault-injector";
 import type { FaultPlan, DeploymentOutline } from "../plan/fault-plan";
 import { planFault } from "../plan/fault";

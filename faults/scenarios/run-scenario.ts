@@ -1,19 +1,15 @@
 /** Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ScenarioObservation } from "./observe";
-import { closeObservation, createObservation } from "./observe";
-import type { PreparedScenario } from "./prepare";
-import { prepare, undo, failedAssertions } from "./prepare";
+import { type ScenarioObservation, closeObservation, createObservation } from "./observe";
+import { type PreparedScenario, prepare, undo, failedAssertions } from "./prepare";
 import type { ScenarioResult, ScenarioRun } from "./scenario-run";
 import { performAction } from "../actions/perform-action";
-import type { Injection, Healing, Recovery } from "./scenario-record";
-import { scenarioRecord } from "./scenario-record";
+import { type Injection, type Healing, type Recovery, scenarioRecord } from "./scenario-record";
 import type { WriteClient } from "../writes/write-client";
 import { holdsInTime } from "../../lib/polling";
 import { nodeTimeout } from "../actions/directives";
 import { rowOf } from "../../valkey/verification/assertions";
-import type { Verification } from "../../valkey/verification/verify";
-import { verify } from "../../valkey/verification/verify";
+import { type Verification, verify } from "../../valkey/verification/verify";
 import type { FaultContext } from "../actions/fault-context";
 import { form } from "../../valkey/formation/form";
 import { accountForWrites } from "../writes/accounting";

@@ -1,14 +1,12 @@
 import type { Mode } from "../../valkey/node";
-import type { ScenarioRecord } from "./record-schema";
-import { MAX_LOST_WRITES_LISTED } from "./record-schema";
+import { type ScenarioRecord, MAX_LOST_WRITES_LISTED } from "./record-schema";
 import { formatRanges } from "../../valkey/topology/slots";
 import type { Shard } from "../../valkey/verification/shards";
 import type { WriteAccounting } from "../writes/accounting";
 import { describeFault } from "../plan/fault";
 import type { Scenario } from "../plan/scenario";
 import type { FaultPlan } from "../plan/fault-plan";
-import type { Write, WriteOutcome, WriteErrorCode } from "../writes/write-history";
-import { isAcknowledged } from "../writes/write-history";
+import { type Write, type WriteOutcome, type WriteErrorCode, isAcknowledged } from "../writes/write-history";
 import type { LastUnhealthyTimes } from "../observation/deployment-observer";
 import type { StateChange } from "../observation/observed-states";
 import type { ScenarioEvent } from "./observe";

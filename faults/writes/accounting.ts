@@ -6,8 +6,7 @@
  * - A write with an unknown outcome is never lost, because it was not acknowledged.
  * - An acknowledged write is undecided if a write with an unknown outcome may have overwritten it late.
  */
-import type { Write, WriteOutcome } from "./write-history";
-import { isAcknowledged } from "./write-history";
+import { type Write, type WriteOutcome, isAcknowledged } from "./write-history";
 
 export type KeyContent =
   | { readonly kind: "number"; readonly number: number }

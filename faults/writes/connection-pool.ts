@@ -1,7 +1,6 @@
 /** A connection is opened when it is needed, and opened again after it breaks. */
 import type { Connection } from "../../valkey/connection";
-import type { Endpoint } from "../../valkey/node";
-import { formatEndpoint } from "../../valkey/node";
+import { type Endpoint, formatEndpoint } from "../../valkey/node";
 
 /** @throws Failure when the node cannot be reached in time */
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;

@@ -1,14 +1,11 @@
 /** For each slot the node that owns it, from CLUSTER NODES and redirects; in replication mode the primary. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
-import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
-import { formatEndpoint } from "../../valkey/node";
-import type { ClusterView } from "../../valkey/topology/cluster-view";
-import { ViewParser } from "../../valkey/topology/cluster-view";
+import { type DeploymentNode, type Endpoint, type Mode, formatEndpoint } from "../../valkey/node";
+import { type ClusterView, ViewParser } from "../../valkey/topology/cluster-view";
 import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/replies";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
-import type { Dialer } from "./connection-pool";
-import { ConnectionPool } from "./connection-pool";
+import { type Dialer, ConnectionPool } from "./connection-pool";
 
 /** Milliseconds. After an error the next refresh comes earlier, but at least SOON_MS after the previous one. */
 const REFRESH_MS = 250;

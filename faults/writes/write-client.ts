@@ -4,13 +4,10 @@ import type { DeploymentNode, Mode } from "../../valkey/node";
 import type { SlotRange } from "../../valkey/topology/slots";
 import type { WriteLoad } from "../plan/scenario";
 import type { KeyContent } from "./accounting";
-import type { ClientRoutes } from "./commands";
-import { readKey, sendWrite, numberedValue } from "./commands";
-import type { Dialer } from "./connection-pool";
-import { ConnectionPool } from "./connection-pool";
+import { type ClientRoutes, readKey, sendWrite, numberedValue } from "./commands";
+import { type Dialer, ConnectionPool } from "./connection-pool";
 import { RoutingTable } from "./routing-table";
-import type { WriteOutcome } from "./write-history";
-import { OVERLOADED, WriteHistory } from "./write-history";
+import { type WriteOutcome, OVERLOADED, WriteHistory } from "./write-history";
 import { WriteKeys } from "./write-keys";
 
 const TICK_MS = 2;

@@ -1,7 +1,6 @@
 import type { Mode } from "../../valkey/node";
 import { slotTags } from "../../valkey/topology/slot-tags";
-import type { SlotRange } from "../../valkey/topology/slots";
-import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
+import { type SlotRange, countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 
 /** These slots are spread over all slot ranges of the shard. */
 const SLOTS_PER_SHARD = 16;

@@ -1,7 +1,6 @@
 /** An HTTP server that answers each of its paths with a text, such as metrics for Prometheus. */
 import { once } from "node:events";
-import type { Server } from "node:http";
-import { createServer } from "node:http";
+import { type Server, createServer } from "node:http";
 import { Failure, messageOf } from "../errors";
 
 export const METRICS_PATH = "/metrics";

@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import { didYouMean } from "../did-you-mean";
-import type { Problem } from "../errors";
-import { problem, problemText } from "../errors";
+import { type Problem, problem, problemText } from "../errors";
 import type { Path, SchemaNode } from "./json-schema";
 import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, valueAt } from "./json-schema";
 

@@ -1,9 +1,7 @@
 /** The samples were not measured in the same rounds. */
 import { mean, sampleVariance } from "simple-statistics";
-import type { ConfidenceInterval } from "./paired";
-import { MIN_PAIRS } from "./paired";
-import type { Ratio } from "./ratio";
-import { CONFIDENCE, ratioOf } from "./ratio";
+import { type ConfidenceInterval, MIN_PAIRS } from "./paired";
+import { type Ratio, CONFIDENCE, ratioOf } from "./ratio";
 import { twoSidedT } from "./student";
 
 /** The mean of `other` minus that of `base`; noise may differ. @returns undefined if a sample has under three values */

@@ -1,5 +1,4 @@
-import type { ConfidenceInterval } from "./paired";
-import { MIN_PAIRS, studentInterval } from "./paired";
+import { type ConfidenceInterval, MIN_PAIRS, studentInterval } from "./paired";
 import { twoSidedT } from "./student";
 
 export interface Point {

@@ -1,6 +1,5 @@
 /** Predicts a measurement at a new x from measured points, with the uncertainty of the prediction. Pure. */
-import type { Point } from "./power-law";
-import { fitLine } from "./power-law";
+import { type Point, fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
 /**

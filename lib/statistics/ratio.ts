@@ -1,6 +1,5 @@
 /** Ratios of values of the same rounds, for studies. `benchmarks/results/rows.ts` has the speed-up of a run. */
-import type { ConfidenceInterval } from "./paired";
-import { pairedInterval } from "./paired";
+import { type ConfidenceInterval, pairedInterval } from "./paired";
 
 /** The fraction of studies in which the interval must contain the true ratio. */
 export const CONFIDENCE = 0.95;

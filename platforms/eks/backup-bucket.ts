@@ -1,6 +1,5 @@
 /** The S3 bucket of a platform for the backups of its deployments: arguments, defaults and problems. */
-import type { Problem } from "../../lib/errors";
-import { problem, within } from "../../lib/errors";
+import { type Problem, problem, within } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 
 /** Decision about the bucket when the program no longer declares it: it stays, or it is deleted with all its data. */

@@ -4,8 +4,7 @@ import type { MachineGroup } from "./pools/machine-plan";
 import type { PodGroup } from "./pools/pod-groups";
 import type { PriceTable } from "./offers/prices";
 import type { ControlPlaneTier } from "./offers/control-plane";
-import type { VolumeSpeed } from "./offers/storage-classes";
-import { GP3_BASELINE, STORAGE_CLASSES } from "./offers/storage-classes";
+import { type VolumeSpeed, GP3_BASELINE, STORAGE_CLASSES } from "./offers/storage-classes";
 
 interface CostLine {
   readonly what: string;

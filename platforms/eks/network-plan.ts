@@ -1,6 +1,5 @@
 /** The addresses of a network's subnets, and the number of machines with prefix delegation that fit in them. */
-import type { AddressBlock } from "../../lib/cidr";
-import { formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
+import { type AddressBlock, formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
 
 interface ZoneNetwork {
   /** Subnet for machines, pods, and the interfaces of the control plane and of AWS endpoints. */

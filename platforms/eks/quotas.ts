@@ -1,5 +1,4 @@
-import type { Problem } from "../../lib/errors";
-import { problem } from "../../lib/errors";
+import { type Problem, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { MachineGroup } from "./pools/machine-plan";
 

@@ -1,9 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Mode } from "../../valkey/node";
-import type { SentinelSettings } from "../../valkey/sentinel-config";
-import { placeSentinels } from "../../valkey/sentinel-config";
-import type { ServerSettings } from "../../valkey/settings/settings";
-import { toDirectives } from "../../valkey/settings/settings";
+import { type SentinelSettings, placeSentinels } from "../../valkey/sentinel-config";
+import { type ServerSettings, toDirectives } from "../../valkey/settings/settings";
 import type { PlacedNode, Shape } from "../../valkey/topology/placement";
 import { nodeCount, placeAddedNodes, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { LOOPBACK } from "./ports";

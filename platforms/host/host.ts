@@ -10,22 +10,16 @@ import type { FormationOptions, FormationResult } from "../../valkey/membership/
 import { form } from "../../valkey/formation/form";
 import type { DeploymentNode } from "../../valkey/node";
 import { formatConfigFile } from "../../valkey/settings/settings";
-import type { Shape } from "../../valkey/topology/placement";
-import { nodeCount } from "../../valkey/topology/placement";
-import type { HostDeploymentPlan } from "./deployment-plan";
-import { hostDirectives, planAddedServers, planServers } from "./deployment-plan";
-import type { RestartOptions } from "./launcher";
-import { ServerLauncher } from "./launcher";
+import { type Shape, nodeCount } from "../../valkey/topology/placement";
+import { type HostDeploymentPlan, hostDirectives, planAddedServers, planServers } from "./deployment-plan";
+import { type RestartOptions, ServerLauncher } from "./launcher";
 import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs/programs";
 import { ServerRegistry, toNode } from "./registry";
-import type { RunDirectory } from "./run-directory";
-import { stopRun } from "./run-directory";
-import type { PlacedServer } from "./server-records";
-import { findRecordedServers } from "./server-records";
-import type { ServerProcess } from "./servers";
+import { type RunDirectory, stopRun } from "./run-directory";
+import { type PlacedServer, findRecordedServers } from "./server-records";
+import { type ServerProcess, stopServer } from "./servers";
 import { primaryPasswordDirective } from "./server-config";
-import { stopServer } from "./servers";
 import { unmountDisk } from "./side-effects";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 

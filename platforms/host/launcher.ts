@@ -4,10 +4,8 @@ import type { ProcessExit } from "./processes";
 import type { Programs } from "./programs/programs";
 import type { ServerRegistry, ServerRole } from "./registry";
 import type { RunDirectory } from "./run-directory";
-import type { PlacedServer } from "./server-records";
-import { recordServer } from "./server-records";
-import type { ServerProcess, ServerStart } from "./servers";
-import { startServers, unexpectedExitFailure } from "./servers";
+import { type PlacedServer, recordServer } from "./server-records";
+import { type ServerProcess, type ServerStart, startServers, unexpectedExitFailure } from "./servers";
 
 export interface RestartOptions {
   /** Whether the servers get new ports, as restarted pods get new addresses. */

@@ -1,9 +1,7 @@
 /** Starts processes that record themselves in the run directory, and observes their end. */
-import type { ChildProcess, StdioOptions } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { join } from "node:path";
-import type { ProcessIdentity } from "../../lib/system/process-identity";
-import { isProcessAlive, sendSignal } from "../../lib/system/process-identity";
+import { type ProcessIdentity, isProcessAlive, sendSignal } from "../../lib/system/process-identity";
 import type { RunDirectory } from "./run-directory";
 
 export interface ProcessExit {

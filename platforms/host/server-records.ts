@@ -3,10 +3,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { isSentinelName } from "../../valkey/sentinel-config";
-import type { RunningProcess } from "./processes";
-import { adoptProcess } from "./processes";
-import type { RunDirectory } from "./run-directory";
-import { runningRecords } from "./run-directory";
+import { type RunningProcess, adoptProcess } from "./processes";
+import { type RunDirectory, runningRecords } from "./run-directory";
 import type { ServerPlan } from "./server-config";
 import type { ServerProcess } from "./servers";
 

@@ -8,13 +8,11 @@ import { holdsInTime } from "../../lib/polling";
 import { parseInfo } from "../../valkey/topology/replies";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 import { findFreePorts } from "./ports";
-import type { ProcessExit, RunningProcess } from "./processes";
-import { formatExit, pinnedCommand, startRecorded } from "./processes";
+import { type ProcessExit, type RunningProcess, formatExit, pinnedCommand, startRecorded } from "./processes";
 import type { Programs } from "./programs/programs";
 import type { RunDirectory } from "./run-directory";
 import { mountDisk } from "./side-effects";
-import type { ServerPlan } from "./server-config";
-import { serverConfig } from "./server-config";
+import { type ServerPlan, serverConfig } from "./server-config";
 
 export interface ServerProcess {
   readonly plan: ServerPlan;

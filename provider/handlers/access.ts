@@ -1,9 +1,7 @@
 /** Before anything else of a deployment changes, servers accept new passwords in addition to the former ones. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, Failure, isCausedBy, messageOf, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput, Failure, isCausedBy, messageOf, problem } from "../../lib/errors";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { type DeploymentReference, openKubernetesClient } from "../../platforms/deployment-reference";
 import { publishOverlap } from "../../platforms/kubernetes/access/overlap-secret";
 import { runningServers } from "../../platforms/kubernetes/pods/running-pods";
 import {

@@ -1,15 +1,11 @@
 /** Finds the addresses for clients outside the Kubernetes cluster, and makes the nodes of a cluster announce them. */
 import { lookup } from "node:dns/promises";
 import { problem, Failure } from "../../lib/errors";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
-import type { PodWaitOptions } from "../../platforms/kubernetes/pods/running-pods";
-import { POD_TIMEOUT_MS } from "../../platforms/kubernetes/pods/running-pods";
-import type { Announced } from "../../valkey/announcement";
-import { announce, announcedConfig, announcementDrift } from "../../valkey/announcement";
+import { type KubernetesReference, openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
+import { type PodWaitOptions, POD_TIMEOUT_MS } from "../../platforms/kubernetes/pods/running-pods";
+import { type Announced, announce, announcedConfig, announcementDrift } from "../../valkey/announcement";
 import type { Deployment } from "../../valkey/deployment";
-import type { Endpoint } from "../../valkey/node";
-import { formatEndpoint } from "../../valkey/node";
+import { type Endpoint, formatEndpoint } from "../../valkey/node";
 import { nodeCount } from "../../valkey/topology/placement";
 import { majorVersion, tagOf } from "../../valkey/settings/version";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";

@@ -1,8 +1,7 @@
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, Failure, problem, problemText, messageOf } from "../../lib/errors";
 import { join } from "node:path";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { z } from "zod";
-import { BadInput, Failure, problem, problemText, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { counted } from "../../lib/units";
@@ -14,8 +13,7 @@ import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-direct
 import type { Restore } from "../../backup/archive/catalog";
 import type { Deployment } from "../../valkey/deployment";
 import { chooseSets } from "../../backup/restoring/chosen-sets";
-import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
-import { restoreResultSchema } from "../../backup/restoring/filling/fill-result";
+import { type RestoreResult, restoreResultSchema } from "../../backup/restoring/filling/fill-result";
 import { fillDeployment } from "../../backup/restoring/filling/fill-deployment";
 import { filledProblem, readServers } from "../../backup/restoring/filling/fill-problems";
 import { readFilled, removeFilled } from "../../backup/restoring/filling/filled-key";

@@ -3,16 +3,14 @@ import { Failure, problem } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { referenceTo } from "../../platforms/kept-deployments";
-import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import { hostDirectives } from "../../platforms/host/deployment-plan";
+import { type HostDeploymentPlan, hostDirectives } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
 import { describeSettingsChange, dynamicChanges, restartChanges } from "../../valkey/settings/dynamic-settings";
 import type { ServerSettings } from "../../valkey/settings/settings";
-import type { Shape } from "../../valkey/topology/placement";
-import { nodeCount } from "../../valkey/topology/placement";
+import { type Shape, nodeCount } from "../../valkey/topology/placement";
 import { canonicalJson } from "../protocol/engine-values";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 

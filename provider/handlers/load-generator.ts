@@ -15,8 +15,7 @@ import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openPodDeployment, openDeployment } from "../../platforms/deployment-reference";
-import type { ExternalServers } from "../../platforms/external-servers";
-import { isLocalHost, openExternalServers } from "../../platforms/external-servers";
+import { type ExternalServers, isLocalHost, openExternalServers } from "../../platforms/external-servers";
 import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost";
 
 export interface MeasuredTarget {

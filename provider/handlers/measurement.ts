@@ -17,11 +17,9 @@ import { BadInput, Failure, messageOf, problem, problemText } from "../../lib/er
 import { pricesOf } from "../../platforms/eks/offers/prices";
 import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
-import type { Verification } from "../../valkey/verification/verify";
-import { verify } from "../../valkey/verification/verify";
+import { type Verification, verify } from "../../valkey/verification/verify";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
-import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-generator";
-import { openLoadGenerator } from "./load-generator";
+import { type LoadGenerator, type LoadGeneratorInputs, type MeasuredTarget, openLoadGenerator } from "./load-generator";
 
 export interface MeasurementInputs extends LoadGeneratorInputs {
   /** The measurement adjusts the number of keys to the deployments. */

@@ -1,12 +1,10 @@
 /** Waits until pods and clients had time to switch to the new password, then revokes the former one. */
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { type DeploymentReference, openKubernetesClient } from "../../platforms/deployment-reference";
 import { overlapExists, reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/overlap-secret";
 import { acceptsOtherPasswords, retireOtherPasswords } from "../../valkey/access/apply-access";
-import type { Credentials } from "../../valkey/access/users";
-import { passwordsDiffer } from "../../valkey/access/users";
+import { type Credentials, passwordsDiffer } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
 import { openForDeletion } from "../protocol/deletion";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";

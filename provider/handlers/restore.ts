@@ -1,9 +1,7 @@
 /** A pod does the work: it reaches the bucket and the servers, and the data may not fit on Pulumi's machine. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, Failure, messageOf, problem } from "../../lib/errors";
 import type { V1PodSpec } from "@kubernetes/client-node";
-import { Failure, messageOf, problem } from "../../lib/errors";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { type KubernetesReference, openKubernetesClient } from "../../platforms/deployment-reference";
 import type { Plain } from "../../platforms/kubernetes/api/plain";
 import { removeFormerRuns, runPodToCompletion } from "../../platforms/kubernetes/pods/pod-run";
 import type { RestoreRecord } from "../../platforms/kubernetes/pods/restore-record";
@@ -16,8 +14,7 @@ import {
   restoreOwner,
 } from "../../platforms/kubernetes/pods/restore-record";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
-import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
-import { BEGAN_VARIABLE, parseResult } from "../../backup/restoring/filling/fill-result";
+import { type RestoreResult, BEGAN_VARIABLE, parseResult } from "../../backup/restoring/filling/fill-result";
 import { filledProblem, readServers } from "../../backup/restoring/filling/fill-problems";
 import { removeFilled } from "../../backup/restoring/filling/filled-key";
 import { openForUpdate, openToLook } from "../protocol/opening";

@@ -2,8 +2,7 @@
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openPodDeployment } from "../../platforms/deployment-reference";
 import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary-lead";
-import type { RolloutPlan } from "../../platforms/kubernetes/pods/await-rollout";
-import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/await-rollout";
+import { type RolloutPlan, awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/await-rollout";
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";

@@ -1,7 +1,6 @@
 /** Refuses changes of volumes that would lose the data. */
-import type { Problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
-import { BadInput, problem } from "../../lib/errors";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { deleteOrphans, recreateStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-recreation";
@@ -11,8 +10,7 @@ import { openForDeletion } from "../protocol/deletion";
 import { inspectOrReport } from "../protocol/preview";
 import type { ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
-import type { StoredDeployment } from "../updates/volume-refusals";
-import { volumeRefusals, volumesOf, zoneChange, zoneList } from "../updates/volume-refusals";
+import { type StoredDeployment, volumeRefusals, volumesOf, zoneChange, zoneList } from "../updates/volume-refusals";
 
 export interface VolumesInputs extends StoredDeployment {
   readonly timeoutSeconds: number;

@@ -1,7 +1,6 @@
 /** The Kubernetes cluster of an object to delete may already have been deleted. */
 import { Failure, messageOf } from "../../lib/errors";
-import type { KubeconfigSelection } from "../../platforms/kubernetes/api/client";
-import { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { type KubeconfigSelection, KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { HandlerContext } from "./resource-handler";
 
 /** Says that an unreachable cluster has been deleted, also to Pulumi's Kubernetes provider. */

@@ -1,6 +1,5 @@
 import type { WaitOptions } from "../../lib/progress";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment, openPodDeployment } from "../../platforms/deployment-reference";
+import { type DeploymentReference, openDeployment, openPodDeployment } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { Deployment } from "../../valkey/deployment";
 import type { SharedConnections } from "../../valkey/shared-connections";

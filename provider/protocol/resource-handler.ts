@@ -1,6 +1,5 @@
 /** Operations of a custom resource, independent of Pulumi's protocol and of the declaration in a program. */
-import type { Problem } from "../../lib/errors";
-import { Failure } from "../../lib/errors";
+import { type Problem, Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
 /** Name of the property of a resource's state that contains the inputs of failed updates. */

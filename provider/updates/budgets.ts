@@ -1,7 +1,6 @@
 /** Budgets of clusters depend on the shards. Deployments in replication mode keep their first budget. */
 import { compact } from "../../lib/compact";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { type DeploymentReference, openKubernetesClient } from "../../platforms/deployment-reference";
 import { evictOneAtATime, evictOneOfEach } from "../../platforms/kubernetes/pods/disruption-budgets";
 import type { Verification } from "../../valkey/verification/verify";
 import { groupBy } from "../../lib/group-by";

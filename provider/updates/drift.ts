@@ -5,15 +5,12 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { openToLook } from "../protocol/opening";
 import type { SeenData } from "../../valkey/verification/facts";
-import type { Verification } from "../../valkey/verification/verify";
-import { compareData, verifyUntilPass } from "../../valkey/verification/verify";
+import { type Verification, compareData, verifyUntilPass } from "../../valkey/verification/verify";
 import { describeLeftoverSettings } from "../../valkey/membership/temporary-settings";
 import type { Deployment } from "../../valkey/deployment";
-import type { OpenSlots } from "../../valkey/resize/open-slots";
-import { readOpenSlots } from "../../valkey/resize/open-slots";
+import { type OpenSlots, readOpenSlots } from "../../valkey/resize/open-slots";
 import { failbacks } from "../../valkey/resize/resize-roles";
-import { groupByZone } from "../../valkey/topology/placement";
-import type { Shape } from "../../valkey/topology/placement";
+import { groupByZone, type Shape } from "../../valkey/topology/placement";
 import { SharedConnections } from "../../valkey/shared-connections";
 
 const SETTLING_MS = 5_000;

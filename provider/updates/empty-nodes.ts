@@ -1,13 +1,11 @@
 /** Empty nodes have no volume, or one in a removed zone. The roll-out waits until they have copied their data. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../lib/errors";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openRunningPart } from "../../platforms/deployment-reference";
+import { type KubernetesReference, openRunningPart } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { Labels } from "../../platforms/kubernetes/pods/running-pods";
 import { readPodLabels, formatLabelSelector, listAllPods } from "../../platforms/kubernetes/pods/running-pods";
-import type { RepairStep } from "../../platforms/kubernetes/pods/await-rollout";
-import { isPodReady } from "../../platforms/kubernetes/pods/await-rollout";
+import { type RepairStep, isPodReady } from "../../platforms/kubernetes/pods/await-rollout";
 import { withConnections, withEveryNode } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
 import { readMemberStates } from "../../valkey/membership/members";

@@ -1,8 +1,7 @@
 /** Without Sentinels: before the primary's pod restarts or leaves, another server takes over, and Services follow. */
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openRunningPart } from "../../platforms/deployment-reference";
+import { type KubernetesReference, openRunningPart } from "../../platforms/deployment-reference";
 import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
 import { designate, designatedPod, leadClients } from "../../platforms/kubernetes/access/primary-lead";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";

@@ -1,8 +1,7 @@
 /** A repair takes the steps of an update. `resize-plan.ts` and `resize-cluster.ts` decide what it may change. */
 import { Failure } from "../../lib/errors";
 import type { WaitOptions } from "../../lib/progress";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
+import { type DeploymentReference, openDeployment } from "../../platforms/deployment-reference";
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";

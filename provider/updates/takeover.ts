@@ -1,8 +1,7 @@
 /** Takeovers are for shards that have lost their primary for good, and cannot elect a replica themselves. */
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openRunningPart } from "../../platforms/deployment-reference";
+import { type KubernetesReference, openRunningPart } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { formatLabelSelector, listAllPods, readPodLabels } from "../../platforms/kubernetes/pods/running-pods";
 import type { LastMachines, StoppedServers } from "../../platforms/kubernetes/pods/stopped-servers";

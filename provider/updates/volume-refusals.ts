@@ -1,11 +1,9 @@
 /** Changes of volumes are refused if servers would lose data, or if Kubernetes cannot make them. */
-import type { Problem } from "../../lib/errors";
-import { problem } from "../../lib/errors";
+import { type Problem, problem } from "../../lib/errors";
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { type KubernetesReference, openKubernetesClient } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";

@@ -4,8 +4,7 @@ import ts from "typescript";
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import { ROOT } from "../../lib/system/package";
-import type { ComponentModel, ComponentModels, Property } from "./model";
-import { meaning, reachable } from "./model";
+import { type ComponentModel, type ComponentModels, type Property, meaning, reachable } from "./model";
 import { innerType, TypeReader } from "./type-reader";
 
 const LIST = join(ROOT, "plugin/components.ts");

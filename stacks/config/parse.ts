@@ -1,13 +1,10 @@
 /** All problems of a stack's raw configuration are reported at once. */
-import type { Problem } from "../../lib/errors";
-import { BadInput, problem } from "../../lib/errors";
+import { type Problem, BadInput, problem } from "../../lib/errors";
 import { studyTreatments, configuredShape } from "../plan/benchmark-plans";
-import type { OptionOverrides } from "./sections/option-overrides";
-import { NO_OVERRIDES } from "./sections/option-overrides";
+import { type OptionOverrides, NO_OVERRIDES } from "./sections/option-overrides";
 import type { BenchmarkConfig } from "./schema/benchmark";
 import type { StackConfig } from "./schema/stack";
-import type { Sections } from "./sections/section-parser";
-import { SectionParser } from "./sections/section-parser";
+import { type Sections, SectionParser } from "./sections/section-parser";
 import type { MachineFacts } from "./validation/types";
 import { crossFieldProblems } from "./validation/cross-field";
 import { requestedSentinels } from "../../valkey/sentinel/sentinel-settings";
@@ -15,8 +12,7 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/planning/derived-settings";
 import { withinMemory } from "../../valkey/planning/memory-plan";
 import { deploymentZones, isPodPlatform, podSettings, memoryDemand } from "../plan/pod-settings";
-import type { DeploymentConfig } from "./schema/deployments";
-import { DEFAULT_SENTINELS } from "./schema/deployments";
+import { type DeploymentConfig, DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 import type { Treatment } from "../../benchmarks/studies/factors";
 import { unevenSettings } from "../../benchmarks/workloads/workload";

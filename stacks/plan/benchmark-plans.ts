@@ -1,17 +1,14 @@
 /** Turns a stack's configuration into the plans of its deployments, workloads and treatments. */
 import { searchOf } from "../../benchmarks/capacity/capacity-schema";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
-import type { Treatment } from "../../benchmarks/studies/factors";
-import { treatmentsOf } from "../../benchmarks/studies/factors";
+import { type Treatment, treatmentsOf } from "../../benchmarks/studies/factors";
 import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { MixedWorkload, OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { LoadedDeployment } from "../../benchmarks/workloads/suitability";
-import type { Workload } from "../../benchmarks/workloads/workload";
-import { adjustKeySpace, adjustedLoad } from "../../benchmarks/workloads/workload";
+import { type Workload, adjustKeySpace, adjustedLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { SentinelSettings } from "../../valkey/sentinel-config";
-import type { SentinelRequest } from "../../valkey/sentinel/sentinel-settings";
-import { sentinelSettings } from "../../valkey/sentinel/sentinel-settings";
+import { type SentinelRequest, sentinelSettings } from "../../valkey/sentinel/sentinel-settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { ChartConfig, DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
 import type { HostConfig } from "../config/schema/platform";

@@ -1,13 +1,10 @@
 /** Loads no SDK. */
 import { compact } from "../../lib/compact";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
-import { planEks } from "../../platforms/eks/plan";
-import type { PodGroup } from "../../platforms/eks/pools/pod-groups";
-import { clientPodGroup, serverPodGroup } from "../../platforms/eks/pools/pod-groups";
+import { type EksPlan, type EksPlanArgs, planEks } from "../../platforms/eks/plan";
+import { type PodGroup, clientPodGroup, serverPodGroup } from "../../platforms/eks/pools/pod-groups";
 import { LOAD_GENERATOR_SET } from "../../platforms/eks/pools/pools";
-import type { StorageClassName } from "../../platforms/eks/offers/storage-classes";
-import { STORAGE_CLASS_NAMES } from "../../platforms/eks/offers/storage-classes";
+import { type StorageClassName, STORAGE_CLASS_NAMES } from "../../platforms/eks/offers/storage-classes";
 import {
   EXPORTER_RESOURCES,
   isGuaranteed,
@@ -20,8 +17,7 @@ import { clientImages, proxyImage, serverImages } from "./images";
 import { podSettings, runnerCount, runnerZones } from "./pod-settings";
 import type { BenchmarkConfig } from "../config/schema/benchmark";
 import type { DeploymentConfig } from "../config/schema/deployments";
-import type { EksPlatformConfig } from "../config/schema/eks";
-import { zoneNames } from "../config/schema/eks";
+import { type EksPlatformConfig, zoneNames } from "../config/schema/eks";
 import type { StackConfig } from "../config/schema/stack";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 

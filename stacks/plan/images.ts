@@ -4,8 +4,7 @@ import { EXPORTER_IMAGE, MEMTIER_IMAGE, NODE_IMAGE, PROXY_IMAGE } from "../../pl
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
-import type { PodPlatform } from "./pod-settings";
-import { podSettings } from "./pod-settings";
+import { type PodPlatform, podSettings } from "./pod-settings";
 
 type Deployments = Readonly<Record<string, DeploymentConfig>>;
 

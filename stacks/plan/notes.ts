@@ -7,8 +7,7 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { StackConfig } from "../config/schema/stack";
 import { configuredShape, configuredChart, configuredSentinels } from "./benchmark-plans";
 import { isPodPlatform, podSettings, deploymentZones } from "./pod-settings";
-import type { Survival } from "../../valkey/planning/survival";
-import { survivals } from "../../valkey/planning/survival";
+import { type Survival, survivals } from "../../valkey/planning/survival";
 import type { PlatformConfig } from "../config/schema/platform";
 
 /** A note for each kind of storage, with the names of the clusters that use it. */

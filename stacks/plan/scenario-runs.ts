@@ -1,9 +1,7 @@
 /** Turns the section `failures` into scenarios, and plans them on each deployment before anything runs. */
-import type { Fault } from "../../faults/plan/fault";
+import { type Fault, describeFault, planFault } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
-import { describeFault, planFault } from "../../faults/plan/fault";
-import type { DeploymentOutline } from "../../faults/plan/fault-plan";
-import { describeFaultPlan } from "../../faults/plan/fault-plan";
+import { type DeploymentOutline, describeFaultPlan } from "../../faults/plan/fault-plan";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
@@ -12,8 +10,7 @@ import { toDirectives } from "../../valkey/settings/settings";
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { hostPlans, configuredSentinels, configuredShape } from "./benchmark-plans";
-import type { PodPlatform } from "./pod-settings";
-import { deploymentZones, isPodPlatform } from "./pod-settings";
+import { type PodPlatform, deploymentZones, isPodPlatform } from "./pod-settings";
 import type { StackConfig } from "../config/schema/stack";
 import type { ScenarioConfig } from "../config/schema/failures";
 

@@ -4,8 +4,7 @@ import { installedChart } from "../../components/kubernetes/deployment/chart-val
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/planning/forecast";
 import { measuredClusters } from "../../valkey/planning/measured-clusters";
-import type { MemoryPlan } from "../../valkey/planning/memory-plan";
-import { memoryPlan } from "../../valkey/planning/memory-plan";
+import { type MemoryPlan, memoryPlan } from "../../valkey/planning/memory-plan";
 import { toDirectives } from "../../valkey/settings/settings";
 import { survivalWarning } from "../../valkey/planning/survival";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
@@ -16,8 +15,7 @@ import {
   nodeTimeoutFor,
   pingEquivalentTimeoutMs,
 } from "../../valkey/planning/derived-settings";
-import type { PlacedNode } from "../../valkey/topology/placement";
-import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
+import { type PlacedNode, nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { pricesOf } from "../../platforms/eks/offers/prices";

@@ -5,8 +5,7 @@ import { BadInput, Failure } from "../../lib/errors";
 import { program } from "./program";
 import { availableCores } from "../../platforms/host/cpu";
 import { parseConfig } from "../config/parse";
-import type { StackConfig } from "../config/schema/stack";
-import { SECTIONS } from "../config/schema/stack";
+import { type StackConfig, SECTIONS } from "../config/schema/stack";
 import { CONFIG_NAMESPACE } from "../config/sections/stack-file";
 
 /** Bad input, and failures outside this program, are printed without a stack trace. */

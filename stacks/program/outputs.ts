@@ -1,12 +1,9 @@
 /** Outputs have no secrets, and no latency distributions, because Pulumi prints every output at every update. */
-import type { RestoreResult } from "../../backup/restoring/filling/fill-result";
-import { restoreResultSchema } from "../../backup/restoring/filling/fill-result";
+import { type RestoreResult, restoreResultSchema } from "../../backup/restoring/filling/fill-result";
 import { z } from "zod";
-import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
-import { comparisonSchema } from "../../benchmarks/results/comparison";
+import { type Comparison, type MeasuredResults, comparisonSchema } from "../../benchmarks/results/comparison";
 import { resultsSchema } from "../../benchmarks/results/schema";
-import type { TopologyRecord } from "../../valkey/verification/topology-record";
-import { topologySchema } from "../../valkey/verification/topology-record";
+import { type TopologyRecord, topologySchema } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
 /** The version increases with every change that older programs would misread. */
 const OUTPUTS_VERSION = 1;

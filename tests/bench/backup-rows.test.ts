@@ -1,8 +1,7 @@
 /** The parts of the rows of backups that need no servers. */
 import { expect, it } from "vitest";
 import { selectIds } from "../../bench/catalogue";
-import type { DataByCommands } from "../../bench/rows/backup/equal";
-import { cases, differencesBetween } from "../../bench/rows/backup/equal";
+import { type DataByCommands, cases, differencesBetween } from "../../bench/rows/backup/equal";
 import { CHANGES } from "../../bench/rows/backup/hidden";
 
 it("selects all rows of backups by one word", () => {

@@ -3,13 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Ended } from "../support/captured";
-import { captured } from "../support/captured";
+import { type Ended, captured } from "../support/captured";
 import type { Benchmark } from "../../bench/workbench";
 import { benchCommand } from "../../bench/bench-command";
 import { ALL_IDS } from "../../bench/catalogue";
-import type { BenchRow } from "../../bench/row";
-import { atMost, benchRowSchema, singleRow } from "../../bench/row";
+import { type BenchRow, atMost, benchRowSchema, singleRow } from "../../bench/row";
 
 let directory: string;
 beforeEach(() => {

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CapacityRecord, Results } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
-import type { Ended } from "../support/captured";
-import { captured } from "../support/captured";
+import { type Ended, captured } from "../support/captured";
 import { recordAt, results } from "../support/benchmarks/records";
 import { never } from "../support/valkey/real";
 

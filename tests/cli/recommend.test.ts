@@ -1,8 +1,7 @@
 /** `npm start -- recommend`: bad input is refused whole, before any file is read. */
 import { describe, expect, it } from "vitest";
 import { commandLine } from "../../cli/cli";
-import type { Ended } from "../support/captured";
-import { captured } from "../support/captured";
+import { type Ended, captured } from "../support/captured";
 import { never } from "../support/valkey/real";
 
 const recommend = (...args: string[]): Promise<Ended> => captured({}, () => commandLine(["recommend", ...args], never));

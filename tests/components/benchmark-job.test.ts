@@ -1,14 +1,11 @@
 /** The measuring components: their defaults, and what they refuse when a target is known. */
 import { describe, expect, it } from "vitest";
-import type { BenchmarkJobArgs } from "../../components/benchmark-job";
-import { BenchmarkJob } from "../../components/benchmark-job";
+import { type BenchmarkJobArgs, BenchmarkJob } from "../../components/benchmark-job";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
 import { problemText } from "../../lib/errors";
-import { handler as measurement } from "../../provider/handlers/measurement";
-import type { MeasurementInputs } from "../../provider/handlers/measurement";
-import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
-import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
+import { handler as measurement, type MeasurementInputs } from "../../provider/handlers/measurement";
+import { type DeclaredResource, evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 
 const zones = ["a", "b", "c"];

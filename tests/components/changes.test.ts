@@ -5,10 +5,8 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ClusterServers } from "../../components/kubernetes/servers/cluster-servers";
-import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
-import { ValkeyCluster } from "../../components/valkey-cluster";
-import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
-import { ValkeyReplication } from "../../components/valkey-replication";
+import { type ValkeyClusterArgs, ValkeyCluster } from "../../components/valkey-cluster";
+import { type ValkeyReplicationArgs, ValkeyReplication } from "../../components/valkey-replication";
 import { ROOT } from "../../lib/system/package";
 import { plainServers } from "../support/kubernetes/server-args";
 import { evaluateProgram } from "../support/pulumi/pulumi-mocks";

@@ -1,9 +1,7 @@
 /** The upstream chart as it comes: installed with the values it is given, and verified. */
 import { describe, expect, it } from "vitest";
-import type { UpstreamChartArgs } from "../../components/upstream-chart";
-import { UpstreamChart } from "../../components/upstream-chart";
-import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
-import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
+import { type UpstreamChartArgs, UpstreamChart } from "../../components/upstream-chart";
+import { type DeclaredResource, evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
 
 const ARGS: UpstreamChartArgs = {
   replicas: 2,

@@ -1,7 +1,6 @@
 /** Lines of a look, by itself and after another one, and its metrics. */
 import { describe, expect, it } from "vitest";
-import type { AssertionLook, Look } from "../../controller/look";
-import { changesOf, failoversBetween, lookOf } from "../../controller/look";
+import { type AssertionLook, type Look, changesOf, failoversBetween, lookOf } from "../../controller/look";
 import { LookMetrics } from "../../controller/metrics";
 import type { Inspection } from "../../provider/updates/drift";
 import { parseRange } from "../../valkey/topology/slots";

@@ -8,8 +8,7 @@ import { ROOT, VERSION } from "../../lib/system/package";
 import { checkedArguments } from "../../plugin/component-arguments";
 import { ComponentProvider } from "../../plugin/component-provider";
 import { loadComponent } from "../../plugin/components";
-import type { PackageSchema, PropertySpec, ValueSpec } from "../../plugin/package-schema";
-import { readPackageSchema } from "../../plugin/package-schema";
+import { type PackageSchema, type PropertySpec, type ValueSpec, readPackageSchema } from "../../plugin/package-schema";
 import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
 
 const CLUSTER = "valkey:index:ValkeyCluster";

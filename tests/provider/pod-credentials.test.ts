@@ -1,7 +1,6 @@
 /** The wait for credentials as the engine calls it, with the real client of an API server. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PodCredentialsInputs } from "../../provider/handlers/pod-credentials";
-import { handler } from "../../provider/handlers/pod-credentials";
+import { type PodCredentialsInputs, handler } from "../../provider/handlers/pod-credentials";
 import { FakeApiServer, kubeconfigOf } from "../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 

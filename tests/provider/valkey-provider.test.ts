@@ -1,17 +1,14 @@
 /** The provider `valkey`: in its own process, as the engine starts it, and with handlers of the tests' own. */
 import { problem } from "../../lib/errors";
-import type { Server } from "node:http";
-import { createServer } from "node:http";
+import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import * as pulumi from "@pulumi/pulumi";
 import { podReference } from "../../components/kubernetes/deployment/reference";
 import { VERSION } from "../../lib/system/package";
-import type { AnyHandler } from "../../provider/kinds";
-import { loadHandler } from "../../provider/kinds";
+import { type AnyHandler, loadHandler, RESOURCE_NAMES, resourceType } from "../../provider/kinds";
 import { withPackageVersion } from "../../provider/package-version";
 import { FailedButSeen } from "../../provider/protocol/resource-handler";
-import { RESOURCE_NAMES, resourceType } from "../../provider/kinds";
 import { ValkeyProvider } from "../../provider/valkey-provider";
 import { waitOptions } from "../../provider/protocol/waiting";
 import type { Mode } from "../../valkey/node";

@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { copyName, MANAGER, OBJECT, OPERATION } from "../../platforms/kubernetes/volumes/statefulset-copy";
-import type { VolumesInputs } from "../../provider/handlers/volumes";
-import { handler } from "../../provider/handlers/volumes";
+import { type VolumesInputs, handler } from "../../provider/handlers/volumes";
 import { FakeApiServer } from "../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 

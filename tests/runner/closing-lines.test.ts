@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { closing, failedSoFar } from "./closing-lines";
-import type { TestRecord } from "./outcome";
-import { afterSecondTry } from "./outcome";
+import { type TestRecord, afterSecondTry } from "./outcome";
 
 const record = (title: string, state: TestRecord["state"], message?: string, file = "a.test.ts"): TestRecord => ({
   file,

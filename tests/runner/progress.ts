@@ -5,8 +5,7 @@
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import { print } from "../../cli/terminal/terminal";
 import { failedSoFar, failureText } from "./closing-lines";
-import type { FileTime, Outcome, TestRecord } from "./outcome";
-import { afterSecondTry, recordOf, recordsOf, timeOf } from "./outcome";
+import { type FileTime, type Outcome, type TestRecord, afterSecondTry, recordOf, recordsOf, timeOf } from "./outcome";
 import { Waits } from "./waits";
 
 /** Between two lines. */

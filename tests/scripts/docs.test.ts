@@ -4,8 +4,7 @@ import { describe, expect, it } from "vitest";
 import { generatedFiles } from "../../scripts/docs";
 import { sectionSchemas } from "../../scripts/stack-file-schema";
 import { ROOT } from "../../lib/system/package";
-import type { SchemaNode } from "../../lib/schema/json-schema";
-import { alternatives, isMap, propertiesOf } from "../../lib/schema/json-schema";
+import { type SchemaNode, alternatives, isMap, propertiesOf } from "../../lib/schema/json-schema";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { EDITOR_LINE, stackNames } from "../../stacks/config/sections/stack-file";
 

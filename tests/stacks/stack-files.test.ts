@@ -15,8 +15,7 @@ import { describePlan } from "../../stacks/plan/describe";
 import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
 import { readStackFile, stackNames } from "../../stacks/config/sections/stack-file";
-import type { Ended } from "../support/captured";
-import { captured } from "../support/captured";
+import { type Ended, captured } from "../support/captured";
 import { MACHINE } from "../support/stack-config";
 
 const never = new AbortController().signal;

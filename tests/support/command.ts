@@ -1,16 +1,13 @@
 /** The command line as a user has it: a process of its own, its output, its exit status. */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { ROOT } from "../../lib/system/package";
-import type { Results } from "../../benchmarks/results/schema";
-import { resultsSchema } from "../../benchmarks/results/schema";
+import { type Results, resultsSchema } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
-import type { Ended } from "./captured";
-import { captured } from "./captured";
+import { type Ended, captured } from "./captured";
 import { never, valkeyHome } from "./valkey/real";
 
 export class Command {

@@ -1,7 +1,6 @@
 /** Tables of bad input: each row has the code and the path of its problem, and one file has the wording of all. */
 import { expect, it } from "vitest";
-import type { Problem } from "../../lib/errors";
-import { BadInput, problemText } from "../../lib/errors";
+import { type Problem, BadInput, problemText } from "../../lib/errors";
 
 /** Problems of input for which a call throws BadInput. The list is empty if the call throws nothing. */
 export function thrownProblems(call: () => unknown): readonly Problem[] {

@@ -1,7 +1,6 @@
 /** Connections to servers that close them early. */
 import { once } from "node:events";
-import type { AddressInfo, Socket } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, type Socket, createServer } from "node:net";
 import { expect, it } from "vitest";
 import { connect } from "../../valkey/connection";
 

@@ -2,14 +2,12 @@
  * Servers that take one section and one pattern at a time, as Dragonfly does, are verified and measured like others.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Connection } from "../../valkey/connection";
-import { connect } from "../../valkey/connection";
+import { type Connection, connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { createBenchmarkUser } from "../../benchmarks/load/benchmark-user";
 import { CounterSampler } from "../../benchmarks/measuring/counters";
 import { verify } from "../../valkey/verification/verify";
-import type { PlainServer } from "../support/valkey/plain-server";
-import { startPlainServer } from "../support/valkey/plain-server";
+import { type PlainServer, startPlainServer } from "../support/valkey/plain-server";
 
 let server: PlainServer;
 let connection: Connection;

@@ -6,8 +6,7 @@ import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import { sentinelsAsDeployment } from "../sentinel/form-sentinels";
 import { refusalOf, userProblems, splitRules } from "./read-users";
-import type { Credentials } from "./users";
-import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf, SENTINEL_ADMIN } from "./users";
+import { type Credentials, DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf, SENTINEL_ADMIN } from "./users";
 
 /** Repeat an interrupted call. @throws Failure, after which passwords accepted before are still accepted */
 export async function addAccess(

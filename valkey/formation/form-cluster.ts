@@ -8,10 +8,8 @@ import type { ClusterPlan } from "../topology/cluster-plan";
 import { infoNumber } from "../topology/replies";
 import type { Shape } from "../topology/placement";
 import { SLOT_COUNT } from "../topology/slots";
-import type { FormationOptions, FormationResult } from "../membership/deadline";
-import { Deadline } from "../membership/deadline";
-import type { FormationSteps } from "./formation-steps";
-import { formationState } from "./formation-steps";
+import { type FormationOptions, type FormationResult, Deadline } from "../membership/deadline";
+import { type FormationSteps, formationState } from "./formation-steps";
 import { fastPingIntervalMs, meetAll } from "../membership/meet";
 import type { Member } from "../membership/members";
 import {

@@ -2,10 +2,8 @@
 import type { ClusterPlan, ShardPlan } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
-import type { SlotRange } from "../topology/slots";
-import { countSlots, formatRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
-import type { MemberState } from "../membership/member-state";
-import { conflictingSlots, selfEntry, unknownNodes } from "../membership/member-state";
+import { type SlotRange, countSlots, formatRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
+import { type MemberState, conflictingSlots, selfEntry, unknownNodes } from "../membership/member-state";
 
 export interface FormationSteps {
   readonly addSlots: readonly { readonly node: string; readonly ranges: readonly SlotRange[] }[];

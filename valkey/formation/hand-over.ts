@@ -8,8 +8,7 @@ import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import type { Endpoint } from "../node";
 import { hasPrimaryRole, infoFields, infoNumber, parseFlatReply, parseInfo } from "../topology/replies";
-import type { FormationOptions } from "../membership/deadline";
-import { Deadline } from "../membership/deadline";
+import { type FormationOptions, Deadline } from "../membership/deadline";
 import { announcedEndpoint } from "../membership/replication-primary";
 
 interface HandOverPlan {

@@ -1,7 +1,6 @@
 /** Every node meets a single node, the hub, which then announces all nodes to each other. */
 import type { Deadline } from "./deadline";
-import type { Member } from "./members";
-import { meetNode, missingNodes, readClusterInfo } from "./members";
+import { type Member, meetNode, missingNodes, readClusterInfo } from "./members";
 import type { TemporarySettings } from "./temporary-settings";
 
 /**

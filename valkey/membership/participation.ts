@@ -1,7 +1,6 @@
 /** Finds the nodes that take part in a cluster, from each node's view of the cluster. */
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
-import type { MemberState } from "./member-state";
-import { selfEntry } from "./member-state";
+import { type MemberState, selfEntry } from "./member-state";
 
 /** At least one node sees that all slots are served, and all primaries with slots know each other. */
 export function servesAllSlots(states: readonly MemberState[]): boolean {

@@ -2,10 +2,8 @@
  * Chooses replicas that take over from lost primaries of shards that cannot elect one: the majority of primaries is
  * lost, or the only replica has restarted and is never elected.
  */
-import { formatRanges, subtractRanges } from "../topology/slots";
-import type { SlotRange } from "../topology/slots";
-import type { MemberState } from "./member-state";
-import { selfEntry } from "./member-state";
+import { formatRanges, subtractRanges, type SlotRange } from "../topology/slots";
+import { type MemberState, selfEntry } from "./member-state";
 
 export interface CandidateState extends MemberState {
   /** Replication offset: bytes of the primary's stream that the node has processed. */

@@ -1,8 +1,7 @@
 /** Divides a memory limit into `maxmemory` for data and parts for all other uses. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
-import type { ServerSettings } from "../settings/settings";
-import { writesToDisk } from "../settings/settings";
+import { type ServerSettings, writesToDisk } from "../settings/settings";
 import type { Shape } from "../topology/placement";
 
 const MIB = 1024 ** 2;

@@ -3,8 +3,7 @@ import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deadline } from "../membership/deadline";
 import type { Member } from "../membership/members";
-import type { MigrationJob } from "../topology/migration-jobs";
-import { hasEnded, parseMigrationJobs } from "../topology/migration-jobs";
+import { type MigrationJob, hasEnded, parseMigrationJobs } from "../topology/migration-jobs";
 import type { MigrationContext } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 

@@ -7,8 +7,7 @@ import { readClusterDatabases } from "../databases";
 import type { Member } from "../membership/members";
 import type { NodeAccess } from "../node";
 import type { MigrationContext, SlotMigration } from "./migration-context";
-import type { DatabaseSlot } from "./slot-commands";
-import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
+import { type DatabaseSlot, heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
 /** Several batches at a time are faster, because each SETSLOT waits for replicas and for a write to disk. */
 const MAX_LANES = { perSource: 16, all: 64 };

@@ -1,5 +1,4 @@
-import type { Connection } from "../connection";
-import { readInfoSections } from "../connection";
+import { type Connection, readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";
 import type { Member } from "../membership/members";
 import { infoNumber, parseInfo } from "../topology/replies";

@@ -1,8 +1,7 @@
 /** Finds unfinished slot migrations that SETSLOT began, and ends these migrations. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
-import type { MemberState } from "../membership/member-state";
-import { selfEntry } from "../membership/member-state";
+import { type MemberState, selfEntry } from "../membership/member-state";
 import type { OpenSlot } from "../topology/cluster-view";
 import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";

@@ -2,12 +2,9 @@
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
-import type { FormationOptions, FormationResult } from "../membership/deadline";
-import { Deadline } from "../membership/deadline";
-import type { MemberState } from "../membership/member-state";
-import { conflictingSlots } from "../membership/member-state";
-import type { Member } from "../membership/members";
-import { readMemberStates } from "../membership/members";
+import { type FormationOptions, type FormationResult, Deadline } from "../membership/deadline";
+import { type MemberState, conflictingSlots } from "../membership/member-state";
+import { type Member, readMemberStates } from "../membership/members";
 import type { DeploymentNode } from "../node";
 import type { Shape } from "../topology/placement";
 import { awaitMigrations } from "./atomic-migration";
@@ -17,8 +14,7 @@ import { readWork } from "./open-slots";
 import { ResizeExecutor } from "./resize-executor";
 import { lostIdentities } from "../membership/returned-empty";
 import { formerIdentities, halfJoinedNodes, resizeBlockers, resizeNodes } from "./resize-facts";
-import type { ResizePlan } from "./resize-plan";
-import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "./resize-plan";
+import { type ResizePlan, failbackPlan, planResize, repairRefusals, withoutBalancing } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /** A new plan is needed after a failover, or after a server cancelled a migration. */

@@ -3,8 +3,7 @@ import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import type { Deadline, FormationOptions } from "../membership/deadline";
 import { fastPingIntervalMs } from "../membership/meet";
-import type { MemberState } from "../membership/member-state";
-import { selfEntry } from "../membership/member-state";
+import { type MemberState, selfEntry } from "../membership/member-state";
 import type { Member } from "../membership/members";
 import {
   meetNode,

@@ -1,6 +1,5 @@
 /** Facts from the nodes' views: which nodes have joined only in part, and why the resize is blocked. */
-import type { MemberState } from "../membership/member-state";
-import { selfEntry, unknownNodes } from "../membership/member-state";
+import { type MemberState, selfEntry, unknownNodes } from "../membership/member-state";
 import { hasSlots, isAlone, knows, participants } from "../membership/participation";
 import { lostIdentities } from "../membership/returned-empty";
 import type { KnownNode } from "../topology/cluster-view";

@@ -1,10 +1,8 @@
 import { compact } from "../../lib/compact";
 import type { Shape } from "../topology/placement";
 import type { RepairLimits } from "../membership/deadline";
-import type { CurrentNode, DesiredShard, Failover } from "./resize-roles";
-import { desiredShards, failbacks } from "./resize-roles";
-import type { SlotTransfer } from "./slot-transfers";
-import { planTransfers } from "./slot-transfers";
+import { type CurrentNode, type DesiredShard, type Failover, desiredShards, failbacks } from "./resize-roles";
+import { type SlotTransfer, planTransfers } from "./slot-transfers";
 import { formatBytes } from "../../lib/units";
 import { countSlots } from "../topology/slots";
 

@@ -7,8 +7,7 @@
 import type { PlacedNode, Shape } from "../topology/placement";
 import { distributePrimaries, groupByZone, maxPrimariesInZone } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
-import type { SlotRange } from "../topology/slots";
-import { countSlots, SLOT_COUNT } from "../topology/slots";
+import { type SlotRange, countSlots, SLOT_COUNT } from "../topology/slots";
 
 export interface CurrentNode extends PlacedNode {
   readonly leaving: boolean;

@@ -2,8 +2,7 @@
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { hasPrimaryRole, parseInfo } from "../topology/replies";
-import type { SlotRange } from "../topology/slots";
-import { countSlots } from "../topology/slots";
+import { type SlotRange, countSlots } from "../topology/slots";
 import { isTaken, migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
 import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";

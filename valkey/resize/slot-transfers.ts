@@ -1,6 +1,5 @@
 /** All primaries get equal shares, and as few slots as possible move. */
-import type { SlotRange } from "../topology/slots";
-import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
+import { type SlotRange, countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 
 interface SlotOwner {
   readonly name: string;

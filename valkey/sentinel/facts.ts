@@ -1,14 +1,11 @@
 import { messageOf } from "../../lib/errors";
-import type { ConnectionAttempt } from "../connections";
-import { withEveryNode } from "../connections";
+import { type ConnectionAttempt, withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import type { DeploymentNode } from "../node";
-import type { Observation } from "../observation";
-import { observed, unobserved } from "../observation";
+import { type Observation, observed, unobserved } from "../observation";
 import { sentinelsAsDeployment } from "./form-sentinels";
 import type { Sentinels } from "../sentinel-config";
-import type { SentinelView } from "./sentinel-view";
-import { readSentinelView } from "./sentinel-view";
+import { type SentinelView, readSentinelView } from "./sentinel-view";
 
 /** One Sentinel and its view of the deployment. */
 export interface SentinelFacts {

@@ -1,16 +1,11 @@
 import type { Connection } from "../connection";
-import type { Connections } from "../connections";
-import { closeConnections, openConnections } from "../connections";
+import { type Connections, closeConnections, openConnections } from "../connections";
 import type { Deployment } from "../deployment";
-import type { FormationOptions } from "../membership/deadline";
-import { Deadline } from "../membership/deadline";
+import { type FormationOptions, Deadline } from "../membership/deadline";
 import { announcedEndpoint, awaitSolePrimary } from "../membership/replication-primary";
-import type { DeploymentNode, Endpoint } from "../node";
-import { formatEndpoint, nodeNameAt } from "../node";
-import type { Sentinels } from "../sentinel-config";
-import { monitorCommands } from "../sentinel-config";
-import type { SentinelView } from "./sentinel-view";
-import { failureFlags, readSentinelView } from "./sentinel-view";
+import { type DeploymentNode, type Endpoint, formatEndpoint, nodeNameAt } from "../node";
+import { type Sentinels, monitorCommands } from "../sentinel-config";
+import { type SentinelView, failureFlags, readSentinelView } from "./sentinel-view";
 
 /** So that functions that connect to nodes can connect to Sentinels. */
 export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentinels): Deployment {

@@ -1,8 +1,6 @@
 /** Sentinels that a configuration requests, with defaults, and reasons to refuse a request. */
-import type { Problem } from "../../lib/errors";
-import { problem } from "../../lib/errors";
-import type { SentinelSettings } from "../sentinel-config";
-import { majority, MIN_SENTINEL_ZONES } from "../sentinel-config";
+import { type Problem, problem } from "../../lib/errors";
+import { type SentinelSettings, majority, MIN_SENTINEL_ZONES } from "../sentinel-config";
 
 /** The Sentinels that a configuration requests. `{}` means all defaults. */
 export interface SentinelRequest {

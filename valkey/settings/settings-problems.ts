@@ -1,6 +1,5 @@
 /** Settings that cannot be used: unknown to the server, set by the deployment itself, or not for this shape. */
-import type { Problem } from "../../lib/errors";
-import { problem } from "../../lib/errors";
+import { type Problem, problem } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
 import type { ServerSettings } from "./settings";

@@ -1,8 +1,6 @@
-import type { PlacedNode, Shape } from "./placement";
-import { groupByZone, nodeCount, distributePrimaries } from "./placement";
+import { type PlacedNode, type Shape, groupByZone, nodeCount, distributePrimaries } from "./placement";
 import { assignReplicas } from "./replica-assignment";
-import type { SlotRange } from "./slots";
-import { SLOT_COUNT, distributeSlots } from "./slots";
+import { type SlotRange, SLOT_COUNT, distributeSlots } from "./slots";
 
 /** A primary with its slots and its replicas, by node name. */
 export interface ShardPlan {

@@ -1,7 +1,6 @@
 /** One node's view of the cluster: CLUSTER NODES as data. Directory tests/fixtures contains real output. */
 import { createHash } from "node:crypto";
-import type { SlotRange } from "./slots";
-import { formatRanges, normaliseRanges, parseRange } from "./slots";
+import { type SlotRange, formatRanges, normaliseRanges, parseRange } from "./slots";
 
 /** Role of a node. A primary serves slots, and a replica copies its primary. */
 type Role = "primary" | "replica";

@@ -1,7 +1,6 @@
 /** Atomic slot migrations (CLUSTER MIGRATESLOTS, Valkey 9.0), as CLUSTER GETSLOTMIGRATIONS reports them. */
 import { parseFlatReply } from "./replies";
-import type { SlotRange } from "./slots";
-import { parseRange } from "./slots";
+import { type SlotRange, parseRange } from "./slots";
 
 /** An entry of CLUSTER GETSLOTMIGRATIONS. The source and the target of a migration each have an entry. */
 export interface MigrationJob {

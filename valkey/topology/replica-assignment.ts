@@ -1,6 +1,5 @@
 /** A maximum bipartite matching of replica places to zones with augmenting paths (Berge, 1957). */
-import type { PlacedNode } from "./placement";
-import { groupByZone } from "./placement";
+import { type PlacedNode, groupByZone } from "./placement";
 
 interface ReplicaPlaces {
   readonly primary: PlacedNode;

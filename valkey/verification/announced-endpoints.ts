@@ -1,11 +1,9 @@
 /** The endpoints that the nodes of a cluster give to clients, and the servers behind these endpoints. */
 import { groupBy } from "../../lib/group-by";
-import type { Endpoint } from "../node";
-import { formatEndpoint } from "../node";
+import { type Endpoint, formatEndpoint } from "../node";
 import type { KnownAddress } from "../topology/cluster-view";
 import type { AnnouncedEndpoint, NodeFacts } from "./facts";
-import type { Violation } from "./violations";
-import { listNames } from "./violations";
+import { type Violation, listNames } from "./violations";
 
 const TYPE = "cluster-preferred-endpoint-type";
 /** Directives with the ports that clients get, the most important one first. The last one is the port itself. */

@@ -1,8 +1,7 @@
 /** Checks that Services, and the endpoints that nodes announce, lead clients to the right servers. */
 import type { ClientWayFacts } from "../client-endpoints";
 import { announcedViolations, describeAnnounced } from "./announced-endpoints";
-import type { JudgedFacts } from "./shards";
-import { solePrimary } from "./shards";
+import { type JudgedFacts, solePrimary } from "./shards";
 import type { Judgement, Violation } from "./violations";
 
 /** Undefined if there are no endpoints for clients. */

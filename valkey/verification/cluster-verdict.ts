@@ -5,15 +5,13 @@ import { groupBy } from "../../lib/group-by";
 import { counted } from "../../lib/units";
 import { nodeNameAt } from "../node";
 import { observed } from "../observation";
-import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
-import { describeKnownNode } from "../topology/cluster-view";
+import { type FailureFlag, type OpenSlot, type Topology, describeKnownNode } from "../topology/cluster-view";
 import type { MigrationJob } from "../topology/migration-jobs";
 import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { selfOf } from "./shards";
-import type { Judgement, Violation } from "./violations";
-import { listNames, unobservedViolations, violationsOf } from "./violations";
+import { type Judgement, type Violation, listNames, unobservedViolations, violationsOf } from "./violations";
 
 export function stateOk({ nodes }: DeploymentFacts): Judgement {
   const violations = violationsOf(

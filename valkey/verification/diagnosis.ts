@@ -1,9 +1,7 @@
 /** Why a verdict is FAIL, what this means for clients, and what a person types next. Pure. */
-import type { Assertion, AssertionId } from "./assertions";
-import { judgeAssertion, rowOf } from "./assertions";
+import { type Assertion, type AssertionId, judgeAssertion, rowOf } from "./assertions";
 import { describeService } from "./clients-served";
-import type { DeploymentFacts } from "./facts";
-import { isInPods } from "./facts";
+import { type DeploymentFacts, isInPods } from "./facts";
 import { factsIfAllReplied, isSilent } from "./if-all-replied";
 import { shardsOf } from "./shards";
 import { describeSilence } from "./silence";

@@ -3,8 +3,7 @@
  * because nodes are silent.
  */
 import { nodeNameAt } from "../node";
-import type { Observation } from "../observation";
-import { mapObservation, observed } from "../observation";
+import { type Observation, mapObservation, observed } from "../observation";
 import { infoFields } from "../topology/replies";
 import type { KnownNode, Topology } from "../topology/cluster-view";
 import { namesById, topologies } from "./cluster-verdict";

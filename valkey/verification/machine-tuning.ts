@@ -3,8 +3,7 @@ import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
 import type { AssertionRow } from "./assertion-row";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import type { Judgement, Violation } from "./violations";
-import { listNames, violationsOf } from "./violations";
+import { type Judgement, type Violation, listNames, violationsOf } from "./violations";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
 interface TuningPromise {

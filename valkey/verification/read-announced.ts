@@ -7,8 +7,7 @@ import { Semaphore } from "../../lib/semaphore";
 import { connect } from "../connection";
 import type { ConnectionAttempt } from "../connections";
 import type { Deployment } from "../deployment";
-import type { Endpoint } from "../node";
-import { formatEndpoint } from "../node";
+import { type Endpoint, formatEndpoint } from "../node";
 import { announcedEndpoints, listeningPort } from "./announced-endpoints";
 import type { AnnouncedEndpoint, FoundServer, NodeFacts } from "./facts";
 

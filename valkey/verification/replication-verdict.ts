@@ -4,10 +4,8 @@ import { nodeNameAt } from "../node";
 import { hasPrimaryRole, infoFields } from "../topology/replies";
 import { groupByZone } from "../topology/placement";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import type { JudgedFacts } from "./shards";
-import { solePrimary } from "./shards";
-import type { Judgement, Violation } from "./violations";
-import { unobservedViolations, violationsOf } from "./violations";
+import { type JudgedFacts, solePrimary } from "./shards";
+import { type Judgement, type Violation, unobservedViolations, violationsOf } from "./violations";
 
 const replicationInfo = ({ info }: NodeFacts): NodeFacts["info"] => info;
 

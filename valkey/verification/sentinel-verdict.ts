@@ -2,12 +2,9 @@ import { counted } from "../../lib/units";
 import { formatEndpoint, nodeNameAt } from "../node";
 import type { AssertionRow } from "./assertion-row";
 import type { SentinelFacts } from "../sentinel/facts";
-import type { SentinelSettings } from "../sentinel-config";
-import { majority } from "../sentinel-config";
-import type { SentinelView } from "../sentinel/sentinel-view";
-import { failureFlags } from "../sentinel/sentinel-view";
-import type { JudgedFacts } from "./shards";
-import { solePrimary } from "./shards";
+import { type SentinelSettings, majority } from "../sentinel-config";
+import { type SentinelView, failureFlags } from "../sentinel/sentinel-view";
+import { type JudgedFacts, solePrimary } from "./shards";
 import type { Judgement, Violation } from "./violations";
 
 type SentinelRow = "sentinels-watch" | "sentinels-know" | "sentinels-quorum" | "sentinels-zones";

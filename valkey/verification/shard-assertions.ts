@@ -1,8 +1,6 @@
 import type { DeploymentFacts } from "./facts";
-import type { JudgedFacts } from "./shards";
-import { selfOf } from "./shards";
-import type { Judgement, Violation } from "./violations";
-import { unobservedViolations } from "./violations";
+import { type JudgedFacts, selfOf } from "./shards";
+import { type Judgement, type Violation, unobservedViolations } from "./violations";
 
 /** If no number is configured, the cluster must have at least three primaries. */
 export function primaryCount({ shards, ...facts }: JudgedFacts): Judgement {

@@ -1,6 +1,5 @@
 import { groupBy } from "../../lib/group-by";
-import type { Observation } from "../observation";
-import { mapObservation, unobserved } from "../observation";
+import { type Observation, mapObservation, unobserved } from "../observation";
 import { splitDirectives } from "../settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/replies";

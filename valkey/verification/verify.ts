@@ -1,15 +1,13 @@
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
-import type { AssertionId } from "./assertions";
-import { ASSERTION_IDS, judgeAssertion, rowOf } from "./assertions";
+import { type AssertionId, ASSERTION_IDS, judgeAssertion, rowOf } from "./assertions";
 import type { DeploymentFacts, OptionalAssertion, SeenData } from "./facts";
 import { gatherFacts } from "./gather";
 import { seenData } from "./kept-data";
 import { sameServers, wrongMode } from "./shared-assertions";
 import { shardsOf } from "./shards";
-import type { Verdict } from "./verdict";
-import { makeVerdict } from "./verdict";
+import { type Verdict, makeVerdict } from "./verdict";
 import { refusesForGood } from "./write-trial";
 
 /** The facts about a deployment and the verdict on them. */

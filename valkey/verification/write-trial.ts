@@ -3,11 +3,9 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import { counted, formatBytes } from "../../lib/units";
-import type { Connection } from "../connection";
-import { isTimeout } from "../connection";
+import { type Connection, isTimeout } from "../connection";
 import { errorPrefix } from "../error-replies";
-import type { Observation } from "../observation";
-import { observed, unobserved } from "../observation";
+import { type Observation, observed, unobserved } from "../observation";
 import type { ClusterView } from "../topology/cluster-view";
 import type { MigrationJob } from "../topology/migration-jobs";
 import { hasPrimaryRole, infoNumber } from "../topology/replies";
@@ -15,8 +13,7 @@ import { slotsIn } from "../topology/slots";
 import { slotTags } from "../topology/slot-tags";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { selfOf } from "./shards";
-import type { Judgement } from "./violations";
-import { unobservedViolations } from "./violations";
+import { type Judgement, unobservedViolations } from "./violations";
 
 const WRITE_LIMIT_MS = 3_000;
 /** Time after which the key expires if nothing removes it, milliseconds. */

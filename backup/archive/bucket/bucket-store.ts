@@ -8,13 +8,11 @@ import {
 } from "@aws-sdk/client-s3";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
-import type { Lease, LeaseCondition, LeaseFile } from "../lease";
-import { LEASE, takeLease } from "../lease";
+import { type Lease, type LeaseCondition, type LeaseFile, LEASE, takeLease } from "../lease";
 import type { PendingFile, Place } from "../store";
 import type { BucketLocation } from "./location";
 import { BucketRefused, isMissing, refusalOf } from "./refusals";
-import type { RequestOptions } from "./requests";
-import { Requests, isConditionFailure } from "./requests";
+import { type RequestOptions, Requests, isConditionFailure } from "./requests";
 import { abortUpload, putObject, target, Upload, encryptionOf, sha256 } from "./upload";
 
 /** Time for which a failed request is repeated, milliseconds. A renewal must not take longer than the lease. */

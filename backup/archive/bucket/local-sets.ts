@@ -4,8 +4,7 @@ import { Failure } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
 import type { Restore } from "../catalog";
 import { BASE_FILE, incrementFile } from "../manifests";
-import type { ArchiveStore } from "../store";
-import { DirectoryStore } from "../store";
+import { type ArchiveStore, DirectoryStore } from "../store";
 
 const AT_ONCE = 32;
 

@@ -1,6 +1,5 @@
 /** Location of an archive: a folder on this machine, or a prefix in an S3 bucket. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 
 export type Encryption =
   /** Encryption that the bucket uses by default. */

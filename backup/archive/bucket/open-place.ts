@@ -1,12 +1,9 @@
 /** Opens the folder or the bucket of an archive that the user names. */
-import type { Problem } from "../../../lib/errors";
+import { type Problem, BadInput, problem } from "../../../lib/errors";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { BadInput, problem } from "../../../lib/errors";
-import type { Place } from "../store";
-import { DirectoryStore } from "../store";
-import type { BucketOption } from "./location";
-import { FLAGS, isBucket, parseBucket, refuseBucketOptions } from "./location";
+import { type Place, DirectoryStore } from "../store";
+import { type BucketOption, FLAGS, isBucket, parseBucket, refuseBucketOptions } from "./location";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -3,8 +3,7 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
 import { formatDuration } from "../../../lib/units";
-import type { BucketLocation } from "./location";
-import { bucketLabel } from "./location";
+import { type BucketLocation, bucketLabel } from "./location";
 import { BucketRefused, isMissing, refusalOf, statusOf } from "./refusals";
 
 /** In this time, data for the archive are buffered on disk. */

@@ -5,15 +5,13 @@
  */
 import { z } from "zod";
 import { BadInput } from "../../../lib/errors";
-import type { Catalog, CatalogSet } from "../catalog";
-import { chooseRestore, readCatalog, setsOf } from "../catalog";
+import { type Catalog, type CatalogSet, chooseRestore, readCatalog, setsOf } from "../catalog";
 import { writeManifest } from "../checked-file";
 import { MANIFEST_VERSION, readManifest } from "../manifests";
 import { deleteSet, finishDeletions } from "../sets";
 import type { ArchiveStore, Place } from "../store";
 import { Holds } from "./holds";
-import type { Proof } from "./proofs";
-import { readLastProof } from "./proofs";
+import { type Proof, readLastProof } from "./proofs";
 
 interface NamedSet {
   readonly period: string;

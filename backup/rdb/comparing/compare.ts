@@ -1,11 +1,9 @@
 /** Compares RDB files key by key: database, key, TTL and value, independent of encodings and of the order of keys. */
 import { createHash } from "node:crypto";
-import type { SlotRange } from "../../../valkey/topology/slots";
-import { SLOT_COUNT } from "../../../valkey/topology/slots";
+import { type SlotRange, SLOT_COUNT } from "../../../valkey/topology/slots";
 import type { RdbKey } from "../rdb-key";
 import type { ByteSource } from "../walk";
-import type { ValueRules } from "./walk-values";
-import { walkValues } from "./walk-values";
+import { type ValueRules, walkValues } from "./walk-values";
 
 const DIGEST_BYTES = 32;
 

@@ -1,6 +1,5 @@
 /** Equal values have equal hashes, whatever their encoding and the order of their members. */
-import type { Hash } from "node:crypto";
-import { createHash } from "node:crypto";
+import { type Hash, createHash } from "node:crypto";
 import type { StreamConsumer, StreamGroup, StreamId, Value } from "../value";
 
 /** Each part is preceded by its length, so that different values never give the same bytes. */

@@ -1,10 +1,8 @@
 import { decodeValue } from "../decode";
 import type { RdbKey } from "../rdb-key";
 import type { Value } from "../value";
-import type { HashScope } from "./value-hash";
-import { hashValue } from "./value-hash";
-import type { ByteSource } from "../walk";
-import { walkRdb } from "../walk";
+import { type HashScope, hashValue } from "./value-hash";
+import { type ByteSource, walkRdb } from "../walk";
 
 export interface ValueRules {
   /** Parts of a value that its hash covers. @default "all" */

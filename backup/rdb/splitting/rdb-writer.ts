@@ -1,7 +1,6 @@
 import { Crc64 } from "../crc64";
 import { encodeLength, encodeString } from "../lengths";
-import type { RdbHeader } from "../rdb-format";
-import { CHECKSUM_SINCE, OPCODE, formatHeader } from "../rdb-format";
+import { type RdbHeader, CHECKSUM_SINCE, OPCODE, formatHeader } from "../rdb-format";
 
 export interface ByteSink {
   /** The caller does not change them afterwards. */

@@ -1,16 +1,12 @@
 /** Values are copied from one RDB file to others without decoding. */
 import { Failure } from "../../../lib/errors";
-import type { SlotRange } from "../../../valkey/topology/slots";
-import { SLOT_COUNT, formatRanges } from "../../../valkey/topology/slots";
+import { type SlotRange, SLOT_COUNT, formatRanges } from "../../../valkey/topology/slots";
 import { FunctionLibraries } from "./function-libraries";
-import type { RdbHeader } from "../rdb-format";
-import { formatHeader } from "../rdb-format";
+import { type RdbHeader, formatHeader } from "../rdb-format";
 import type { RdbKey } from "../rdb-key";
-import type { ByteSink } from "./rdb-writer";
-import { RdbWriter } from "./rdb-writer";
+import { type ByteSink, RdbWriter } from "./rdb-writer";
 import { hasFieldTtls, shiftFieldTtls, shiftKeyTtl } from "./shift-ttl";
-import type { ByteSource } from "../walk";
-import { walkRdb } from "../walk";
+import { type ByteSource, walkRdb } from "../walk";
 
 export interface SplitSource {
   readonly name: string;

@@ -13,8 +13,7 @@ import { decodeDump } from "../../rdb/dump";
 import type { Value } from "../../rdb/value";
 import type { CopiedKey, NamedKey } from "../key-reader";
 import { keyRefusal } from "../key-refusal";
-import type { Owner } from "../slot-owners";
-import { ownersOf } from "../slot-owners";
+import { type Owner, ownersOf } from "../slot-owners";
 
 export interface Copies {
   readonly copied: number;

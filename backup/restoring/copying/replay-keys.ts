@@ -2,10 +2,8 @@
 import type { Deployment } from "../../../valkey/deployment";
 import type { RdbKey } from "../../rdb/rdb-key";
 import { walkRdb } from "../../rdb/walk";
-import type { CopiedKey, ReplaySource } from "../key-reader";
-import { KeyReader } from "../key-reader";
-import type { Copies } from "./key-writer";
-import { KeyWriter } from "./key-writer";
+import { type CopiedKey, type ReplaySource, KeyReader } from "../key-reader";
+import { type Copies, KeyWriter } from "./key-writer";
 import { readDatabases } from "../../archive/shard-layout";
 
 interface ReplayOptions {

@@ -6,8 +6,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import type { CopiedKey, NamedKey } from "../key-reader";
 import { keyRefusal } from "../key-refusal";
 import { RestorePipe } from "./restore-pipe";
-import type { Owner } from "../slot-owners";
-import { ownersOf } from "../slot-owners";
+import { type Owner, ownersOf } from "../slot-owners";
 
 /** Time for which writes are tried again without any success, for example while a slot has no primary, milliseconds. */
 const PATIENCE_MS = 60_000;

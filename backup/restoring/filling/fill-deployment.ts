@@ -11,21 +11,15 @@ import type { RdbKey } from "../../rdb/rdb-key";
 import { readFileInPieces, walkRdb } from "../../rdb/walk";
 import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { BulkWriter } from "./bulk-writer";
-import type { ServerComparison } from "../compare-servers";
-import { compareServers, differencesOf } from "../compare-servers";
+import { type ServerComparison, compareServers, differencesOf } from "../compare-servers";
 import { dataProblems, filledProblem, formatProgress, readServers, versionProblems } from "./fill-problems";
-import type { ReplaySource } from "../key-reader";
-import { KeyReader } from "../key-reader";
-import type { RestoreResult } from "./fill-result";
-import { resultOf } from "./fill-result";
+import { type ReplaySource, KeyReader } from "../key-reader";
+import { type RestoreResult, resultOf } from "./fill-result";
 import { writeFilled } from "./filled-key";
-import type { KeySelection, TtlRule } from "../key-selection";
-import { ttlShift } from "../key-selection";
+import { type KeySelection, type TtlRule, ttlShift } from "../key-selection";
 import type { RestoreOptions } from "../loading";
-import type { StagingServers } from "../staging";
-import { stageSets } from "../staging";
-import type { WantedKeys } from "../wanted-keys";
-import { scanWanted } from "../wanted-keys";
+import { type StagingServers, stageSets } from "../staging";
+import { type WantedKeys, scanWanted } from "../wanted-keys";
 
 export interface FillOrder {
   readonly restored: Restore;

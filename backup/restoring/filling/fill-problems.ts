@@ -1,8 +1,7 @@
 /** Problems are found before any key is written. */
 import { Failure } from "../../../lib/errors";
 import { counted, formatBytes, formatCount } from "../../../lib/units";
-import type { Layout } from "../../archive/shard-layout";
-import { readLayout } from "../../archive/shard-layout";
+import { type Layout, readLayout } from "../../archive/shard-layout";
 import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
 import { readKeyCount } from "../../../valkey/databases";
@@ -13,8 +12,7 @@ import { infoNumber, parseFlatReply, parseInfo } from "../../../valkey/topology/
 import type { SlotRange } from "../../../valkey/topology/slots";
 import type { Restore } from "../../archive/catalog";
 import { keyName } from "../key-refusal";
-import type { KeySelection } from "../key-selection";
-import { unmatchedProblems } from "../key-selection";
+import { type KeySelection, unmatchedProblems } from "../key-selection";
 import { missingDatabases } from "../copying/replay-keys";
 import { slotsOf } from "../restore-shape";
 import type { StagedShard } from "../staging";

@@ -7,8 +7,7 @@ import * as z from "zod";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { ownersOf } from "../slot-owners";
-import type { RestoreResult } from "./fill-result";
-import { restoreResultSchema } from "./fill-result";
+import { type RestoreResult, restoreResultSchema } from "./fill-result";
 
 const KEY = "valkey-measured:restored";
 const REPLICA_MS = 5_000;

@@ -1,7 +1,6 @@
 /** A connection that writes many keys to a server with RESTORE, without waiting for the reply to each command. */
 import { Failure } from "../../../lib/errors";
-import type { DeploymentNode, NodeAccess } from "../../../valkey/node";
-import { formatEndpoint } from "../../../valkey/node";
+import { type DeploymentNode, type NodeAccess, formatEndpoint } from "../../../valkey/node";
 import { Pipeline } from "../../../valkey/pipeline";
 import type { CopiedKey } from "../key-reader";
 

@@ -6,12 +6,10 @@ import { Failure, messageOf } from "../../../lib/errors";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import type { Caller } from "../../../tests/support/valkey/data-set";
-import { numbers, writeDataSet } from "../../../tests/support/valkey/data-set";
+import { type Caller, numbers, writeDataSet } from "../../../tests/support/valkey/data-set";
 import { programsOf } from "../../../tests/support/valkey/server-process";
-import type { Benchmark, BenchmarkContext, DeploymentServers } from "../../workbench";
+import { type Benchmark, type BenchmarkContext, type DeploymentServers, hostPlan } from "../../workbench";
 import { atLeast, singleRow } from "../../row";
-import { hostPlan } from "../../workbench";
 import { BucketProcess, RunningArchive, restoreInto, restoreOf, Routes } from "./archives";
 
 const ID = "backup-equal";

@@ -4,14 +4,12 @@ import { join } from "node:path";
 import { messageOf } from "../../../lib/errors";
 import type { ServerComparison } from "../../../backup/restoring/compare-servers";
 import type { StagedShard } from "../../../backup/restoring/staging";
-import type { Restore } from "../../../backup/archive/catalog";
-import { readCatalog } from "../../../backup/archive/catalog";
+import { type Restore, readCatalog } from "../../../backup/archive/catalog";
 import { DirectoryStore } from "../../../backup/archive/store";
 import { form } from "../../../valkey/formation/form";
 import { writeDataSet } from "../../../tests/support/valkey/data-set";
-import type { Benchmark, BenchmarkContext, Workbench } from "../../workbench";
+import { type Benchmark, type BenchmarkContext, type Workbench, hostPlan } from "../../workbench";
 import { atLeast, singleRow } from "../../row";
-import { hostPlan } from "../../workbench";
 import { RunningArchive, restoreInto, restoreOf, Routes, stage } from "./archives";
 import type { Connection } from "../../../valkey/connection";
 

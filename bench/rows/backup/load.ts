@@ -12,14 +12,12 @@ import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
-import type { Command } from "../../../tests/support/command";
-import { Place } from "../../../tests/support/command";
+import { type Command, Place } from "../../../tests/support/command";
 import type { Benchmark, BenchmarkContext, BenchServers } from "../../workbench";
 import { alternatingSides, hostPlan, openLoopPlan, runGenerator } from "../../workbench";
 import { archiveArguments, archiveEnvironment, BucketProcess } from "./archives";
 import { median } from "../../../lib/statistics/median";
-import type { BenchRow } from "../../row";
-import { atMost, singleRow } from "../../row";
+import { type BenchRow, atMost, singleRow } from "../../row";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const KEY_SPACE = 500_000;

@@ -1,8 +1,7 @@
 /** The Kubernetes objects for one run of a load generator: a Job with the runners, its Secret and its ConfigMap. */
 import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
-import type { JobPlan } from "./job-plan";
-import { JOB_LABELS } from "./job-plan";
+import { type JobPlan, JOB_LABELS } from "./job-plan";
 import { PASSWORD_KEY, podSpec } from "./runner-pod";
 import type { BinaryFiles } from "./sidecar";
 

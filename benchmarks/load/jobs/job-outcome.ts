@@ -1,5 +1,4 @@
-import type { LoadOutcome, LoadGeneratorOutput } from "../load-driver";
-import { LoadGeneratorFailure } from "../load-driver";
+import { type LoadOutcome, type LoadGeneratorOutput, LoadGeneratorFailure } from "../load-driver";
 import type { GeneratorMeasurement } from "../load-generator";
 import { commonTimeWarnings, mergeOutputs, parsedOutput, recordedRunner } from "../load-generator";
 import { lastTwoLines } from "../local-process";

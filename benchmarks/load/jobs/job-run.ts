@@ -10,8 +10,7 @@ import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { PodWaitOptions } from "../../../platforms/kubernetes/pods/running-pods";
 import { holdsInTime, pause } from "../../../lib/polling";
 import { formatLabelSelector, listAllPods, PodWatch } from "../../../platforms/kubernetes/pods/running-pods";
-import type { RunnerRecord } from "./runner-record";
-import { parseRunnerRecord } from "./runner-record";
+import { type RunnerRecord, parseRunnerRecord } from "./runner-record";
 import { assertRunnersWork, hasEnded, runnerIndex } from "./runner-state";
 import type { RunnerKeys } from "./runner-script";
 

@@ -1,22 +1,18 @@
 import { gzipSync } from "node:zlib";
 import type { BenchmarkUser } from "../benchmark-user";
 import type { LoadGenerator } from "../load-generator";
-import type { MemtierRun } from "../memtier/arguments";
-import { memtierArguments } from "../memtier/arguments";
+import { type MemtierRun, memtierArguments } from "../memtier/arguments";
 import { MEMTIER, MEMTIER_RESULT } from "../memtier/local-driver";
 import { GENERATOR_BUNDLE } from "../open-loop/bundle";
-import type { OpenLoopRun } from "../open-loop/local-driver";
-import { endpointsPrimaryFirst, OPEN_LOOP, openLoopPlan } from "../open-loop/local-driver";
-import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
-import { valkeyBenchmarkArguments, withoutSecrets } from "../valkey-benchmark/arguments";
+import { type OpenLoopRun, endpointsPrimaryFirst, OPEN_LOOP, openLoopPlan } from "../open-loop/local-driver";
+import { type ValkeyBenchmarkRun, valkeyBenchmarkArguments, withoutSecrets } from "../valkey-benchmark/arguments";
 import { runnerShare, VALKEY_BENCHMARK } from "../valkey-benchmark/local-driver";
 import type { TlsFiles } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import type { JobPhase } from "./job-plan";
 import { PLACEHOLDERS } from "./runner-script";
-import type { LoadSidecar } from "./sidecar";
-import { SIDECAR_FILES_DIRECTORY } from "./sidecar";
+import { type LoadSidecar, SIDECAR_FILES_DIRECTORY } from "./sidecar";
 
 export interface JobAccess {
   /** The environment of the runner contains the password. */

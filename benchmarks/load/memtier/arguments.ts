@@ -1,9 +1,8 @@
 import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import { BadInput } from "../../../lib/errors";
-import type { MemtierWorkload } from "../../workloads/mixed-workload";
+import { type MemtierWorkload, MEMTIER_FAMILY } from "../../workloads/mixed-workload";
 import { zsetMember } from "../../workloads/key-space";
-import { MEMTIER_FAMILY } from "../../workloads/mixed-workload";
 import { wholeRatio } from "../../workloads/mixed-workload-tests";
 import { TLS_NAMES } from "../valkey-benchmark/arguments";
 

@@ -1,21 +1,17 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
-import type { LoadGenerator } from "../load-generator";
-import { parsedOutput } from "../load-generator";
+import { TIMEOUT_MARGIN_SECONDS, type LoadReport } from "../load-driver";
+import { type LoadGenerator, parsedOutput } from "../load-generator";
 import type { LocalDriverOptions, LocalLoad, ReadyLoad, SentLoad } from "../local-driver";
 import { LocalLoadDriver } from "../local-driver";
-import type { OutputCollector } from "../local-process";
-import { lastTwoLines, runLocalProcess } from "../local-process";
+import { type OutputCollector, lastTwoLines, runLocalProcess } from "../local-process";
 import { withoutSecrets } from "../valkey-benchmark/arguments";
-import type { MemtierRun } from "./arguments";
-import { memtierArguments } from "./arguments";
+import { type MemtierRun, memtierArguments } from "./arguments";
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
 import { latencySummary } from "../merge-reports";
 import type { Warning } from "../../results/schema";
-import type { LoadReport } from "../load-driver";
 
 export const MEMTIER_RESULT = "memtier.json";
 

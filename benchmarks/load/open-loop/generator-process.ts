@@ -3,12 +3,10 @@ import { createInterface } from "node:readline";
 import { Failure, messageOf } from "../../../lib/errors";
 import { identifyProcess, signalProcess } from "../../../lib/system/process-identity";
 import { replaceFile } from "../../../lib/system/replace-file";
-import type { RecordedProcess } from "../../../platforms/host/processes";
-import { formatExit, startRecorded } from "../../../platforms/host/processes";
+import { type RecordedProcess, formatExit, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { GENERATOR_BUNDLE } from "./bundle";
-import type { OpenLoopPlan, ProcessMessage } from "./plan";
-import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
+import { type OpenLoopPlan, type ProcessMessage, START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "../tally";
 
 export class GeneratorProcess {

@@ -11,13 +11,10 @@ import { epochMs } from "../../../lib/clock";
 import { Pacer } from "./pacer";
 import type { Random } from "../../../lib/statistics/random";
 import { errorPrefix, parseRedirect } from "../../../valkey/error-replies";
-import type { RequestObserver } from "./requests/request";
-import { TimedRequest } from "./requests/request";
+import { type RequestObserver, TimedRequest, type RequestOutcome } from "./requests/request";
 import { Router } from "./connections/router";
-import type { DiscoverRoutes } from "./connections/routes";
-import { RouteRefresher } from "./connections/routes";
+import { type DiscoverRoutes, RouteRefresher } from "./connections/routes";
 import type { ArrivalSchedule } from "./requests/request-times";
-import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "../tally";
 
 interface OpenLoopGeneratorOptions {

@@ -8,8 +8,7 @@ import { LocalLoadDriver } from "../local-driver";
 import { sampleDuring } from "../local-process";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { GeneratorProcess } from "./generator-process";
-import type { OpenLoopPlan } from "./plan";
-import { processMessageSchema, workloadPlan } from "./plan";
+import { type OpenLoopPlan, processMessageSchema, workloadPlan } from "./plan";
 import { openLoopReport } from "../merge-reports";
 import { Tally } from "../tally";
 

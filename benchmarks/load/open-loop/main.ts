@@ -6,8 +6,7 @@
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { messageOf } from "../../../lib/errors";
-import type { OpenLoopPlan, ProcessMessage } from "./plan";
-import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
+import { type OpenLoopPlan, type ProcessMessage, START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
 import type { TallyData } from "../tally";
 import { OpenLoopGenerator } from "./generator";
 import { MixedOperationSource } from "./requests/operations";

@@ -1,7 +1,6 @@
 /** The plan and the messages of the process, each one line of JSON on standard input or output. */
 import { z } from "zod";
-import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
-import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mixed-workload";
+import { type OpenLoopWorkload, ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mixed-workload";
 import { tallySchema } from "../tally";
 
 const endpoint = z.strictObject({ host: z.string(), port: z.int() });

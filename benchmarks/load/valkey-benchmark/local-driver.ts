@@ -1,15 +1,11 @@
 import { epochMs } from "../../../lib/clock";
 import { pinnedCommand } from "../../../platforms/host/processes";
-import type { LoadDriver } from "../load-driver";
-import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
-import type { LoadGenerator } from "../load-generator";
-import { parsedOutput } from "../load-generator";
+import { type LoadDriver, TIMEOUT_MARGIN_SECONDS } from "../load-driver";
+import { type LoadGenerator, parsedOutput } from "../load-generator";
 import type { LocalDriverOptions, LocalLoad, ReadyLoad, SentLoad } from "../local-driver";
 import { LocalLoadDriver } from "../local-driver";
-import type { OutputCollector } from "../local-process";
-import { lastTwoLines, runLocalProcess } from "../local-process";
-import type { ValkeyBenchmarkRun } from "./arguments";
-import { valkeyBenchmarkArguments, withoutSecrets } from "./arguments";
+import { type OutputCollector, lastTwoLines, runLocalProcess } from "../local-process";
+import { type ValkeyBenchmarkRun, valkeyBenchmarkArguments, withoutSecrets } from "./arguments";
 import type { ValkeyBenchmarkFeatures } from "./features";
 import { parseSingleReport } from "./output";
 

@@ -1,7 +1,6 @@
 /** The first nine columns of results.csv have the names of the document "Valkey on EKS" (docs/sources.md). */
 import { rowCost, storageCost } from "../cost";
-import type { ResultRow } from "../rows";
-import { resultRows } from "../rows";
+import { type ResultRow, resultRows } from "../rows";
 import type { Results } from "../schema";
 
 type Cell = string | number | null;

@@ -4,14 +4,11 @@
  */
 import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
-import type { ResultRow } from "../rows";
-import { resultRows } from "../rows";
+import { type ResultRow, resultRows } from "../rows";
 import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
 import { median } from "../../../lib/statistics/median";
-import type { CapacityRecord, Results } from "../schema";
-import { WARNING_CODES } from "../schema";
-import type { StudyComparison } from "../study-schema";
-import { COMPARISON_VERDICTS } from "../study-schema";
+import { type CapacityRecord, type Results, WARNING_CODES } from "../schema";
+import { type StudyComparison, COMPARISON_VERDICTS } from "../study-schema";
 
 type Labels = Readonly<Record<string, string | number>>;
 type Sample = readonly [labels: Labels, value: number];

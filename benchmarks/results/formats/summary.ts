@@ -4,11 +4,9 @@ import { compact } from "../../../lib/compact";
 import { counted, formatPercent, formatCount } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
-import type { WarningNote } from "../../warnings/warning-notes";
-import { warningNotes, NO_WARNINGS } from "../../warnings/warning-notes";
+import { type WarningNote, warningNotes, NO_WARNINGS } from "../../warnings/warning-notes";
 import { formatScenarios } from "../scenario-rows";
-import type { TestComparison, ResultRow } from "../rows";
-import { compareDeployments, formatInterval, latencyOf } from "../rows";
+import { type TestComparison, type ResultRow, compareDeployments, formatInterval, latencyOf } from "../rows";
 import { formatObjective } from "../../capacity/objective";
 import type { CapacityRecord, Results, MeasuredTopology } from "../schema";
 

@@ -2,15 +2,11 @@
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
-import { fitPowerLaw } from "../../../lib/statistics/power-law";
-import type { Point } from "../../../lib/statistics/power-law";
-import type { PairedValues as RatioPair, Ratio } from "../../../lib/statistics/ratio";
-import { CONFIDENCE, pairedRatio } from "../../../lib/statistics/ratio";
-import type { Treatment, Factor } from "../factors";
-import { describeLevels } from "../factors";
+import { fitPowerLaw, type Point } from "../../../lib/statistics/power-law";
+import { type PairedValues as RatioPair, type Ratio, CONFIDENCE, pairedRatio } from "../../../lib/statistics/ratio";
+import { type Treatment, type Factor, describeLevels } from "../factors";
 import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
-import type { TreatmentPair } from "../pairs";
-import { comparedPairs } from "../pairs";
+import { type TreatmentPair, comparedPairs } from "../pairs";
 
 export type Metric = StudyComparison["metric"];
 

@@ -3,8 +3,7 @@ import { formatCount } from "../../../lib/units";
 import type { StudyFit, TableGrowth } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import type { StudyKind } from "../study";
-import type { Metric, StudyAnalysis } from "./analysis";
-import { groupsVarying } from "./analysis";
+import { type Metric, type StudyAnalysis, groupsVarying } from "./analysis";
 import { bytesPerEntry, recurringDips } from "./growth-analysis";
 
 export interface ClaimBasis {

@@ -7,19 +7,14 @@ import { signalChildGroup } from "../../../platforms/host/processes";
 import { epochMs } from "../../../lib/clock";
 import { parseCounters } from "../../measuring/counters";
 import type { Session } from "../../measuring/session";
-import { commandsOfTest, namedTest } from "../../workloads/named-tests";
-import type { TestName } from "../../workloads/named-tests";
-import type { TreatmentServers, StudyEnvironment } from "./treatment-servers";
-import { withServers, withSession } from "./treatment-servers";
+import { commandsOfTest, namedTest, type TestName } from "../../workloads/named-tests";
+import { type TreatmentServers, type StudyEnvironment, withServers, withSession } from "./treatment-servers";
 import type { Treatment } from "../factors";
 import { PausableLoad } from "./pausable-load";
 import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
-import type { TreatmentPair } from "../pairs";
-import { commonTests } from "../pairs";
-import type { Pinning } from "../pinning";
-import { parseCpuList } from "../pinning";
-import type { SideControl, Pair } from "./interleaving";
-import { interleaveSlices } from "./interleaving";
+import { type TreatmentPair, commonTests } from "../pairs";
+import { type Pinning, parseCpuList } from "../pinning";
+import { type SideControl, type Pair, interleaveSlices } from "./interleaving";
 
 /** Limits of a side's slices, seconds. On a noisy machine with two cores, six rounds of 3 s give about 4 %. */
 const MIN_SECONDS = 1;

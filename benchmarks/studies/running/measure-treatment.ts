@@ -1,18 +1,14 @@
 import { REFERENCE_LOAD } from "../../measuring/reference-load";
 import { runMeasurements } from "../../measuring/run-measurements";
-import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
-import { LocalValkeyBenchmarkDriver } from "../../load/valkey-benchmark/local-driver";
+import { type LocalValkeyBenchmarkOptions, LocalValkeyBenchmarkDriver } from "../../load/valkey-benchmark/local-driver";
 import type { Workload } from "../../workloads/workload";
 import { topologyOf } from "../../../valkey/verification/topology-record";
 import type { MeasurementRecord } from "../../results/schema";
-import type { StudyEnvironment, TreatmentServers } from "./treatment-servers";
-import { withServers, withSession } from "./treatment-servers";
+import { type StudyEnvironment, type TreatmentServers, withServers, withSession } from "./treatment-servers";
 import type { Treatment } from "../factors";
 import { measureTableGrowth } from "./table-growth";
-import type { TreatmentEntry, StudyLogEntry } from "../checkpoint-log";
-import { recordedVersions } from "../checkpoint-log";
-import type { Pinning } from "../pinning";
-import { parseCpuList } from "../pinning";
+import { type TreatmentEntry, type StudyLogEntry, recordedVersions } from "../checkpoint-log";
+import { type Pinning, parseCpuList } from "../pinning";
 import type { TableGrowthPlan } from "../study";
 
 /** @param ceiling requests per second of the latest reference load @throws Failure; the signal's reason */

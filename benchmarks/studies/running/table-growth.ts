@@ -1,8 +1,7 @@
 /** The memory and the insertion rate of an empty server while keys are inserted, from its own counters. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
-import type { ProcessExit } from "../../../platforms/host/processes";
-import { formatExit, pinnedCommand, startRecorded } from "../../../platforms/host/processes";
+import { type ProcessExit, formatExit, pinnedCommand, startRecorded } from "../../../platforms/host/processes";
 import { identifyProcess, signalProcess } from "../../../lib/system/process-identity";
 import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
 import type { Session } from "../../measuring/session";

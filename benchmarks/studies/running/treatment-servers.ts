@@ -9,8 +9,7 @@ import { nodeCount } from "../../../valkey/topology/placement";
 import { Session } from "../../measuring/session";
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 import { verdictLine } from "../../../valkey/verification/format";
-import type { Verification } from "../../../valkey/verification/verify";
-import { verify } from "../../../valkey/verification/verify";
+import { type Verification, verify } from "../../../valkey/verification/verify";
 import type { Treatment } from "../factors";
 import type { Pinning } from "../pinning";
 

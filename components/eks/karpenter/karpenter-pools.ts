@@ -6,8 +6,7 @@ import type { PoolName, PoolSettings } from "../../../platforms/eks/pools/pools"
 import { completePools, POOLS, poolObjectName } from "../../../platforms/eks/pools/pools";
 import { limitProblems, poolProblems } from "../../../platforms/eks/pools/pool-problems";
 import { EKS_VERSIONS } from "../aws/versions";
-import type { PoolCluster } from "./pool-objects";
-import { nodeClassOf, nodePoolOf } from "./pool-objects";
+import { type PoolCluster, nodeClassOf, nodePoolOf } from "./pool-objects";
 
 export interface KarpenterPoolsArgs
   extends

@@ -1,8 +1,7 @@
 /** Karpenter: the controller that starts and stops machines for pods, with its rights and its queue. */
 import * as k8s from "../../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import type { ControllerSize } from "../../../platforms/eks/scale/system-machines";
-import { KARPENTER_REPLICAS } from "../../../platforms/eks/scale/system-machines";
+import { type ControllerSize, KARPENTER_REPLICAS } from "../../../platforms/eks/scale/system-machines";
 import type { EksVersions } from "../aws/versions";
 import * as aws from "../aws/aws-sdk";
 import { currentAccount, clusterArn } from "../aws/account";

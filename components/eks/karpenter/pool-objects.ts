@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type * as pulumi from "@pulumi/pulumi";
 import { stringify } from "yaml";
 import { architecturesOf } from "../../../platforms/eks/pools/architectures";
-import type { Tuning } from "../../../platforms/eks/pools/tuning";
-import { reservedCpus, FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
+import { type Tuning, reservedCpus, FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
 import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
 import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
 

@@ -1,5 +1,5 @@
 /** The archive of a deployment: a pod that follows the servers and writes what they send to an S3 bucket. */
-import type { Problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { ARCHIVER_BUNDLE } from "../../../backup/archiver/bundle";
 import type { ArchiverSettings } from "../../../backup/archiver/pod-settings";
@@ -10,7 +10,6 @@ import {
   KEEP_SECONDS,
   READY_PATH,
 } from "../../../backup/archiver/pod-settings";
-import { problem } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Mode } from "../../../valkey/node";
@@ -24,8 +23,7 @@ import { archiveResources } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import { backupProblems } from "./backup-problems";
-import type { BucketAccess } from "./bucket-access";
-import { bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
+import { type BucketAccess, bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
 
 const SPOOL_DIRECTORY = "/archive/spool";
 const SPOOL_SIZE = "4Gi";

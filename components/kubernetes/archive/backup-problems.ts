@@ -1,5 +1,4 @@
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../backup/archiver/pod-settings";
 import { compact } from "../../../lib/compact";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";

@@ -1,5 +1,4 @@
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { LOOK_SECONDS, LOST_MACHINE_SECONDS } from "../../../controller/pod-settings";
 import { compact } from "../../../lib/compact";
 import type { Mode } from "../../../valkey/node";

@@ -1,17 +1,14 @@
 /** The controller of a deployment: a pod that verifies and repairs it between updates. */
 import * as pulumi from "@pulumi/pulumi";
 import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
-import { CONTROLLER_PORT, LOOK_SECONDS } from "../../../controller/pod-settings";
-import type { ControllerSettings } from "../../../controller/pod-settings";
+import { CONTROLLER_PORT, LOOK_SECONDS, type ControllerSettings } from "../../../controller/pod-settings";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { budgetNames } from "../../../platforms/kubernetes/pods/disruption-budgets";
 import { nodeCount } from "../../../valkey/topology/placement";
 import type { ControllerArgs } from "../arguments";
-import type { DeploymentContext } from "../deployment-context";
-import { objectMetadata } from "../deployment-context";
+import { type DeploymentContext, objectMetadata } from "../deployment-context";
 import { SECRET_DIRECTORY, DATA_VOLUME } from "../layout";
-import type { ObjectNames } from "../names";
-import { controllerLabels, objectNames } from "../names";
+import { type ObjectNames, controllerLabels, objectNames } from "../names";
 import { createControllerPolicy } from "../network-policy";
 import { CONTROLLER_RESOURCES } from "../pods/sidecar-resources";
 import { createProgramPod } from "../program-pods/program-pod";

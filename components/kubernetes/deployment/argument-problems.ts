@@ -2,8 +2,7 @@
  * Problems of the plain arguments of a deployment. A program without a type checker, or a provider in another language,
  * can give any value. A value that another resource computes is not known yet, and is not checked. Pure.
  */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { Shape } from "../../../valkey/topology/placement";
 import type { Resources } from "../arguments";

@@ -1,6 +1,5 @@
 /** Translates the arguments of a deployment into values of the upstream chart. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { formatConfigFile, toDirectives } from "../../../valkey/settings/settings";
 import type { ServerArgs } from "../arguments";

@@ -3,8 +3,7 @@
  * buffers, which depend on the memory limit.
  */
 import { compact } from "../../../lib/compact";
-import type { Problem } from "../../../lib/errors";
-import { BadInput, problem, within } from "../../../lib/errors";
+import { type Problem, BadInput, problem, within } from "../../../lib/errors";
 import { describeIssues } from "../../../lib/schema/problems";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { settingProblems } from "../../../valkey/settings/settings-problems";
@@ -15,8 +14,7 @@ import type { ServerSettings } from "../../../valkey/settings/settings";
 import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
 import type { DeploymentKind } from "../deployment-context";
-import type { PlainArguments } from "./argument-problems";
-import { argumentProblems } from "./argument-problems";
+import { type PlainArguments, argumentProblems } from "./argument-problems";
 
 interface CheckedSettings {
   /** Sizes are in bytes. */

@@ -21,8 +21,7 @@ import {
   Volumes,
 } from "../../../provider/resources";
 import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
-import type { Survival } from "../../../valkey/planning/survival";
-import { survivalWarning } from "../../../valkey/planning/survival";
+import { type Survival, survivalWarning } from "../../../valkey/planning/survival";
 import type { DeploymentArgs } from "./deployment-args";
 import {
   controllerOf,
@@ -37,11 +36,9 @@ import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
 import { externalServices, reachProblems } from "../servers/external-services";
 import { archiveProblems, createArchive } from "../archive/archive";
-import type { ControlledKind } from "../controller/controller-problems";
-import { controllerProblems } from "../controller/controller-problems";
+import { type ControlledKind, controllerProblems } from "../controller/controller-problems";
 import { createController } from "../controller/controller";
-import type { RestorePods } from "../restoring/restore";
-import { createRestorePods } from "../restoring/restore";
+import { type RestorePods, createRestorePods } from "../restoring/restore";
 import { RESTORE_SECONDS, restoreProblems } from "../restoring/restore-problems";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";

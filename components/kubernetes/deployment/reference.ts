@@ -1,6 +1,5 @@
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { ServerSettings } from "../../../valkey/settings/settings";
-import { toDirectives } from "../../../valkey/settings/settings";
+import { type ServerSettings, toDirectives } from "../../../valkey/settings/settings";
 import type { DeploymentKind } from "../deployment-context";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../layout";

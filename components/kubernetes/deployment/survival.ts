@@ -1,5 +1,4 @@
-import type { Survival } from "../../../valkey/planning/survival";
-import { survivals } from "../../../valkey/planning/survival";
+import { type Survival, survivals } from "../../../valkey/planning/survival";
 import type { ServerArgs } from "../arguments";
 import { hasVolumes } from "../pods/pod-volumes";
 import type { DeploymentKind } from "../deployment-context";

@@ -2,8 +2,7 @@
 import { compact } from "../../../lib/compact";
 import * as k8s from "../kubernetes-sdk";
 import type { Metrics, ServerArgs, Tls } from "../arguments";
-import type { DeploymentContext } from "../deployment-context";
-import { objectMetadata } from "../deployment-context";
+import { type DeploymentContext, objectMetadata } from "../deployment-context";
 import { sidecarResources, EXPORTER_RESOURCES } from "./sidecar-resources";
 import { EXPORTER_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { pullPolicy, CONTAINER_SECURITY_CONTEXT } from "./pod-basics";

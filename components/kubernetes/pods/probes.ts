@@ -1,6 +1,5 @@
 import type { types } from "@pulumi/kubernetes";
-import type { DirectiveEngine } from "../engines";
-import { ENGINE_PROGRAMS } from "../engines";
+import { type DirectiveEngine, ENGINE_PROGRAMS } from "../engines";
 import { CLIENT_PORT } from "../layout";
 import { scriptCommand } from "../scripts";
 

@@ -5,8 +5,7 @@ import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
 import { CLIENT_PORT, CONFIG_FILE, HAND_OVER_SECONDS, PRIMARY_FILE } from "../layout";
 import { scriptCommand } from "../scripts";
 import { LISTENS, serverProbes } from "./probes";
-import type { ServerRole } from "./server-pod";
-import { hostInPod, zoneArguments } from "./server-pod";
+import { type ServerRole, hostInPod, zoneArguments } from "./server-pod";
 import { primaryVolume } from "./pod-volumes";
 
 /** @param sentinel undefined if `up` designates the primary @param maxLagSeconds of a ready replica */

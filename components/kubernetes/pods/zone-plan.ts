@@ -1,9 +1,7 @@
 /** Number of nodes per zone, and whether replicas can be in other zones than their primaries. */
-import type { Problem } from "../../../lib/errors";
-import { BadInput, problem } from "../../../lib/errors";
+import { type Problem, BadInput, problem } from "../../../lib/errors";
 import { counted } from "../../../lib/units";
-import type { Shape } from "../../../valkey/topology/placement";
-import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
+import { type Shape, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 
 interface ZonePlan {
   readonly zones: readonly string[];

@@ -1,11 +1,9 @@
 /** A pod that runs a program of this package all the time, with a Service for Prometheus. */
 import * as pulumi from "@pulumi/pulumi";
 import { METRICS_PATH } from "../../../lib/pod/text-server";
-import type { DeploymentContext } from "../deployment-context";
-import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
+import { type DeploymentContext, ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
-import type { Program, ProgramFiles } from "./program";
-import { createProgramFiles, programPlacement, programPodSpec } from "./program";
+import { type Program, type ProgramFiles, createProgramFiles, programPlacement, programPodSpec } from "./program";
 
 /** Its Deployment and its Service have the name of the program. */
 interface ProgramPod extends Program {

@@ -1,7 +1,6 @@
 import type { types } from "@pulumi/kubernetes";
 import type { SentinelSettings } from "../../../valkey/sentinel-config";
-import type { DeploymentContext } from "../deployment-context";
-import { ENGINE_ANNOTATIONS } from "../deployment-context";
+import { type DeploymentContext, ENGINE_ANNOTATIONS } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 import { DATA_DIRECTORY, PRIMARY_FILE, SENTINEL_PORT } from "../layout";
 import { sentinelLabels } from "../names";

@@ -1,6 +1,5 @@
 import type { types } from "@pulumi/kubernetes";
-import type { DeploymentContext } from "../deployment-context";
-import { objectMetadata } from "../deployment-context";
+import { type DeploymentContext, objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 
 interface SupportPods {

@@ -1,6 +1,5 @@
 /** Problems of the arguments of `restoreFrom`, and the bucket that it means. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import { parseInstant } from "../../../backup/restoring/instant";
 import { TTL_RULES } from "../../../backup/restoring/key-selection";

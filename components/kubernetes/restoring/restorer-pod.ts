@@ -7,8 +7,7 @@ import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { pullPolicy, CONTAINER_SECURITY_CONTEXT } from "../pods/pod-basics";
 import { RESTORER_RESOURCES } from "../pods/sidecar-resources";
-import type { Program, ProgramFiles } from "../program-pods/program";
-import { programPodSpec } from "../program-pods/program";
+import { type Program, type ProgramFiles, programPodSpec } from "../program-pods/program";
 
 export const SCRATCH_DIRECTORY = "/scratch";
 const STAGING_CPU = { request: "500m", limit: "2" };

@@ -11,15 +11,13 @@ import { createNodeServices } from "./external-services";
 import { objectNames } from "../names";
 import { createNativeServers } from "./native-servers";
 import { createServices } from "./server-objects";
-import type { ServerPods } from "../pods/server-pods";
-import { serviceEndpoint } from "../pods/server-pods";
+import { type ServerPods, serviceEndpoint } from "../pods/server-pods";
 import { planClusterZones } from "../pods/zone-plan";
 import { accessFiles, clusterConfig } from "../server-config";
 import { ANNOUNCED_DIRECTORY, BUS_PORT, CLIENT_PORT, CONFIG_FILE, HAND_OVER_SECONDS } from "../layout";
 import { scriptCommand } from "../scripts";
 import { serverProbes } from "../pods/probes";
-import type { ServerRole } from "../pods/server-pod";
-import { hostInPod, zoneArguments } from "../pods/server-pod";
+import { type ServerRole, hostInPod, zoneArguments } from "../pods/server-pod";
 
 interface ClusterServersArgs extends ServerArgs {
   /** A new shape changes only the field `replicas` of the StatefulSet. */

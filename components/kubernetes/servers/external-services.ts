@@ -1,10 +1,8 @@
 /** Services for clients outside the Kubernetes cluster. */
 import type { types } from "@pulumi/kubernetes";
 import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/running-pods";
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
-import type { DeploymentContext, DeploymentKind } from "../deployment-context";
-import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
+import { type Problem, problem } from "../../../lib/errors";
+import { type DeploymentContext, type DeploymentKind, ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import { externalProblems } from "../external-problems";
 import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";

@@ -1,21 +1,16 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { compact } from "../../../lib/compact";
 import type { ServerArgs } from "../arguments";
-import type { DeploymentContext } from "../deployment-context";
-import { podRevision } from "../deployment-context";
+import { type DeploymentContext, podRevision } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { createConfig, createSecret } from "../files";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "../pods/metrics";
 import { createNetworkPolicy } from "../network-policy";
-import type { ServerRole } from "../pods/server-pod";
-import { serverPod } from "../pods/server-pod";
-import type { ServerPods } from "../pods/server-pods";
-import { serverPods } from "../pods/server-pods";
+import { type ServerRole, serverPod } from "../pods/server-pod";
+import { type ServerPods, serverPods } from "../pods/server-pods";
 import { hasVolumes } from "../pods/pod-volumes";
-import { scriptFiles } from "../scripts";
-import type { ScriptSet } from "../scripts";
-import type { SecretFiles } from "../server-config";
-import { PASSWORD_FILE, SENTINEL_PASSWORD_FILE } from "../server-config";
+import { scriptFiles, type ScriptSet } from "../scripts";
+import { type SecretFiles, PASSWORD_FILE, SENTINEL_PASSWORD_FILE } from "../server-config";
 import {
   createDisruptionBudget,
   createHeadlessService,

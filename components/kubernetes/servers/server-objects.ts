@@ -2,8 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { DESIGNATED_KEY, leadLabels } from "../../../platforms/kubernetes/access/primary-lead";
 import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
 import type { ClientWay } from "../../../valkey/client-endpoints";
-import type { DeploymentContext } from "../deployment-context";
-import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
+import { type DeploymentContext, ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 import {
   BUS_PORT,

@@ -1,7 +1,6 @@
 /** Resources that a machine leaves for pods, after the system and the DaemonSets. */
 import type { MachineType } from "../offers/machine-types";
-import type { Tuning } from "./tuning";
-import { reservedCpus } from "./tuning";
+import { type Tuning, reservedCpus } from "./tuning";
 
 export interface AllocatableResources {
   readonly cpuMilli: number;

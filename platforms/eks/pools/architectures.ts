@@ -1,9 +1,6 @@
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
-import type { Architecture } from "../offers/machine-types";
-import { ARCHITECTURES, machineType } from "../offers/machine-types";
-import type { Pools } from "./pools";
-import { POOLS } from "./pools";
+import { type Problem, problem } from "../../../lib/errors";
+import { type Architecture, ARCHITECTURES, machineType } from "../offers/machine-types";
+import { type Pools, POOLS } from "./pools";
 
 /** Distinct architectures of machine types; unknown types are left out. */
 export function architecturesOf(types: readonly string[]): Architecture[] {

@@ -1,16 +1,11 @@
 /** Machines that each pool needs in each zone, by type. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
-import type { MachineType } from "../offers/machine-types";
-import type { AllocatableResources } from "./allocatable";
-import { DAEMON_ADDRESSES, allocatableOn } from "./allocatable";
-import { machineType } from "../offers/machine-types";
-import type { MachineSet, SetLayout } from "./machine-sets";
-import { fits, layoutOf, unitOf } from "./machine-sets";
+import { type MachineType, machineType } from "../offers/machine-types";
+import { type AllocatableResources, DAEMON_ADDRESSES, allocatableOn } from "./allocatable";
+import { type MachineSet, type SetLayout, fits, layoutOf, unitOf } from "./machine-sets";
 import type { PodGroup } from "./pod-groups";
-import type { PoolArgs, PoolName, Pools } from "./pools";
-import { POOLS } from "./pools";
+import { type PoolArgs, type PoolName, type Pools, POOLS } from "./pools";
 import type { PriceTable } from "../offers/prices";
 
 /** Machines of one pool, type and zone. */

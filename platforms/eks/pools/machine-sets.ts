@@ -39,8 +39,7 @@
 import { groupByZone } from "../../../valkey/topology/placement";
 import type { AllocatableResources } from "./allocatable";
 import type { PodGroup } from "./pod-groups";
-import type { PoolName } from "./pools";
-import { machineSetSelector } from "./pools";
+import { type PoolName, machineSetSelector } from "./pools";
 
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 

@@ -1,6 +1,5 @@
 /** Groups of equal pods, by zone. */
-import type { PlacedNode, Shape } from "../../../valkey/topology/placement";
-import { nodeCount, spreadOverZones } from "../../../valkey/topology/placement";
+import { type PlacedNode, type Shape, nodeCount, spreadOverZones } from "../../../valkey/topology/placement";
 import type { PoolName } from "./pools";
 import type { StorageClassName } from "../offers/storage-classes";
 

@@ -1,11 +1,9 @@
 /** Problems with pools of machines that do not depend on the pods that run there. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
 import { familyOf, machineType, unknownTypeProblem } from "../offers/machine-types";
-import type { PoolArgs, PoolName, Pools } from "./pools";
-import { POOLS, capacityTypeProblems } from "./pools";
+import { type PoolArgs, type PoolName, type Pools, POOLS, capacityTypeProblems } from "./pools";
 import type { PriceTable } from "../offers/prices";
 
 /** @param prices prices of the region; undefined if there are none */

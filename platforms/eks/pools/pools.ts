@@ -1,8 +1,6 @@
 /** Machine pools: names, taints, capacity types, and the toleration and selector of a pod in a pool. */
-import type { Tuning } from "./tuning";
-import { UNTUNED } from "./tuning";
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Tuning, UNTUNED } from "./tuning";
+import { type Problem, problem } from "../../../lib/errors";
 
 /** Values of the label `karpenter.sh/capacity-type`. */
 export const CAPACITIES = ["on-demand", "spot"] as const;

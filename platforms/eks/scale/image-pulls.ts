@@ -1,6 +1,5 @@
 /** Docker Hub's images that many machines pull: number of pulls, and a cache in ECR that pulls each once. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";
 import type { PodGroup } from "../pools/pod-groups";

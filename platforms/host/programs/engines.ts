@@ -1,12 +1,9 @@
 /** Versions of Valkey and Redis, on this machine or in the distribution's packages. */
-import type { Problem } from "../../../lib/errors";
+import { type Problem, BadInput, Failure, messageOf, problem } from "../../../lib/errors";
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { BadInput, Failure, messageOf, problem } from "../../../lib/errors";
-import { fetchPrograms, hasApt, unpackedPrograms } from "./debian-packages";
-import type { Product } from "./debian-packages";
-import type { Programs } from "./programs";
-import { findPrograms, inspectPrograms } from "./programs";
+import { fetchPrograms, hasApt, unpackedPrograms, type Product } from "./debian-packages";
+import { type Programs, findPrograms, inspectPrograms } from "./programs";
 
 /** Pattern of an engine in a study: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;

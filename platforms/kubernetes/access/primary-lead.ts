@@ -2,9 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
-import type { Labels } from "../pods/running-pods";
+import { type Labels, formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/running-pods";
 import { resourceName } from "../api/pod-diagnostics";
-import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/running-pods";
 
 /**
  * Names of the objects by which clients and servers find the primary, and labels of the pods to which Services can

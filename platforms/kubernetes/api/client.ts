@@ -21,9 +21,8 @@ import type {
 } from "@kubernetes/client-node";
 import { didYouMean } from "../../../lib/did-you-mean";
 import { BadInput, codeOf, Failure, messageOf } from "../../../lib/errors";
-import type { ApiServer } from "./api-errors";
+import { type ApiServer, explainApiError, statusInError } from "./api-errors";
 import type * as ClientLibrary from "./client-library.mjs";
-import { explainApiError, statusInError } from "./api-errors";
 
 /** Short, so that the next verification opens a new connection, and no request waits for a broken one. */
 const CLOSE_UNUSED_MS = 5_000;

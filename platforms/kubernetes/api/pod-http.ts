@@ -3,8 +3,7 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { Failure } from "../../../lib/errors";
 import type { KubernetesClient } from "./client";
-import type { PodPort } from "./port-forward";
-import { openPortForward } from "./port-forward";
+import { type PodPort, openPortForward } from "./port-forward";
 
 const ANSWER_MS = 10_000;
 

@@ -5,8 +5,7 @@ import type { WaitOptions } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { diagnosePods, formatDiagnostic, resourceName } from "../api/pod-diagnostics";
-import type { Labels } from "./running-pods";
-import { collectPodEvidence, formatLabelSelector, listAllPods } from "./running-pods";
+import { type Labels, collectPodEvidence, formatLabelSelector, listAllPods } from "./running-pods";
 
 interface PodRun {
   readonly namespace: string;

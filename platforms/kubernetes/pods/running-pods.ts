@@ -6,10 +6,8 @@ import type { ReportProgress } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { copiedSet, findCopy } from "../volumes/statefulset-copy";
-import type { StatefulSetName } from "../volumes/statefulset-volumes";
-import { findStatefulSet, isOrdinalOf } from "../volumes/statefulset-volumes";
-import type { PodEvidence } from "../api/pod-diagnostics";
-import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "../api/pod-diagnostics";
+import { type StatefulSetName, findStatefulSet, isOrdinalOf } from "../volumes/statefulset-volumes";
+import { type PodEvidence, formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "../api/pod-diagnostics";
 
 export type Labels = Readonly<Record<string, string>>;
 

@@ -1,8 +1,7 @@
 /** A pod reads the archive before servers exist, because Pulumi's machine may not reach the bucket. */
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import { type KubernetesReference, openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { runPodToCompletion } from "../../../platforms/kubernetes/pods/pod-run";
 import { restoreOwner } from "../../../platforms/kubernetes/pods/restore-record";

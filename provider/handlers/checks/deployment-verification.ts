@@ -1,5 +1,4 @@
-import type { TopologyRecord } from "../../../valkey/verification/topology-record";
-import { topologyOf } from "../../../valkey/verification/topology-record";
+import { type TopologyRecord, topologyOf } from "../../../valkey/verification/topology-record";
 import { Failure } from "../../../lib/errors";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import { tellZones } from "../../../valkey/availability-zone";
@@ -9,8 +8,7 @@ import { seenData } from "../../../valkey/verification/kept-data";
 import { compareData, verifyUntilPass } from "../../../valkey/verification/verify";
 import { loosenBudgets } from "../../updates/budgets";
 import { inspectDeployment } from "../../updates/drift";
-import type { HandlerContext, ResourceHandler } from "../../protocol/resource-handler";
-import { FailedButSeen } from "../../protocol/resource-handler";
+import { type HandlerContext, type ResourceHandler, FailedButSeen } from "../../protocol/resource-handler";
 import { openForUpdate } from "../../protocol/opening";
 
 export interface DeploymentVerificationInputs {

@@ -1,9 +1,7 @@
 /** A pod tests the image. `valkey/settings/version.ts` refuses versions that may not read the data. */
-import type { Problem } from "../../../lib/errors";
+import { type Problem, Failure, messageOf, problem } from "../../../lib/errors";
 import type { V1PodSpec } from "@kubernetes/client-node";
-import { Failure, messageOf, problem } from "../../../lib/errors";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import { type KubernetesReference, openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { isPodRunning } from "../../../platforms/kubernetes/api/pod-diagnostics";

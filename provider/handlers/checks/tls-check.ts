@@ -1,11 +1,9 @@
 /**
  * Checks the certificate of servers before they use it, and refuses to switch TLS on or off without `allowDowntime`.
  */
-import type { Problem } from "../../../lib/errors";
-import { BadInput, problem } from "../../../lib/errors";
+import { type Problem, BadInput, problem } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import { type KubernetesReference, openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { findStatefulSet } from "../../../platforms/kubernetes/volumes/statefulset-volumes";
 import { readTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-certificate-check";

@@ -1,20 +1,13 @@
 /** The configuration of a stack: the schemas of its sections, and the type of the parsed configuration. */
 import { z } from "zod";
-import type { BenchmarkConfig, VerificationConfig } from "./benchmark";
-import { benchmarkSchema, verificationSchema } from "./benchmark";
-import type { CapacityConfig } from "../../../benchmarks/capacity/capacity-schema";
-import { capacitySchema } from "../../../benchmarks/capacity/capacity-schema";
-import type { DeploymentConfig } from "./deployments";
-import { deploymentName, deploymentSchema } from "./deployments";
-import type { ScenarioConfig } from "./failures";
-import { failureSchema } from "./failures";
+import { type BenchmarkConfig, type VerificationConfig, benchmarkSchema, verificationSchema } from "./benchmark";
+import { type CapacityConfig, capacitySchema } from "../../../benchmarks/capacity/capacity-schema";
+import { type DeploymentConfig, deploymentName, deploymentSchema } from "./deployments";
+import { type ScenarioConfig, failureSchema } from "./failures";
 import { recordName } from "../../../lib/schema/fields";
-import type { HostConfig, PlatformConfig } from "./platform";
-import { platformSchema } from "./platform";
-import type { StudySectionConfig } from "./study";
-import { studyConfigSchema } from "./study";
-import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
-import { workloadSchema } from "../../../benchmarks/workloads/mixed-workload-schema";
+import { type HostConfig, type PlatformConfig, platformSchema } from "./platform";
+import { type StudySectionConfig, studyConfigSchema } from "./study";
+import { type WorkloadConfig, workloadSchema } from "../../../benchmarks/workloads/mixed-workload-schema";
 
 /** A stack's configuration, parsed. */
 export interface StackConfig {

@@ -1,7 +1,6 @@
 /** The section `study`: the factors that a study varies, its precision and its time budget. */
 import { z } from "zod";
-import type { Variation } from "../../../benchmarks/studies/factors";
-import { PERSISTENCE } from "../../../benchmarks/studies/factors";
+import { type Variation, PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
 import { ENGINE_PATTERN } from "../../../platforms/host/programs/engines";
 import { valueBytes } from "../../../benchmarks/workloads/mixed-workload-schema";

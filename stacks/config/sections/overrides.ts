@@ -1,7 +1,6 @@
 /** Overrides of values in a stack file by `--set`, such as `deployments.billion.primaries=300`. */
-import type { Problem } from "../../../lib/errors";
+import { type Problem, BadInput, messageOf, problem } from "../../../lib/errors";
 import { parse } from "yaml";
-import { BadInput, messageOf, problem } from "../../../lib/errors";
 import { CONFIG_NAMESPACE } from "./stack-file";
 
 type Values = Readonly<Record<string, unknown>>;

@@ -1,9 +1,8 @@
 /** Stack files in Pulumi's format: `stacks/Pulumi.NAME.yaml`, with a map `config` of keys with a namespace. */
-import type { Problem } from "../../../lib/errors";
+import { type Problem, BadInput, messageOf, problem } from "../../../lib/errors";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMap, parseDocument } from "yaml";
-import { BadInput, messageOf, problem } from "../../../lib/errors";
 import { didYouMean } from "../../../lib/did-you-mean";
 
 /** It equals the project's name in Pulumi.yaml. */

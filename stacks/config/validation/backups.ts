@@ -1,6 +1,5 @@
 /** Cross-field validation of backups and restores: the bucket, and the parts of a platform's bucket. */
-import type { Problem } from "../../../lib/errors";
-import { problem, within, problemText } from "../../../lib/errors";
+import { type Problem, problem, within, problemText } from "../../../lib/errors";
 import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
 import { compact } from "../../../lib/compact";
 import type { Label } from "../../../lib/schema/problems";

@@ -1,6 +1,5 @@
 /** Finds values that are allowed separately but not together, before anything starts. */
-import type { Problem } from "../../../lib/errors";
-import { problem } from "../../../lib/errors";
+import { type Problem, problem } from "../../../lib/errors";
 import type { Label } from "../../../lib/schema/problems";
 import { loadedDeployment, configuredShape, fittedWorkload } from "../../plan/benchmark-plans";
 import { deploymentProblems, memoryProblems } from "./deployments";

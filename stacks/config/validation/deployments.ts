@@ -1,8 +1,6 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. */
-import type { Problem } from "../../../lib/errors";
-import { problem, within } from "../../../lib/errors";
-import type { ControlledKind } from "../../../components/kubernetes/controller/controller-problems";
-import { controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
+import { type Problem, problem, within } from "../../../lib/errors";
+import { type ControlledKind, controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
 import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { compact } from "../../../lib/compact";
 import { formatBytes } from "../../../lib/units";
@@ -19,8 +17,7 @@ import type { Label } from "../../../lib/schema/problems";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import { podBackupProblems, sharedPrefixProblems, restoreFromProblems } from "./backups";
-import { MEMORY_SHARE, serverResources } from "./server-resources";
-import type { ServerResources } from "./server-resources";
+import { MEMORY_SHARE, serverResources, type ServerResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 
 export function deploymentProblems({ sections, machine, label }: ValidationContext): Problem[] {

@@ -1,6 +1,5 @@
 /** Checks engines and pools of pods; on EKS also machines, addresses and zones. */
-import type { Problem } from "../../../lib/errors";
-import { problem, within } from "../../../lib/errors";
+import { type Problem, problem, within } from "../../../lib/errors";
 import { chartValueProblems } from "../../../components/kubernetes/deployment/chart-values";
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { compact } from "../../../lib/compact";
@@ -10,8 +9,7 @@ import { SETTINGS_SYNTAX } from "../../../valkey/settings/engines";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import { eksPlan } from "../../plan/eks";
-import type { PodPlatform } from "../../plan/pod-settings";
-import { deploymentZones, isPodPlatform } from "../../plan/pod-settings";
+import { type PodPlatform, deploymentZones, isPodPlatform } from "../../plan/pod-settings";
 import type { Label } from "../../../lib/schema/problems";
 import type { BenchmarkConfig } from "../schema/benchmark";
 import type { DeploymentConfig } from "../schema/deployments";

@@ -2,10 +2,8 @@ import { expect, it } from "vitest";
 import type { Catalog, CatalogPeriod, CatalogSet, Span } from "../../../backup/archive/catalog";
 import { chooseRestore, commonSpans, newerShards, spansOf, wholeMilliseconds } from "../../../backup/archive/catalog";
 import { loadProblem } from "../../../backup/restoring/chosen-sets";
-import type { ArchiveOwner } from "../../../backup/archive/periods";
-import type { RestorePoint } from "../../../backup/archive/materialize";
-import { restorePoint } from "../../../backup/archive/materialize";
-import { ownerProblem } from "../../../backup/archive/periods";
+import { type ArchiveOwner, ownerProblem } from "../../../backup/archive/periods";
+import { type RestorePoint, restorePoint } from "../../../backup/archive/materialize";
 import { DirectoryStore } from "../../../backup/archive/store";
 
 const OWNER: ArchiveOwner = { deployment: "shop", mode: "cluster", nodes: ["10.0.0.1:6379"] };

@@ -1,6 +1,5 @@
 /** Uploads that earlier calls left in a bucket: those of all pages of the server's list. */
-import type { Server } from "node:http";
-import { createServer } from "node:http";
+import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { BucketStore } from "../../../backup/archive/bucket/bucket-store";

@@ -3,10 +3,8 @@ import { expect, it } from "vitest";
 import { temporaryDirectory } from "../../support/directory";
 import type { Catalog, CatalogPeriod, CatalogSet } from "../../../backup/archive/catalog";
 import { commonSpans, spansOf } from "../../../backup/archive/catalog";
-import type { Proof } from "../../../backup/archive/keeping/proofs";
-import { readLastProof, recordProof } from "../../../backup/archive/keeping/proofs";
-import type { RetentionLedger } from "../../../backup/archive/keeping/retention";
-import { markEnded, obsoleteSets } from "../../../backup/archive/keeping/retention";
+import { type Proof, readLastProof, recordProof } from "../../../backup/archive/keeping/proofs";
+import { type RetentionLedger, markEnded, obsoleteSets } from "../../../backup/archive/keeping/retention";
 import { DirectoryStore } from "../../../backup/archive/store";
 
 /** A set with instants every second from a time until a time, seconds. */

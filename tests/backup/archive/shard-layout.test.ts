@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import { lackingNodes, readLayout, readSlots } from "../../../backup/archive/shard-layout";
 import type { Deployment } from "../../../valkey/deployment";
 import { ViewParser } from "../../../valkey/topology/cluster-view";
-import type { FakeNode } from "../../support/valkey/cluster-text";
-import { clusterText } from "../../support/valkey/cluster-text";
+import { type FakeNode, clusterText } from "../../support/valkey/cluster-text";
 
 const NODES: readonly FakeNode[] = [
   { name: "valkey-1", slots: "0-8191", port: 7001 },

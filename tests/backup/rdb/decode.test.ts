@@ -7,8 +7,7 @@ import { readIntset, readListpack, readZiplist, readZipmap } from "../../../back
 import { RdbCorrupt } from "../../../backup/rdb/rdb-corrupt";
 import { TYPE } from "../../../backup/rdb/rdb-format";
 import type { Value } from "../../../backup/rdb/value";
-import type { HashScope } from "../../../backup/rdb/comparing/value-hash";
-import { hashValue } from "../../../backup/rdb/comparing/value-hash";
+import { type HashScope, hashValue } from "../../../backup/rdb/comparing/value-hash";
 import { bytes, eight, length, listpack, text, ziplist } from "../../support/valkey/rdb-bytes";
 
 const words = (elements: readonly Buffer[]): string[] => elements.map((element) => element.toString("latin1"));

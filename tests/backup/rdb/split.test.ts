@@ -1,12 +1,10 @@
 /** Files of several shards that are split and merged, and what cannot be. */
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import type { ByteSource } from "../../../backup/rdb/walk";
-import { walkRdb } from "../../../backup/rdb/walk";
+import { type ByteSource, walkRdb } from "../../../backup/rdb/walk";
 import { compareRdbs } from "../../../backup/rdb/comparing/compare";
 import { OPCODE, TYPE } from "../../../backup/rdb/rdb-format";
-import type { SplitResult, SplitSource } from "../../../backup/rdb/splitting/split";
-import { splitRdbs } from "../../../backup/rdb/splitting/split";
+import { type SplitResult, type SplitSource, splitRdbs } from "../../../backup/rdb/splitting/split";
 import { bytes, eight, entry, length, rdbFile, text } from "../../support/valkey/rdb-bytes";
 
 const string = (key: string, value = "1"): Buffer => entry(TYPE.string, key, text(value));

@@ -1,6 +1,5 @@
 /** Behaviour when the server or the spool fails for good. The server is made by hand: real ones do not do this. */
-import type { AddressInfo, Server, Socket } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { useDirectory } from "../../support/directory";

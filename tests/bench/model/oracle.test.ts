@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Fact } from "../../../bench/model/oracle";
-import { violations } from "../../../bench/model/oracle";
+import { type Fact, violations } from "../../../bench/model/oracle";
 
 const ELECTION = 4000;
 const has = (at: number, server: string, ...keys: string[]): Fact => ({ kind: "has", at, server, keys: new Set(keys) });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compareRuns } from "../../../benchmarks/compare/compare";
-import type { RunComparison } from "../../../benchmarks/compare/compare";
+import { compareRuns, type RunComparison } from "../../../benchmarks/compare/compare";
 import { Histogram } from "../../../lib/histogram";
 import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/formats/study-summary";
 import { formatComparison } from "../../../benchmarks/compare/format";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { CounterSample } from "../../../benchmarks/measuring/counters";
-import { countsWithin, parseCounters } from "../../../benchmarks/measuring/counters";
+import { type CounterSample, countsWithin, parseCounters } from "../../../benchmarks/measuring/counters";
 import { cpuWithin } from "../../../platforms/host/cpu";
 import { fixture } from "../../support/fixtures";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LoadOutcome, LoadDriver } from "../../../benchmarks/load/load-driver";
-import { LoadGeneratorFailure } from "../../../benchmarks/load/load-driver";
+import { type LoadOutcome, type LoadDriver, LoadGeneratorFailure } from "../../../benchmarks/load/load-driver";
 import { LoadSender } from "../../../benchmarks/measuring/load-sender";
 import type { LoadDrivers } from "../../../benchmarks/measuring/measurement-series";
 import type { Session } from "../../../benchmarks/measuring/session";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SustainedRate } from "../../../benchmarks/recommend/capacity";
-import { sustainedRate, mixedCapacity } from "../../../benchmarks/recommend/capacity";
+import { type SustainedRate, sustainedRate, mixedCapacity } from "../../../benchmarks/recommend/capacity";
 import { formatRecommendation } from "../../../benchmarks/recommend/format";
 import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommendation";
 import { recommend } from "../../../benchmarks/recommend/recommend";

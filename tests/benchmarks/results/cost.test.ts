@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { renderReport } from "../../../benchmarks/report/page";
 import { comparisonOf } from "../../../benchmarks/results/comparison";
 import { formatCsv } from "../../../benchmarks/results/formats/csv";
-import type { Results } from "../../../benchmarks/results/schema";
-import { resultsSchema } from "../../../benchmarks/results/schema";
+import { type Results, resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { recordAt, results } from "../../support/benchmarks/records";
 

@@ -4,8 +4,7 @@ import { formatCsv } from "../../../benchmarks/results/formats/csv";
 import { warningNotes, noteLetter } from "../../../benchmarks/warnings/warning-notes";
 import { Histogram, mergeCumulativeCounts } from "../../../lib/histogram";
 import { resultRows, compareDeployments } from "../../../benchmarks/results/rows";
-import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import { resultsSchema } from "../../../benchmarks/results/schema";
+import { type MeasurementRecord, resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
 

@@ -10,8 +10,7 @@ import { trendOf } from "../../../benchmarks/soak/trend";
 import type { SoakHeader, SoakWindow } from "../../../benchmarks/soak/checkpoint-log";
 import { SOAK_LOG_FILE, soakCheckpointLogs, windowsOf } from "../../../benchmarks/soak/checkpoint-log";
 import { soakedSeconds } from "../../../benchmarks/soak/run-soak";
-import type { NodeSample } from "../../../benchmarks/soak/node-sample";
-import { parseNodeSample } from "../../../benchmarks/soak/node-sample";
+import { type NodeSample, parseNodeSample } from "../../../benchmarks/soak/node-sample";
 import { soakOptions } from "../../../cli/commands/soak";
 import { fixture } from "../../support/fixtures";
 

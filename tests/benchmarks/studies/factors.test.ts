@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { BaseDeployment, Variation } from "../../../benchmarks/studies/factors";
-import { treatmentsOf } from "../../../benchmarks/studies/factors";
+import { type BaseDeployment, type Variation, treatmentsOf } from "../../../benchmarks/studies/factors";
 import { availableCpus, parseCpuList, planPinning } from "../../../benchmarks/studies/pinning";
 import { WORKLOAD } from "../../support/benchmarks/study";
 

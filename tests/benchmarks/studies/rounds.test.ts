@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { NextDecision } from "../../../benchmarks/studies/rounds";
-import { decideNext, stepKey, MIN_ROUNDS, stepsOfRound } from "../../../benchmarks/studies/rounds";
+import { type NextDecision, decideNext, stepKey, MIN_ROUNDS, stepsOfRound } from "../../../benchmarks/studies/rounds";
 import type { Ratio } from "../../../lib/statistics/ratio";
 
 const treatments = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 12 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { WarningEvidence } from "../../../benchmarks/warnings/warnings";
-import { referenceLoadWarnings, warningsOf } from "../../../benchmarks/warnings/warnings";
+import { type WarningEvidence, referenceLoadWarnings, warningsOf } from "../../../benchmarks/warnings/warnings";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { measurementRecord, openLoopCounts } from "../../support/benchmarks/records";
 

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
-import type { KeySlice } from "../../../benchmarks/workloads/key-slices";
-import { keyNames } from "../../../benchmarks/workloads/key-slices";
+import { type KeySlice, keyNames } from "../../../benchmarks/workloads/key-slices";
 import type { Prefill } from "../../../benchmarks/workloads/named-tests";
-import type { PrimaryNode } from "../../../benchmarks/workloads/prefill";
-import { countKeys, prefill } from "../../../benchmarks/workloads/prefill";
+import { type PrimaryNode, countKeys, prefill } from "../../../benchmarks/workloads/prefill";
 
 /** A primary that stores numbered keys, except those that it leaves out, and reports the true number of stored keys. */
 function primary(leavesOut: (key: string) => boolean, slots?: PrimaryNode["slots"]): PrimaryNode {

@@ -1,7 +1,6 @@
 /** The lines that `restore` prints: PASS, or each difference. */
 import { expect, it } from "vitest";
-import type { ReportedOrder } from "../../../cli/restoring/restore-report";
-import { formatComparisons } from "../../../cli/restoring/restore-report";
+import { type ReportedOrder, formatComparisons } from "../../../cli/restoring/restore-report";
 import type { Restore } from "../../../backup/archive/catalog";
 import type { Comparison } from "../../../backup/rdb/comparing/compare";
 

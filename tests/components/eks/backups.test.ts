@@ -8,8 +8,7 @@ import type { PolicyDocument } from "../../../components/eks/karpenter/karpenter
 import { tlsOnly } from "../../../components/eks/backup-policies";
 import { isAllowed } from "../../support/aws/policy-simulation";
 import { ACCOUNT_ID, awsCalls, awsOutputs, plainArn, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
-import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
-import { outputValue, runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type DeclaredResource, type ProgramRun, outputValue, runProgram } from "../../support/pulumi/pulumi-mocks";
 
 const KEY = `arn:aws:kms:us-west-2:${ACCOUNT_ID}:key/1234abcd-12ab-34cd-56ef-1234567890ab`;
 const ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation";

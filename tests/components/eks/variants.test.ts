@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Problem } from "../../../lib/errors";
-import { BadInput, Failure, problemText } from "../../../lib/errors";
+import { type Problem, BadInput, Failure, problemText } from "../../../lib/errors";
 import type { AccountFacts, accountProblems } from "../../../components/eks/account-checks";
 import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
@@ -15,8 +14,7 @@ import {
   VALKEY_ON_EKS_PLAN,
   EKS_ZONES,
 } from "../../support/pulumi/eks";
-import type { MockCalls, ProgramRun } from "../../support/pulumi/pulumi-mocks";
-import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type MockCalls, type ProgramRun, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { testProblems } from "../../support/problems";
 
 /** The stack of "Valkey on EKS" with changes. */

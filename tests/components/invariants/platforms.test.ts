@@ -2,8 +2,7 @@
 import { describe, it } from "vitest";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { resourceKey } from "../../support/pulumi/declared-resources";
-import type { Program } from "../../support/pulumi/invariants";
-import { expectNone, OF_OTHER_CLUSTERS, programs, usePrograms } from "../../support/pulumi/invariants";
+import { type Program, expectNone, OF_OTHER_CLUSTERS, programs, usePrograms } from "../../support/pulumi/invariants";
 import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
 
 usePrograms();

@@ -2,8 +2,7 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { TestContext } from "vitest";
-import { describe, expect, it, vi } from "vitest";
+import { type TestContext, describe, expect, it, vi } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { loadingProblem } from "../../../backup/restoring/loading";
 import { archiveDeployment } from "../../../backup/archive/archive-deployment";

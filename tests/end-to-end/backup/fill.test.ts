@@ -9,16 +9,14 @@ import { sealDump, startDump } from "../../../backup/rdb/dump";
 import { TYPE } from "../../../backup/rdb/rdb-format";
 import { BulkWriter } from "../../../backup/restoring/filling/bulk-writer";
 import type { CopiedKey } from "../../../backup/restoring/key-reader";
-import type { Filled, FillOrder } from "../../../backup/restoring/filling/fill-deployment";
+import { type Filled, type FillOrder, fillDeployment } from "../../../backup/restoring/filling/fill-deployment";
 import { removeFilled } from "../../../backup/restoring/filling/filled-key";
-import { fillDeployment } from "../../../backup/restoring/filling/fill-deployment";
 import { KeySelection } from "../../../backup/restoring/key-selection";
 import type { RestoreOptions } from "../../../backup/restoring/loading";
 import { archiveFolder, archiveOnce } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { useSandboxes } from "../../support/valkey/hooks";
-import type { Sandbox } from "../../support/valkey/real";
-import { callNode, eventually, never, olderPrograms, withNode } from "../../support/valkey/real";
+import { type Sandbox, callNode, eventually, never, olderPrograms, withNode } from "../../support/valkey/real";
 
 const OPTIONS = { signal: never, report: () => undefined };
 const FAR = Date.now() + 10 ** 9;

@@ -1,8 +1,7 @@
 /** RDB files that real servers of several versions write and load. */
 import { mkdirSync, openSync, readFileSync, rmSync, writeSync, closeSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "vitest";
-import { describe, expect, it } from "vitest";
+import { type TestContext, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { decodeValue } from "../../../backup/rdb/decode";
 import { TYPE } from "../../../backup/rdb/rdb-format";

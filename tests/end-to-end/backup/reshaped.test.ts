@@ -1,16 +1,13 @@
 /** Archives that are restored into other shapes and modes, and what the comparison finds. */
 import calculateSlot from "cluster-key-slot";
 import { beforeAll, expect, it, vi } from "vitest";
-import type { ServerComparison } from "../../../backup/restoring/compare-servers";
-import { compareServers } from "../../../backup/restoring/compare-servers";
+import { type ServerComparison, compareServers } from "../../../backup/restoring/compare-servers";
 import { stageSets } from "../../../backup/restoring/staging";
 import { stagingProcesses } from "../../../backup/restoring/host/staging-processes";
 import { startRestored, writeRestored } from "../../../backup/restoring/host/start-restored";
 import type { Restore } from "../../../backup/archive/catalog";
-import type { TtlRule } from "../../../backup/restoring/key-selection";
-import { KeySelection } from "../../../backup/restoring/key-selection";
-import type { RestoreShape } from "../../../backup/restoring/restore-shape";
-import { chooseShape } from "../../../backup/restoring/restore-shape";
+import { type TtlRule, KeySelection } from "../../../backup/restoring/key-selection";
+import { type RestoreShape, chooseShape } from "../../../backup/restoring/restore-shape";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdb } from "../../support/valkey/compare-rdb";
 import { readFileInPieces } from "../../../backup/rdb/walk";
@@ -19,8 +16,7 @@ import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { archiveFolder, archiveOnce, snapshotOf } from "../../support/valkey/archived-deployment";
 import { writeDataSet } from "../../support/valkey/data-set";
 import { useSandboxes } from "../../support/valkey/hooks";
-import type { Sandbox } from "../../support/valkey/real";
-import { never, withNode } from "../../support/valkey/real";
+import { type Sandbox, never, withNode } from "../../support/valkey/real";
 
 const OPTIONS = { signal: never, report: () => undefined };
 const SETTINGS = { "enable-debug-command": "local" };

@@ -2,8 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { SOAK_LOG_FILE, soakCheckpointLogs } from "../../../benchmarks/soak/checkpoint-log";
-import type { SoakEntry } from "../../../benchmarks/soak/checkpoint-log";
+import { SOAK_LOG_FILE, soakCheckpointLogs, type SoakEntry } from "../../../benchmarks/soak/checkpoint-log";
 import { usePlace } from "../../support/valkey/hooks";
 import { eventually } from "../../support/valkey/real";
 

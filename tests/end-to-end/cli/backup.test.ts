@@ -2,9 +2,8 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Connection } from "../../../valkey/connection";
+import { type Connection, connect } from "../../../valkey/connection";
 import { DirectoryStore } from "../../../backup/archive/store";
-import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdb } from "../../support/valkey/compare-rdb";
 import { readFileInPieces } from "../../../backup/rdb/walk";

@@ -6,8 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { identifyProcess } from "../../../lib/system/process-identity";
 import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../../platforms/host/side-effects";
 import { RunDirectory, stopAbandonedRuns } from "../../../platforms/host/run-directory";
-import { resultsSchema } from "../../../benchmarks/results/schema";
-import type { Results } from "../../../benchmarks/results/schema";
+import { resultsSchema, type Results } from "../../../benchmarks/results/schema";
 import { Place } from "../../support/command";
 import { eventually } from "../../support/valkey/real";
 

@@ -1,13 +1,11 @@
 /** `npm run bench` leaves no process behind when it is stopped or killed. */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
-import { isProcessAlive } from "../../../lib/system/process-identity";
-import type { ProcessIdentity } from "../../../lib/system/process-identity";
+import { isProcessAlive, type ProcessIdentity } from "../../../lib/system/process-identity";
 import { memoryRunsDirectory } from "../../../lib/system/paths";
 import { ROOT } from "../../../lib/system/package";
 import { eventually, valkeyHome } from "../../support/valkey/real";

@@ -3,12 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { V1PodDisruptionBudget } from "@kubernetes/client-node";
 import { expect } from "vitest";
 import { injectFault } from "../../support/faults/fault-subject";
-import type { TlsFiles } from "../../support/kubernetes/certificates";
-import { CertificateAuthority, serverHosts } from "../../support/kubernetes/certificates";
+import { type TlsFiles, CertificateAuthority, serverHosts } from "../../support/kubernetes/certificates";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import type { LiveDeployment } from "../../support/kubernetes/live-deployment";
-import type { Row } from "../../support/kubernetes/story";
-import { story } from "../../support/kubernetes/story";
+import { type Row, story } from "../../support/kubernetes/story";
 import { isStaying } from "../../support/kubernetes/throw-away";
 
 const NAME = "shop";

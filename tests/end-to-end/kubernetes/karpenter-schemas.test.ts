@@ -3,8 +3,7 @@ import { KubeConfig, KubernetesObjectApi } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Tuning } from "../../../platforms/eks/pools/tuning";
 import { POOL_DEFAULTS, POOLS } from "../../../platforms/eks/pools/pools";
-import type { PoolCluster } from "../../../components/eks/karpenter/pool-objects";
-import { nodeClassOf, nodePoolOf } from "../../../components/eks/karpenter/pool-objects";
+import { type PoolCluster, nodeClassOf, nodePoolOf } from "../../../components/eks/karpenter/pool-objects";
 import { EKS_VERSIONS } from "../../../components/eks/aws/versions";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 

@@ -17,8 +17,7 @@ import { deniedRequests, describeRequest, karpenterPolicies } from "../../suppor
 import { karpenterRequests } from "../../support/aws/karpenter-requests";
 import type { RecordedCall } from "../../support/aws/recorded-calls";
 import { AwsRecorder } from "../../support/kubernetes/aws-recorder";
-import type { EksObjects, EksStack } from "../../support/kubernetes/eks-objects";
-import { daemons, eksObjects } from "../../support/kubernetes/eks-objects";
+import { type EksObjects, type EksStack, daemons, eksObjects } from "../../support/kubernetes/eks-objects";
 import type { Claim, Settled } from "../../support/kubernetes/karpenter";
 import { HAS_KARPENTER, Karpenter, KARPENTER_SKIPPED } from "../../support/kubernetes/karpenter";
 

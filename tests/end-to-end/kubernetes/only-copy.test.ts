@@ -4,11 +4,9 @@ import type { ServerArgs } from "../../../components/kubernetes/arguments";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import { EngineServers } from "../../../components/engine-deployment";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openDeployment } from "../../../platforms/deployment-reference";
+import { type KubernetesReference, openDeployment } from "../../../platforms/deployment-reference";
 import { form } from "../../../valkey/formation/form";
-import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
-import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import { renderObjects, type KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { plainServers } from "../../support/kubernetes/server-args";
 

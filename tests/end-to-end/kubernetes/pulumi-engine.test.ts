@@ -2,8 +2,7 @@
  * The Kubernetes stack on a real Pulumi engine: up, again, changed, resized under writes, killed, refused, destroyed.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StackOutputs } from "../../../stacks/program/outputs";
-import { outputsSchema } from "../../../stacks/program/outputs";
+import { type StackOutputs, outputsSchema } from "../../../stacks/program/outputs";
 import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
 import { isReady, isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { writerPod, writtenKeys } from "../../support/kubernetes/writer-pod";

@@ -1,15 +1,13 @@
 /** Rolling changes of servers that are compared with Valkey in replication mode: how soon every replica has its primary again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EngineServersArgs } from "../../../components/engine-deployment";
-import { EngineServers } from "../../../components/engine-deployment";
+import { type EngineServersArgs, EngineServers } from "../../../components/engine-deployment";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { awaitCondition } from "../../../lib/polling";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../../platforms/deployment-reference";
 import { awaitRollout } from "../../../platforms/kubernetes/pods/await-rollout";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
-import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
-import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { type KubernetesObject, renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { plainServers } from "../../support/kubernetes/server-args";
 

@@ -13,8 +13,7 @@ import { form } from "../../../valkey/formation/form";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
-import type { TestServers } from "../../support/kubernetes/test-servers";
-import { IMAGE, applyServers, planOf, testServers } from "../../support/kubernetes/test-servers";
+import { type TestServers, IMAGE, applyServers, planOf, testServers } from "../../support/kubernetes/test-servers";
 import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 
 describe.skipIf(KUBECONFIG === undefined)(

@@ -2,10 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { copyName, MANAGER, OBJECT } from "../../../platforms/kubernetes/volumes/statefulset-copy";
-import type { AccessInputs, AccessOutputs } from "../../../provider/handlers/access";
-import { handler as access } from "../../../provider/handlers/access";
-import type { PasswordRetirementInputs } from "../../../provider/handlers/password-retirement";
-import { handler as retirement } from "../../../provider/handlers/password-retirement";
+import { type AccessInputs, type AccessOutputs, handler as access } from "../../../provider/handlers/access";
+import { type PasswordRetirementInputs, handler as retirement } from "../../../provider/handlers/password-retirement";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";

@@ -5,14 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
-import type { Connection } from "../../../valkey/connection";
-import { connect } from "../../../valkey/connection";
-import type { TlsFiles } from "../../support/kubernetes/certificates";
-import { issueCertificate } from "../../support/kubernetes/certificates";
+import { type Connection, connect } from "../../../valkey/connection";
+import { type TlsFiles, issueCertificate } from "../../support/kubernetes/certificates";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { useSandbox } from "../../support/valkey/hooks";
-import type { TlsServer } from "../../support/valkey/tls-server";
-import { startTlsServer } from "../../support/valkey/tls-server";
+import { type TlsServer, startTlsServer } from "../../support/valkey/tls-server";
 
 const DOMAIN = "example.org";
 const SHAPE = { primaries: 1, replicasPerPrimary: 0 };

@@ -1,9 +1,8 @@
 /** Settings of real servers by the handler that an update calls, where not every server runs. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { SettingsInputs } from "../../../provider/handlers/settings";
+import { type SettingsInputs, handler } from "../../../provider/handlers/settings";
 import { handler as maxmemory } from "../../../provider/handlers/maxmemory";
-import { handler } from "../../../provider/handlers/settings";
 import type { Deployment } from "../../../valkey/deployment";
 import { parseFlatReply } from "../../../valkey/topology/replies";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspectDeployment } from "../../../provider/updates/drift";
 import { SharedConnections } from "../../../valkey/shared-connections";
-import { openConnections, closeConnections } from "../../../valkey/connections";
-import type { Connections } from "../../../valkey/connections";
+import { openConnections, closeConnections, type Connections } from "../../../valkey/connections";
 import { readInfoSections } from "../../../valkey/connection";
 import { parseInfo } from "../../../valkey/topology/replies";
 import { useResizableCluster } from "../../support/valkey/hooks";

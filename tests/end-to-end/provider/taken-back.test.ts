@@ -1,8 +1,7 @@
 /** Changes of real servers that fail half-way or are taken back, by the provider as the engine calls it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { resourceType } from "../../../provider/kinds";
-import type { ResourceName } from "../../../provider/kinds";
+import { resourceType, type ResourceName } from "../../../provider/kinds";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";

@@ -3,8 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { findFreePorts } from "../../../platforms/host/ports";
-import type { RecordedProcess } from "../../../platforms/host/processes";
-import { startRecorded } from "../../../platforms/host/processes";
+import { type RecordedProcess, startRecorded } from "../../../platforms/host/processes";
 import { connect } from "../../../valkey/connection";
 import {
   acceptedPasswords,

@@ -1,14 +1,12 @@
 /** Clients that reach the nodes of a real cluster by other addresses than the nodes reach each other. */
 import { readFileSync } from "node:fs";
-import type { AddressInfo, Server } from "node:net";
-import { connect as dial, createServer } from "node:net";
+import { type AddressInfo, type Server, connect as dial, createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findFreePorts } from "../../../platforms/host/ports";
-import type { Announced } from "../../../valkey/announcement";
-import { announce, announcementDrift } from "../../../valkey/announcement";
+import { type Announced, announce, announcementDrift } from "../../../valkey/announcement";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Endpoint } from "../../../valkey/node";

@@ -6,8 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { livenessProbe } from "../../../components/kubernetes/pods/probes";
 import { useSandbox } from "../../support/valkey/hooks";
-import type { TlsServer } from "../../support/valkey/tls-server";
-import { startTlsServer } from "../../support/valkey/tls-server";
+import { type TlsServer, startTlsServer } from "../../support/valkey/tls-server";
 
 const run = promisify(execFile);
 const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../valkey/connection";
 import { useSandbox } from "../../support/valkey/hooks";
-import type { TlsServer } from "../../support/valkey/tls-server";
-import { startTlsServer } from "../../support/valkey/tls-server";
+import { type TlsServer, startTlsServer } from "../../support/valkey/tls-server";
 
 const sandbox = useSandbox();
 let server: TlsServer;

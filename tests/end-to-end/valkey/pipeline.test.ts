@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
-import type { PipelineOptions } from "../../../valkey/pipeline";
-import { Pipeline } from "../../../valkey/pipeline";
+import { type PipelineOptions, Pipeline } from "../../../valkey/pipeline";
 import { encodeCommand } from "../../../valkey/resp";
 import { useSandbox } from "../../support/valkey/hooks";
 import { callNode } from "../../support/valkey/real";

@@ -4,8 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { signalProcess, identifyProcess } from "../../../lib/system/process-identity";
-import type { SettlingTime } from "../../../valkey/verification/verify";
-import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
+import { type SettlingTime, verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { useSandbox } from "../../support/valkey/hooks";
 import { eventually, withNode, callNode } from "../../support/valkey/real";
 

@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Fault } from "../../../faults/plan/fault";
-import { planFault } from "../../../faults/plan/fault";
-import type { FaultPlan, DeploymentOutline } from "../../../faults/plan/fault-plan";
-import { describeFaultPlan } from "../../../faults/plan/fault-plan";
+import { type Fault, planFault } from "../../../faults/plan/fault";
+import { type FaultPlan, type DeploymentOutline, describeFaultPlan } from "../../../faults/plan/fault-plan";
 
 function cluster(primaries: number, zones: number, changes: Partial<DeploymentOutline> = {}): DeploymentOutline {
   const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({

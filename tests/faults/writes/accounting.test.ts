@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { KeyContent, KeyWrite } from "../../../faults/writes/accounting";
-import { accountForWrites } from "../../../faults/writes/accounting";
+import { type KeyContent, type KeyWrite, accountForWrites } from "../../../faults/writes/accounting";
 import { numberedValue, writeNumberOf } from "../../../faults/writes/commands";
 
 const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({

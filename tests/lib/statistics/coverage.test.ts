@@ -1,11 +1,9 @@
 /** Simulates studies with few rounds and realistic noise, to check that intervals keep their confidence. */
 import { describe, expect, it } from "vitest";
 import { pairedInterval, studentInterval } from "../../../lib/statistics/paired";
-import type { Point } from "../../../lib/statistics/power-law";
-import { fitPowerLaw } from "../../../lib/statistics/power-law";
+import { type Point, fitPowerLaw } from "../../../lib/statistics/power-law";
 import { randomFrom } from "../../../lib/statistics/random";
-import type { PairedValues } from "../../../lib/statistics/ratio";
-import { isPrecise, pairedRatio } from "../../../lib/statistics/ratio";
+import { type PairedValues, isPrecise, pairedRatio } from "../../../lib/statistics/ratio";
 
 const random = randomFrom(20261121);
 const uniform = (): number => 1 - random();

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { randomFrom, shuffled } from "../../../lib/statistics/random";
-import type { PairedValues } from "../../../lib/statistics/ratio";
-import { isPrecise, pairedRatio, roundsNeeded } from "../../../lib/statistics/ratio";
+import { type PairedValues, isPrecise, pairedRatio, roundsNeeded } from "../../../lib/statistics/ratio";
 
 const figure = fc.double({ min: 1, max: 1e7, noNaN: true });
 const pairs = fc.array(fc.record({ base: figure, other: figure }), { minLength: 0, maxLength: 20 });

@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { welchInterval } from "../../../lib/statistics/independent";
 import { pairedInterval, signedRank, signedRankInterval, studentInterval } from "../../../lib/statistics/paired";
-import type { Point } from "../../../lib/statistics/power-law";
-import { fitLine, fitPowerLaw } from "../../../lib/statistics/power-law";
+import { type Point, fitLine, fitPowerLaw } from "../../../lib/statistics/power-law";
 import { twoSidedTail, twoSidedT } from "../../../lib/statistics/student";
 import { NORRIS } from "../../support/benchmarks/norris";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LOOPBACK } from "../../../platforms/host/ports";
-import type { ServerPlan } from "../../../platforms/host/server-config";
-import { serverConfig } from "../../../platforms/host/server-config";
+import { type ServerPlan, serverConfig } from "../../../platforms/host/server-config";
 
 const PLACE = { directory: "/run/a", dataDirectory: "/run/a/data", port: 7000, busPort: 7001 };
 const VALKEY = { product: "valkey", version: "9.1.2" } as const;

@@ -4,8 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
 import type { Deployed } from "../../../stacks/program/platforms/deployed";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
-import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
-import { outputValue, runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type ProgramRun, outputValue, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { MACHINE } from "../../support/stack-config";
 
 const ROLE = "arn:aws:iam::123456789012:role/restores";

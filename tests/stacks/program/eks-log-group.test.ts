@@ -2,8 +2,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { beforeAll, describe, expect, it } from "vitest";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
-import type { DeclaredResource, MockCalls } from "../../support/pulumi/pulumi-mocks";
-import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type DeclaredResource, type MockCalls, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { configOf } from "../../support/stack-config";
 
 const GROUP = "/aws/eks/valkey-dev/cluster";

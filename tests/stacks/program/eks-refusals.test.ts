@@ -2,13 +2,11 @@
  * Problems of an account that a preview finds before anything is made: the whole program, AWS's answers and no engine.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Problem } from "../../../lib/errors";
-import { BadInput } from "../../../lib/errors";
+import { type Problem, BadInput } from "../../../lib/errors";
 import { program } from "../../../stacks/program/program";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
-import type { MockCalls } from "../../support/pulumi/pulumi-mocks";
-import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type MockCalls, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { configOf } from "../../support/stack-config";
 import { nameOf } from "../../support/problems";
 

@@ -16,8 +16,7 @@ import { stackNames } from "../../../stacks/config/sections/stack-file";
 import { CHART, chartSets } from "../../support/kubernetes/chart-set";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
-import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
-import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type DeclaredResource, type ProgramRun, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { configOf } from "../../support/stack-config";
 
 type EksStack = StackConfig & { readonly platform: EksPlatformConfig };

@@ -9,8 +9,7 @@ import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { program } from "../../../stacks/program/program";
 import { ACCOUNT_ID, accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import { verifiedTopology } from "../../support/benchmarks/records";
-import type { MockCalls, MockOutputs, ProgramRun } from "../../support/pulumi/pulumi-mocks";
-import { runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type MockCalls, type MockOutputs, type ProgramRun, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { configOf, MACHINE } from "../../support/stack-config";
 
 /** The stack `topologies` with everything that has an image of its own. */

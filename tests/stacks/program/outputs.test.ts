@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { outputsSchema, stackOutputs } from "../../../stacks/program/outputs";
-import type { StackOutputs } from "../../../stacks/program/outputs";
+import { outputsSchema, stackOutputs, type StackOutputs } from "../../../stacks/program/outputs";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { withoutDistributions } from "../../../benchmarks/results/comparison";
 import { capacityPoint, capacityRecord, results, verifiedTopology } from "../../support/benchmarks/records";

@@ -3,8 +3,7 @@ import { describePlan } from "../../../stacks/plan/describe";
 import { runnerPlan } from "../../../stacks/plan/pod-settings";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
-import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
-import { evaluateProgram } from "../../support/pulumi/pulumi-mocks";
+import { type DeclaredResource, evaluateProgram } from "../../support/pulumi/pulumi-mocks";
 import { configOf } from "../../support/stack-config";
 
 const config = configOf("kind");

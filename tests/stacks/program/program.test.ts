@@ -1,7 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { StackOutputs } from "../../../stacks/program/outputs";
-import { outputsSchema } from "../../../stacks/program/outputs";
+import { type StackOutputs, outputsSchema } from "../../../stacks/program/outputs";
 import { comparisonOf, withoutDistributions } from "../../../benchmarks/results/comparison";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { parseConfig } from "../../../stacks/config/parse";

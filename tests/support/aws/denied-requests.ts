@@ -2,8 +2,7 @@
 import { controllerPolicies } from "../../../components/eks/karpenter/karpenter-policies";
 import { ACCOUNT_ID } from "../pulumi/eks";
 import type { CallRequest } from "./karpenter-requests";
-import type { NamedPolicy } from "./policy-simulation";
-import { isAllowed } from "./policy-simulation";
+import { type NamedPolicy, isAllowed } from "./policy-simulation";
 
 /** Policies of the controller of a cluster. @param spot whether a pool is of spot machines */
 export function karpenterPolicies(clusterName: string, spot = true): NamedPolicy[] {

@@ -1,6 +1,5 @@
 /** Inputs of what EC2 makes. */
-import type { Mapping } from "./mapping";
-import { COMPONENT, ec2Tags, pairs, yes } from "./mapping";
+import { type Mapping, COMPONENT, ec2Tags, pairs, yes } from "./mapping";
 
 export const EC2_INPUTS: Readonly<Record<string, Mapping>> = {
   "awsx:ec2:Vpc": {

@@ -1,6 +1,5 @@
 /** Inputs of what EKS makes. */
-import type { Inputs, Mapping, Rule } from "./mapping";
-import { COMPONENT } from "./mapping";
+import { type Inputs, type Mapping, type Rule, COMPONENT } from "./mapping";
 
 const CLUSTER = "supplied";
 const ROLE = "arn:aws:iam::123456789012:role/supplied";

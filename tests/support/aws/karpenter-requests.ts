@@ -13,8 +13,7 @@
  */
 import { ACCOUNT_ID } from "../pulumi/eks";
 import type { PolicyRequest } from "./policy-simulation";
-import type { RecordedCall } from "./recorded-calls";
-import { listOf, objectsOf, tagsOf } from "./recorded-calls";
+import { type RecordedCall, listOf, objectsOf, tagsOf } from "./recorded-calls";
 
 /** A request that IAM decides on, and the call that it is made for. */
 export interface CallRequest extends PolicyRequest {

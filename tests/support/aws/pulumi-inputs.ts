@@ -4,8 +4,7 @@
  */
 import { EC2_INPUTS } from "./ec2-inputs";
 import { EKS_INPUTS } from "./eks-inputs";
-import type { Mapping } from "./mapping";
-import { kmsTags, pairs } from "./mapping";
+import { type Mapping, kmsTags, pairs } from "./mapping";
 import { S3_INPUTS } from "./s3-inputs";
 
 const IAM: Readonly<Record<string, Mapping>> = {

@@ -2,8 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BaseDeployment, Treatment } from "../../../benchmarks/studies/factors";
-import { treatmentsOf } from "../../../benchmarks/studies/factors";
+import { type BaseDeployment, type Treatment, treatmentsOf } from "../../../benchmarks/studies/factors";
 import type { StudyEnvironment } from "../../../benchmarks/studies/running/treatment-servers";
 import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
 import type { Workload } from "../../../benchmarks/workloads/workload";

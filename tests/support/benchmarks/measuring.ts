@@ -8,8 +8,7 @@ import { verify } from "../../../valkey/verification/verify";
 import type { MixedWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../../benchmarks/workloads/workload";
 import { useSandbox } from "../valkey/hooks";
-import type { Sandbox } from "../valkey/real";
-import { never } from "../valkey/real";
+import { type Sandbox, never } from "../valkey/real";
 
 const WORKLOAD: Workload = {
   name: undefined,

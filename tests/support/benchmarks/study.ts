@@ -1,6 +1,5 @@
 /** Studies for tests of what is made of studies: treatments, and measurements that nobody took. */
-import type { Treatment, Variation } from "../../../benchmarks/studies/factors";
-import { treatmentsOf } from "../../../benchmarks/studies/factors";
+import { type Treatment, type Variation, treatmentsOf } from "../../../benchmarks/studies/factors";
 import type {
   TreatmentEntry,
   StudyLogEntry,

@@ -5,8 +5,7 @@ import type { Host } from "../../../platforms/host/host";
 import { connect } from "../../../valkey/connection";
 import type { Endpoint } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
-import type { WriteAccounting } from "../../../faults/writes/accounting";
-import { accountForWrites } from "../../../faults/writes/accounting";
+import { type WriteAccounting, accountForWrites } from "../../../faults/writes/accounting";
 import { runScenarios } from "../../../faults/scenarios/run-scenarios";
 import type { FaultSubject, ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import type { Fault } from "../../../faults/plan/fault";
@@ -15,8 +14,7 @@ import { HostFaultInjector } from "../../../faults/injectors/host-injector";
 import { WriteClient } from "../../../faults/writes/write-client";
 import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../../platforms/host/side-effects";
 import { verify } from "../../../valkey/verification/verify";
-import { never, ZONES } from "../valkey/real";
-import type { Sandbox } from "../valkey/real";
+import { never, ZONES, type Sandbox } from "../valkey/real";
 
 /** A scenario that takes a few seconds. */
 export const SHORT_SCENARIO = {

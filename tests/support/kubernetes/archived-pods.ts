@@ -1,9 +1,7 @@
 /** A deployment of pods with the pod that writes its backup, whose metrics and log can be read. */
 import type { V1Job, V1Pod } from "@kubernetes/client-node";
 import { once } from "node:events";
-import type { Server } from "node:net";
-import { connect, createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type Server, connect, createServer, type AddressInfo } from "node:net";
 import { ARCHIVER_PORT } from "../../../backup/archiver/pod-settings";
 import { createArchive } from "../../../components/kubernetes/archive/archive";
 import { createDrill } from "../../../components/kubernetes/restoring/drill";
@@ -11,8 +9,7 @@ import type { BackupArgs } from "../../../components/kubernetes/backup-arguments
 import { archiveLabels, drillLabels, objectNames } from "../../../components/kubernetes/names";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { DeployedPods } from "./deployed-pods";
-import type { KubernetesObject } from "./kubernetes-objects";
-import { renderObjects } from "./kubernetes-objects";
+import { type KubernetesObject, renderObjects } from "./kubernetes-objects";
 import { plainServers } from "./server-args";
 import { isReady } from "./throw-away";
 

@@ -1,6 +1,5 @@
 /** The recorder of the fake AWS in front of Karpenter: every call that the controller makes. */
-import type { RecordedCall } from "../aws/recorded-calls";
-import { recordedCalls } from "../aws/recorded-calls";
+import { type RecordedCall, recordedCalls } from "../aws/recorded-calls";
 
 const ENDPOINT = "http://127.0.0.1:5555";
 

@@ -7,8 +7,7 @@ import { statusInError } from "../../../platforms/kubernetes/api/api-errors";
 import { plainServers } from "./server-args";
 import { ControllerPod } from "./controller-pod";
 import type { DeployedPods } from "./deployed-pods";
-import type { KubernetesObject } from "./kubernetes-objects";
-import { renderObjects } from "./kubernetes-objects";
+import { type KubernetesObject, renderObjects } from "./kubernetes-objects";
 import { isReady } from "./throw-away";
 
 const EVERYWHERE = new Set(["ClusterRole", "ClusterRoleBinding"]);

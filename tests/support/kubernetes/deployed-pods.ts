@@ -11,8 +11,7 @@ import { PROXY_COUNT } from "../../../components/kubernetes/pods/sidecar-resourc
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import { ReplicationServers } from "../../../components/kubernetes/servers/replication-servers";
-import type { PodInjectorOptions } from "../../../faults/injectors/pod-injector";
-import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
+import { type PodInjectorOptions, PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -24,12 +23,10 @@ import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { nodeCount } from "../../../valkey/topology/placement";
-import type { Verification } from "../../../valkey/verification/verify";
-import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { type Verification, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
 import { plainServers } from "./server-args";
-import type { KubernetesObject } from "./kubernetes-objects";
-import { renderObjects } from "./kubernetes-objects";
+import { type KubernetesObject, renderObjects } from "./kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway } from "./throw-away";
 
 export interface DeployedPodsOptions {

@@ -7,8 +7,7 @@ import { planStack } from "../../../stacks/plan/stack-plan";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { accountCalls, awsOutputs } from "../pulumi/eks";
-import type { DeclaredResource } from "../pulumi/pulumi-mocks";
-import { runProgram } from "../pulumi/pulumi-mocks";
+import { type DeclaredResource, runProgram } from "../pulumi/pulumi-mocks";
 import { chartSets } from "./chart-set";
 
 export type EksStack = StackConfig & { readonly platform: EksPlatformConfig };

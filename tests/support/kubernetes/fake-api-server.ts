@@ -3,12 +3,9 @@
  * real client, the real handlers and the real servers meet at it; only Kubernetes is missing.
  */
 import { once } from "node:events";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { connect as dial } from "node:net";
-import type { WebSocket } from "ws";
-import { WebSocketServer } from "ws";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import { type AddressInfo, connect as dial } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Deployment } from "../../../valkey/deployment";
 import type { DeploymentNode } from "../../../valkey/node";

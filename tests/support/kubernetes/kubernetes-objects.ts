@@ -1,6 +1,5 @@
 /** Objects that a program asks a Kubernetes API server for. */
-import type { DeclaredResource } from "../pulumi/pulumi-mocks";
-import { evaluateProgram } from "../pulumi/pulumi-mocks";
+import { type DeclaredResource, evaluateProgram } from "../pulumi/pulumi-mocks";
 
 export interface KubernetesObject {
   readonly apiVersion: string;

@@ -9,12 +9,10 @@ import type { KubernetesReference } from "../../../platforms/deployment-referenc
 import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { slotTags } from "../../../valkey/topology/slot-tags";
-import type { Verification } from "../../../valkey/verification/verify";
-import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
+import { type Verification, verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
 import type { Update } from "../pulumi/small-engine";
-import type { NodesUse } from "./deployed-pods";
-import { podLabels, withNamedNodes } from "./deployed-pods";
+import { type NodesUse, podLabels, withNamedNodes } from "./deployed-pods";
 import type { LiveStack, Sections } from "./live-stack";
 import { ObserverPod } from "./observer-pod";
 import type { ThrowAway } from "./throw-away";

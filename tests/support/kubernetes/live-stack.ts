@@ -3,8 +3,7 @@ import { objectNames } from "../../../components/kubernetes/names";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { parseConfig } from "../../../stacks/config/parse";
 import { program } from "../../../stacks/program/program";
-import type { Update } from "../pulumi/small-engine";
-import { SmallEngine } from "../pulumi/small-engine";
+import { type Update, SmallEngine } from "../pulumi/small-engine";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { KUBECONFIG, ThrowAway } from "./throw-away";
 

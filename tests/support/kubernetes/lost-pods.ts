@@ -1,6 +1,5 @@
 /** Pods that end together and do not come back until they may. */
-import type { DeployedPods } from "./deployed-pods";
-import { podLabels } from "./deployed-pods";
+import { type DeployedPods, podLabels } from "./deployed-pods";
 import type { KubernetesObject } from "./kubernetes-objects";
 
 /** A quota that lets no pod be created in the namespace. */

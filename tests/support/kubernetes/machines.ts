@@ -4,8 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isMachineReady, OUT_OF_SERVICE } from "../../../platforms/kubernetes/api/machine-conditions";
 import type { DeployedPods } from "./deployed-pods";
-import type { ThrowAway } from "./throw-away";
-import { WHERE } from "./throw-away";
+import { type ThrowAway, WHERE } from "./throw-away";
 
 /** Command that is called with `stop MACHINE` and `start MACHINE`. Its machines share the file system of this process. */
 export const MACHINE_COMMAND = process.env["VALKEY_TEST_MACHINE_COMMAND"];

@@ -8,12 +8,10 @@ import { messageOf } from "../../../lib/errors";
 import { accountForWrites } from "../../../faults/writes/accounting";
 import type { Dialer } from "../../../faults/writes/connection-pool";
 import { WriteClient } from "../../../faults/writes/write-client";
-import type { Write } from "../../../faults/writes/write-history";
-import { isAcknowledged } from "../../../faults/writes/write-history";
+import { type Write, isAcknowledged } from "../../../faults/writes/write-history";
 import { countWriteErrors } from "../../../faults/scenarios/scenario-record";
 import { connect } from "../../../valkey/connection";
-import type { Endpoint, Mode } from "../../../valkey/node";
-import { formatEndpoint } from "../../../valkey/node";
+import { type Endpoint, type Mode, formatEndpoint } from "../../../valkey/node";
 import { ViewParser } from "../../../valkey/topology/cluster-view";
 import type { SlotRange } from "../../../valkey/topology/slots";
 

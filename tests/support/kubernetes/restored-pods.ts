@@ -5,8 +5,7 @@ import { objectNames, restoreLabels } from "../../../components/kubernetes/names
 import type { RestoreFromArgs } from "../../../components/kubernetes/backup-arguments";
 import { createRestorePods } from "../../../components/kubernetes/restoring/restore";
 import type { ArchiveCheckInputs } from "../../../provider/handlers/checks/archive-check";
-import type { RestoreInputs } from "../../../provider/handlers/restore";
-import { handler } from "../../../provider/handlers/restore";
+import { type RestoreInputs, handler } from "../../../provider/handlers/restore";
 import type { HandlerContext } from "../../../provider/protocol/resource-handler";
 import type { RestoreResult } from "../../../backup/restoring/filling/fill-result";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";

@@ -4,8 +4,7 @@
  * and has every key.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Seen } from "./live-deployment";
-import { LiveDeployment } from "./live-deployment";
+import { type Seen, LiveDeployment } from "./live-deployment";
 import { LiveStack } from "./live-stack";
 import { KUBECONFIG, WHERE } from "./throw-away";
 

@@ -6,8 +6,7 @@ import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import type { ThrowAway } from "./throw-away";
 import type { PodDeploymentPlan } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
-import type { Shape } from "../../../valkey/topology/placement";
-import { nodeCount } from "../../../valkey/topology/placement";
+import { type Shape, nodeCount } from "../../../valkey/topology/placement";
 
 export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? DEFAULT_IMAGE;
 

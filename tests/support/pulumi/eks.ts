@@ -5,8 +5,7 @@ import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
 import type { PodGroup, ServerGroupArgs } from "../../../platforms/eks/pools/pod-groups";
 import { serverPodGroup, clientPodGroup } from "../../../platforms/eks/pools/pod-groups";
-import type { MockCalls, MockOutputs, ProgramRun } from "./pulumi-mocks";
-import { runProgram } from "./pulumi-mocks";
+import { type MockCalls, type MockOutputs, type ProgramRun, runProgram } from "./pulumi-mocks";
 
 export const EKS_ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
 export const ACCOUNT_ID = "123456789012";

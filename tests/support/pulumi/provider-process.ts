@@ -1,6 +1,5 @@
 /** The provider `valkey` as the engine starts and calls it: by Pulumi's loader of plugins, over gRPC. */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { ROOT } from "../../../lib/system/package";

@@ -2,13 +2,11 @@
  * The program on a real Pulumi engine, where its CLI is found: a copy of the project, with a stack file and a state of
  * its own.
  */
-import type { ChildProcess } from "node:child_process";
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import type { Stack } from "@pulumi/pulumi/automation";
-import { LocalWorkspace } from "@pulumi/pulumi/automation";
+import { type Stack, LocalWorkspace } from "@pulumi/pulumi/automation";
 import { stringify } from "yaml";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
 import { awaitCondition } from "../../../lib/polling";

@@ -8,8 +8,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { checksum } from "../../../lib/checksum";
 import { ROOT } from "../../../lib/system/package";
-import type { DeclaredResource } from "./declared-resources";
-import { resourceKey } from "./declared-resources";
+import { type DeclaredResource, resourceKey } from "./declared-resources";
 
 const SCRIPTS = "components/kubernetes/scripts";
 const WIDTH = 175;

@@ -2,16 +2,13 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { archiveDeployment } from "../../../backup/archive/archive-deployment";
-import type { Restore } from "../../../backup/archive/catalog";
-import { chooseRestore, readCatalog, readRestore } from "../../../backup/archive/catalog";
+import { type Restore, chooseRestore, readCatalog, readRestore } from "../../../backup/archive/catalog";
 import { claimArchive } from "../../../backup/archive/periods";
-import type { Place } from "../../../backup/archive/store";
-import { DirectoryStore } from "../../../backup/archive/store";
+import { type Place, DirectoryStore } from "../../../backup/archive/store";
 import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
 import { fetchSnapshot } from "../../../backup/replication-stream/snapshot";
-import type { Sandbox } from "./real";
-import { eventually, never } from "./real";
+import { type Sandbox, eventually, never } from "./real";
 
 /** A new folder for the archive of a sandbox. */
 export function archiveFolder({ host }: Sandbox): string {

@@ -1,7 +1,6 @@
 /** CLUSTER NODES of clusters that exist only in tests, as any of their nodes would print it. */
 import type { MemberState } from "../../../valkey/membership/member-state";
-import { ViewParser } from "../../../valkey/topology/cluster-view";
-import type { ClusterView } from "../../../valkey/topology/cluster-view";
+import { ViewParser, type ClusterView } from "../../../valkey/topology/cluster-view";
 
 export interface FakeNode {
   readonly name: string;

@@ -1,6 +1,5 @@
 /** Compares one RDB file with another. */
-import type { CompareOptions, Comparison } from "../../../backup/rdb/comparing/compare";
-import { compareRdbs } from "../../../backup/rdb/comparing/compare";
+import { type CompareOptions, type Comparison, compareRdbs } from "../../../backup/rdb/comparing/compare";
 import type { ByteSource } from "../../../backup/rdb/walk";
 
 export async function compareRdb(

@@ -6,8 +6,7 @@ import { formatRanges } from "../../../valkey/topology/slots";
 import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { observed } from "../../../valkey/observation";
-import type { FakeNode } from "./cluster-text";
-import { fakeView } from "./cluster-text";
+import { type FakeNode, fakeView } from "./cluster-text";
 
 export const CLUSTER_INFO = new Map([
   ["cluster_state", "ok"],

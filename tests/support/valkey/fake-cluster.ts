@@ -1,7 +1,6 @@
 /** Clusters that exist only in tests, and that carry out the plan of a resize. */
 import { planCluster } from "../../../valkey/topology/cluster-plan";
-import type { Shape } from "../../../valkey/topology/placement";
-import { placeAddedNodes, nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
+import { type Shape, placeAddedNodes, nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
 import type { SlotRange } from "../../../valkey/topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../../valkey/topology/slots";

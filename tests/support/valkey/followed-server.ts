@@ -5,10 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ArchiveWriter, resumePoint } from "../../../backup/archive/archive-writer";
 import type { ArchiveSet } from "../../../backup/archive/manifests";
 import { listSets, readSet } from "../../../backup/archive/sets";
-import type { ArchiveStore } from "../../../backup/archive/store";
-import { DirectoryStore } from "../../../backup/archive/store";
-import type { StreamEvent } from "../../../backup/replication-stream/follow";
-import { followStream } from "../../../backup/replication-stream/follow";
+import { type ArchiveStore, DirectoryStore } from "../../../backup/archive/store";
+import { type StreamEvent, followStream } from "../../../backup/replication-stream/follow";
 import type { StreamSource } from "../../../backup/replication-stream/replica-link";
 import { eventually } from "./real";
 

@@ -1,6 +1,5 @@
 /** A healer beside real servers, with a clock of the test's own. */
-import type { HealedDeployment, HealingReport } from "../../../controller/healer";
-import { Healer } from "../../../controller/healer";
+import { type HealedDeployment, type HealingReport, Healer } from "../../../controller/healer";
 import { lookOf } from "../../../controller/look";
 import type { RepairLock } from "../../../controller/repair-lock";
 import { findOpenSlots } from "../../../provider/updates/drift";

@@ -2,8 +2,7 @@
  * A server that differs from Valkey as Dragonfly does: INFO takes one section, CONFIG GET one pattern, and ACL rules no
  * subcommands.
  */
-import type { AddressInfo, Server, Socket } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
 
 const INFO = [
   "server_name:dragonfly",

@@ -5,15 +5,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Connection } from "../../../valkey/connection";
-import { connect } from "../../../valkey/connection";
+import { type Connection, connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Endpoint, NodeAccess } from "../../../valkey/node";
 import { Host } from "../../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../../platforms/host/deployment-plan";
-import type { Programs } from "../../../platforms/host/programs/programs";
+import { type Programs, findPrograms, inspectPrograms } from "../../../platforms/host/programs/programs";
 import { fetchPrograms, unpackedPrograms } from "../../../platforms/host/programs/debian-packages";
-import { findPrograms, inspectPrograms } from "../../../platforms/host/programs/programs";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import type { EndpointReference } from "../../../platforms/deployment-reference";
 import { form } from "../../../valkey/formation/form";
@@ -21,8 +19,7 @@ import { parseInfo } from "../../../valkey/topology/replies";
 import type { Shape } from "../../../valkey/topology/placement";
 import { verify } from "../../../valkey/verification/verify";
 import { cacheDirectory, packagesDirectory } from "../../../lib/system/paths";
-import type { Condition } from "../../../lib/polling";
-import { awaitCondition } from "../../../lib/polling";
+import { type Condition, awaitCondition } from "../../../lib/polling";
 
 export const ZONES = ["a", "b", "c"] as const;
 export const never = new AbortController().signal;

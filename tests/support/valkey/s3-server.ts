@@ -1,7 +1,6 @@
 /** A real S3 server from a package, which goes away, refuses and has conditional writes when a test says so. */
 import crypto from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer } from "node:http";
+import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createRequire } from "node:module";
 import { join } from "node:path";

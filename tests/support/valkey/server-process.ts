@@ -7,13 +7,10 @@ import { cacheDirectory, comparisonPackagesDirectory } from "../../../lib/system
 import { findFreePorts } from "../../../platforms/host/ports";
 import { startRecorded } from "../../../platforms/host/processes";
 import { fetchPrograms, unpackedPrograms } from "../../../platforms/host/programs/debian-packages";
-import type { Programs } from "../../../platforms/host/programs/programs";
-import { inspectPrograms } from "../../../platforms/host/programs/programs";
-import type { Connection } from "../../../valkey/connection";
-import { connect } from "../../../valkey/connection";
+import { type Programs, inspectPrograms } from "../../../platforms/host/programs/programs";
+import { type Connection, connect } from "../../../valkey/connection";
 import type { Endpoint, NodeAccess } from "../../../valkey/node";
-import type { Sandbox } from "./real";
-import { eventually, never, olderPrograms, realPrograms } from "./real";
+import { type Sandbox, eventually, never, olderPrograms, realPrograms } from "./real";
 
 const run = promisify(execFile);
 

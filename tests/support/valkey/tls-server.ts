@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { findFreePorts } from "../../../platforms/host/ports";
 import { startRecorded } from "../../../platforms/host/processes";
-import type { Sandbox } from "./real";
-import { eventuallyAccepts } from "./real";
+import { type Sandbox, eventuallyAccepts } from "./real";
 
 const run = promisify(execFile);
 

@@ -1,13 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FormationState } from "../../../valkey/formation/formation-steps";
-import { formationState } from "../../../valkey/formation/formation-steps";
+import { type FormationState, formationState } from "../../../valkey/formation/formation-steps";
 import type { MemberState } from "../../../valkey/membership/member-state";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
 import { countSlots, formatRanges, SLOT_COUNT } from "../../../valkey/topology/slots";
-import type { FakeNode } from "../../support/valkey/cluster-text";
-import { fakeView } from "../../support/valkey/cluster-text";
+import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const placed = rotateOverZones(

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { slowPingIntervalMs } from "../../../valkey/membership/meet";
-import type { Member } from "../../../valkey/membership/members";
-import { describeDisagreement, membersWithDifferentView } from "../../../valkey/membership/members";
+import { type Member, describeDisagreement, membersWithDifferentView } from "../../../valkey/membership/members";
 import type { ClusterView } from "../../../valkey/topology/cluster-view";
 
 const member = (name: string): Member => ({ node: { name }, id: name }) as unknown as Member;

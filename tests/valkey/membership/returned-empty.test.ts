@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { lostIdentities, returnedEmpty } from "../../../valkey/membership/returned-empty";
-import type { FakeNode } from "../../support/valkey/cluster-text";
-import { memberStates, NEW, nodeIdOf, NODES } from "../../support/valkey/cluster-text";
+import { type FakeNode, memberStates, NEW, nodeIdOf, NODES } from "../../support/valkey/cluster-text";
 
 const none = new Set<string>();
 

@@ -1,9 +1,7 @@
 /** Which replicas take over when a shard has lost its primary and cannot elect a replica. */
 import { describe, expect, it } from "vitest";
-import type { CandidateState } from "../../../valkey/membership/takeover-plan";
-import { planTakeovers } from "../../../valkey/membership/takeover-plan";
-import type { FakeNode } from "../../support/valkey/cluster-text";
-import { fakeView } from "../../support/valkey/cluster-text";
+import { type CandidateState, planTakeovers } from "../../../valkey/membership/takeover-plan";
+import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
 
 const hostname = (name: string): string => `${name}.orders-nodes.test.svc`;
 const SLOTS = ["0-5460", "5461-10922", "10923-16383"];

@@ -3,8 +3,7 @@ import type { MemberState } from "../../../valkey/membership/member-state";
 import { lostIdentities } from "../../../valkey/membership/returned-empty";
 import { openMigrations } from "../../../valkey/resize/open-migrations";
 import { formerIdentities, halfJoinedNodes, resizeBlockers, resizeNodes } from "../../../valkey/resize/resize-facts";
-import { alone, memberStates, NEW, nodeIdOf, NODES } from "../../support/valkey/cluster-text";
-import type { FakeNode } from "../../support/valkey/cluster-text";
+import { alone, memberStates, NEW, nodeIdOf, NODES, type FakeNode } from "../../support/valkey/cluster-text";
 
 const none = new Set<string>();
 

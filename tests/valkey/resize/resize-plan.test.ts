@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Shape } from "../../../valkey/topology/placement";
-import { groupByZone, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
+import { type Shape, groupByZone, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
 import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";

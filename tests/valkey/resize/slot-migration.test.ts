@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { Deadline } from "../../../valkey/membership/deadline";
-import type { Member } from "../../../valkey/membership/members";
-import { memberNamed } from "../../../valkey/membership/members";
+import { type Member, memberNamed } from "../../../valkey/membership/members";
 import { migrateSlots } from "../../../valkey/resize/slot-migration";
 
 /** A server's job: its first attempt ends in the state, and later ones succeed. */

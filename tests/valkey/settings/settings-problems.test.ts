@@ -2,11 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Problem } from "../../../lib/errors";
 import { testProblems } from "../../support/problems";
 import knownDirectives from "../../../valkey/settings/known-directives.json";
-import type { SettingsTarget } from "../../../valkey/settings/settings-problems";
-import { settingProblems, RESERVED_DIRECTIVES } from "../../../valkey/settings/settings-problems";
+import { type SettingsTarget, settingProblems, RESERVED_DIRECTIVES } from "../../../valkey/settings/settings-problems";
 import { DYNAMIC_DEFAULTS } from "../../../valkey/settings/dynamic-settings";
-import type { ServerSettings } from "../../../valkey/settings/settings";
-import { COMPARED_DIRECTIVES } from "../../../valkey/settings/settings";
+import { type ServerSettings, COMPARED_DIRECTIVES } from "../../../valkey/settings/settings";
 
 const problems = (settings: ServerSettings, target: Partial<SettingsTarget> = {}): readonly Problem[] =>
   settingProblems(settings, { replicas: 1, ...target });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { DisruptedNode } from "../../../provider/updates/budgets";
+import { type DisruptedNode, disruptionGroups } from "../../../provider/updates/budgets";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
-import { disruptionGroups } from "../../../provider/updates/budgets";
 
 /** Shards over three zones, each node in another one than the nodes before. */
 const shardsOf = (count: number, size: number): DisruptedNode[][] =>

@@ -1,8 +1,7 @@
 /** The beginning of a verdict about facts that real servers give seldom. Real servers: tests/end-to-end/valkey/verdict-cause. */
 import { describe, expect, it } from "vitest";
 import { observed, unobserved } from "../../../valkey/observation";
-import type { Diagnosis } from "../../../valkey/verification/diagnosis";
-import { diagnose } from "../../../valkey/verification/diagnosis";
+import { type Diagnosis, diagnose } from "../../../valkey/verification/diagnosis";
 import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/valkey/facts";

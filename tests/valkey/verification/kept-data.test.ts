@@ -2,8 +2,7 @@
 import { expect, it } from "vitest";
 import type { DeploymentFacts } from "../../../valkey/verification/facts";
 import { seenData } from "../../../valkey/verification/kept-data";
-import type { Verification } from "../../../valkey/verification/verify";
-import { compareData, judgeFacts } from "../../../valkey/verification/verify";
+import { type Verification, compareData, judgeFacts } from "../../../valkey/verification/verify";
 import { observed } from "../../../valkey/observation";
 import { clusterFacts, infoReply } from "../../support/valkey/facts";
 

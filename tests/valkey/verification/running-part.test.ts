@@ -5,8 +5,7 @@ import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/fa
 import { whyPartLacksData } from "../../../valkey/verification/running-part";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { formatRanges } from "../../../valkey/topology/slots";
-import type { FakeNode } from "../../support/valkey/cluster-text";
-import { fakeView } from "../../support/valkey/cluster-text";
+import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
 import { clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
 
 const all = clusterFacts(3, 1);

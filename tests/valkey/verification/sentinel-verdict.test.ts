@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SentinelFacts } from "../../../valkey/sentinel/facts";
 import { majority, placeSentinels } from "../../../valkey/sentinel-config";
-import type { AssertionId } from "../../../valkey/verification/assertions";
-import { judgeAssertion } from "../../../valkey/verification/assertions";
+import { type AssertionId, judgeAssertion } from "../../../valkey/verification/assertions";
 import { SENTINEL_ASSERTIONS } from "../../../valkey/verification/sentinel-verdict";
 import type { SentinelView } from "../../../valkey/sentinel/sentinel-view";
 import { observed, unobserved } from "../../../valkey/observation";

@@ -9,8 +9,7 @@ import { announcedEndpoints } from "../../../valkey/verification/announced-endpo
 import { judgeFacts } from "../../../valkey/verification/verify";
 import type { MigrationJob } from "../../../valkey/topology/migration-jobs";
 import { formatEndpoint } from "../../../valkey/node";
-import type { FakeNode } from "../../support/valkey/cluster-text";
-import { fakeView } from "../../support/valkey/cluster-text";
+import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
 import { CLUSTER_INFO, clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
 
 const good = clusterFacts(3, 1);

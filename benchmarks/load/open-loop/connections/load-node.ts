@@ -1,5 +1,4 @@
-import type { Endpoint, NodeAccess } from "../../../../valkey/node";
-import { formatEndpoint } from "../../../../valkey/node";
+import { type Endpoint, type NodeAccess, formatEndpoint } from "../../../../valkey/node";
 import { Pipeline } from "../../../../valkey/pipeline";
 import { encodeCommand } from "../../../../valkey/resp";
 import type { TimedRequest } from "../requests/request";

@@ -1,9 +1,7 @@
-import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
-import { formatEndpoint } from "../../../../valkey/node";
+import { type NodeAccess, type Endpoint, type Mode, formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { ReadFrom } from "../../../workloads/mixed-workload";
-import type { LoadNodeEvents } from "./load-node";
-import { LoadNode } from "./load-node";
+import { type LoadNodeEvents, LoadNode } from "./load-node";
 import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";

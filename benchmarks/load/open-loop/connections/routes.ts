@@ -1,8 +1,7 @@
 /** Routes tell which servers own each slot. CLUSTER SLOTS is sent at the start and after every sign of a change. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../../valkey/connection";
-import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
-import { formatEndpoint } from "../../../../valkey/node";
+import { type NodeAccess, type Endpoint, type Mode, formatEndpoint } from "../../../../valkey/node";
 import { Failure, messageOf } from "../../../../lib/errors";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 

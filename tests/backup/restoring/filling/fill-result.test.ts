@@ -1,7 +1,6 @@
 /** The result of a restore as the termination message of a pod. */
 import { expect, it } from "vitest";
-import type { RestoreResult } from "../../../../backup/restoring/filling/fill-result";
-import { formatResult, parseResult } from "../../../../backup/restoring/filling/fill-result";
+import { type RestoreResult, formatResult, parseResult } from "../../../../backup/restoring/filling/fill-result";
 
 const resultOf = (shards: number): RestoreResult => ({
   restoredAt: "2026-11-24T08:10:00.000Z",

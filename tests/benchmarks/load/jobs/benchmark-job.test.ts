@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JOB_LABELS } from "../../../../benchmarks/load/jobs/job-plan";
-import type { JobPlan, RunnerTlsSecret } from "../../../../benchmarks/load/jobs/job-plan";
+import { JOB_LABELS, type JobPlan, type RunnerTlsSecret } from "../../../../benchmarks/load/jobs/job-plan";
 import { benchmarkJob, featuresJob } from "../../../../benchmarks/load/jobs/benchmark-job";
 import { runnerTls } from "../../../../benchmarks/load/jobs/runner-pod";
 import { jobPhase, toolRun, workload } from "../../../support/benchmarks/tool-runs";

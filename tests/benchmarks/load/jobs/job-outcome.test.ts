@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { JobFacts } from "../../../../benchmarks/load/jobs/job-outcome";
-import { jobOutcome } from "../../../../benchmarks/load/jobs/job-outcome";
+import { type JobFacts, jobOutcome } from "../../../../benchmarks/load/jobs/job-outcome";
 import { valkeyBenchmarkInJobs } from "../../../../benchmarks/load/jobs/load-generators";
-import type { RunnerPhase, RunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
-import { parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
+import { type RunnerPhase, type RunnerRecord, parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
 import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";

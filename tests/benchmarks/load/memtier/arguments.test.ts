@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MemtierRun } from "../../../../benchmarks/load/memtier/arguments";
-import { memtierArguments } from "../../../../benchmarks/load/memtier/arguments";
+import { type MemtierRun, memtierArguments } from "../../../../benchmarks/load/memtier/arguments";
 import { withoutSecrets } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { findMemtier } from "../../../../benchmarks/load/memtier/program";
 import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { evaluateStudy, analysisOf, studyResults } from "../../../../benchmarks/studies/evaluation/evaluate";
 import type { StudyLogEntry, SliceCounts } from "../../../../benchmarks/studies/checkpoint-log";
-import type { Treatment } from "../../../../benchmarks/studies/factors";
-import { treatmentsOf } from "../../../../benchmarks/studies/factors";
+import { type Treatment, treatmentsOf } from "../../../../benchmarks/studies/factors";
 import { comparedPairs, interleavedPairs } from "../../../../benchmarks/studies/pairs";
 import type { Study } from "../../../../benchmarks/studies/study";
 import { rateDips, bytesPerEntry, recurringDips } from "../../../../benchmarks/studies/evaluation/growth-analysis";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Clock, SideControl } from "../../../../benchmarks/studies/running/interleaving";
-import { interleaveSlices } from "../../../../benchmarks/studies/running/interleaving";
+import { type Clock, type SideControl, interleaveSlices } from "../../../../benchmarks/studies/running/interleaving";
 import { randomFrom } from "../../../../lib/statistics/random";
 
 interface Slice {

@@ -11,8 +11,7 @@ import {
   karpenterPolicies,
 } from "../../../support/aws/denied-requests";
 import { karpenterRequests } from "../../../support/aws/karpenter-requests";
-import type { NamedPolicy } from "../../../support/aws/policy-simulation";
-import { isAllowed } from "../../../support/aws/policy-simulation";
+import { type NamedPolicy, isAllowed } from "../../../support/aws/policy-simulation";
 import { ACCOUNT_ID } from "../../../support/pulumi/eks";
 import calls from "../../../fixtures/karpenter-calls.json";
 

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../support/directory";
 import { parse } from "yaml";
-import type { Tuning } from "../../../../platforms/eks/pools/tuning";
-import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
+import { type Tuning, UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { BOOT_LABEL } from "../../../../platforms/kubernetes/cluster/machine-settings";
 import { userDataOf } from "../../../../components/eks/karpenter/pool-objects";
 

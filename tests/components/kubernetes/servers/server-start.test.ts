@@ -5,15 +5,13 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../support/directory";
 import { ClusterServers } from "../../../../components/kubernetes/servers/cluster-servers";
-import type { EngineServersArgs } from "../../../../components/engine-deployment";
-import { EngineServers } from "../../../../components/engine-deployment";
+import { type EngineServersArgs, EngineServers } from "../../../../components/engine-deployment";
 import { ReplicationServers } from "../../../../components/kubernetes/servers/replication-servers";
 import { ROOT } from "../../../../lib/system/package";
 import { passwordHash } from "../../../../valkey/access/users";
 import type { Container, PodSpec } from "../../../support/kubernetes/pod-specs";
 import { plainServers } from "../../../support/kubernetes/server-args";
-import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
-import { evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
+import { type DeclaredResource, evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const redis: EngineServersArgs = {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { architecturesOf } from "../../../../platforms/eks/pools/architectures";
 import { allocatableOn } from "../../../../platforms/eks/pools/allocatable";
-import { familyOf, MACHINE_TYPES, machineType } from "../../../../platforms/eks/offers/machine-types";
+import { familyOf, MACHINE_TYPES, machineType, type MachineType } from "../../../../platforms/eks/offers/machine-types";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
-import type { MachineType } from "../../../../platforms/eks/offers/machine-types";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 
 const known = (type: string): MachineType => {

@@ -2,12 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fits, layoutOf, nodeSelectorsOfMachineSets, unitOf } from "../../../../platforms/eks/pools/machine-sets";
 import { planMachines } from "../../../../platforms/eks/pools/machine-plan";
-import type { AllocatableResources } from "../../../../platforms/eks/pools/allocatable";
-import { allocatableOn } from "../../../../platforms/eks/pools/allocatable";
+import { type AllocatableResources, allocatableOn } from "../../../../platforms/eks/pools/allocatable";
 import { machineType } from "../../../../platforms/eks/offers/machine-types";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
-import type { PodGroup } from "../../../../platforms/eks/pools/pod-groups";
-import { clientPodGroup } from "../../../../platforms/eks/pools/pod-groups";
+import { type PodGroup, clientPodGroup } from "../../../../platforms/eks/pools/pod-groups";
 import { simulateScheduling } from "../../../support/kubernetes/scheduling-simulation";
 
 const ZONES = ["a", "b", "c"];

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { EksPlanArgs } from "../../../../platforms/eks/plan";
-import { planEks } from "../../../../platforms/eks/plan";
+import { type EksPlanArgs, planEks } from "../../../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../../../platforms/eks/pools/pools";
 import { cachedImage, cachePrefix, cacheRepository, hubRepository } from "../../../../platforms/eks/scale/image-pulls";
 import { requestProblems } from "../../../support/aws/shapes";

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { tlsSecretProblems } from "../../../../platforms/kubernetes/access/tls-certificate-check";
-import type { TlsFiles } from "../../../support/kubernetes/certificates";
-import { issueCertificate, serverHosts } from "../../../support/kubernetes/certificates";
+import { type TlsFiles, issueCertificate, serverHosts } from "../../../support/kubernetes/certificates";
 
 const HOSTS = ["orders.shop.svc.cluster.local", "orders-0.orders-headless.shop.svc.cluster.local"];
 const DAY_MS = 86_400_000;

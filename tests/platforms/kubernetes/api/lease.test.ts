@@ -1,6 +1,5 @@
 /** Renewals of a Lease that others change too, against an API server in memory. */
-import { ApiException } from "@kubernetes/client-node";
-import type { V1Lease } from "@kubernetes/client-node";
+import { ApiException, type V1Lease } from "@kubernetes/client-node";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { KubernetesClient } from "../../../../platforms/kubernetes/api/client";
 import { Lease, LEASE_SECONDS } from "../../../../platforms/kubernetes/api/lease";

@@ -1,7 +1,6 @@
 /** Connections to an API server, as a real HTTPS server counts them. */
 import { once } from "node:events";
-import type { Server } from "node:https";
-import { createServer } from "node:https";
+import { type Server, createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KubernetesClient } from "../../../../platforms/kubernetes/api/client";

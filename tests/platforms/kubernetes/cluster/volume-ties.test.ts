@@ -2,8 +2,7 @@
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import type { MachineState } from "../../../../platforms/kubernetes/cluster/machines";
-import { machineState } from "../../../../platforms/kubernetes/cluster/machines";
+import { type MachineState, machineState } from "../../../../platforms/kubernetes/cluster/machines";
 import { volumeTie } from "../../../../platforms/kubernetes/cluster/pod-places";
 
 const MACHINE: MachineState = {

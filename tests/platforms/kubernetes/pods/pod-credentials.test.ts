@@ -1,8 +1,7 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
-import type { PodCreator } from "../../../../provider/handlers/pod-credentials";
-import { awaitPodCredentials } from "../../../../provider/handlers/pod-credentials";
+import { type PodCreator, awaitPodCredentials } from "../../../../provider/handlers/pod-credentials";
 
 const PLACE = { namespace: "shop", serviceAccount: "orders-archive" };
 const OPTIONS = { signal: new AbortController().signal, report: () => undefined };

@@ -1,8 +1,7 @@
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
-import type { VolumeReader } from "../../../../provider/handlers/volume-deletion-wait";
-import { awaitVolumesGone } from "../../../../provider/handlers/volume-deletion-wait";
+import { type VolumeReader, awaitVolumesGone } from "../../../../provider/handlers/volume-deletion-wait";
 
 const NOBODY = { signal: new AbortController().signal, report: () => undefined };
 
