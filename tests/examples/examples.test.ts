@@ -122,3 +122,15 @@ describe.skipIf(!has("go", "version"))(`the example in Go${has("go", "version") 
     expect(used.filter((name) => !inputs.includes(name))).toEqual([]);
   });
 });
+
+it("of a unit test with Pulumi's mocks, in docs/package.md, runs as it stands", () => {
+  const [, recipe = ""] =
+    /\*\*Unit tests\.\*\*[\s\S]*?```typescript\n([\s\S]*?)```/.exec(
+      readFileSync(join(ROOT, "docs/package.md"), "utf8"),
+    ) ?? [];
+  const program = recipe
+    .replace("valkey-measured", "./exports/components.ts")
+    .replaceAll(/^import (?:\* as )?(.*) from (.*);$/gm, "const $1 = require($2);");
+  const args = ["--import", "tsx", "--input-type=commonjs", "--eval", program];
+  expect(execFileSync(process.execPath, args, { cwd: ROOT, encoding: "utf8" })).toContain("about 7 s\n");
+});
