@@ -10,7 +10,6 @@ interface LatencyCounts {
   readonly maxMs: number;
 }
 
-/** Each request counts with the lowest known upper limit of its latency, because the exact one is unknown. */
 export function latencyHistogram({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: LatencyCounts): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
   const at = (ms: number, quantile: number): CumulativeCount => ({ ms, count: Math.ceil(quantile * counted) });
