@@ -47,7 +47,9 @@ describe("being told to stop", () => {
   it("by a reader that goes away stops it as well", async () => {
     const command = await place.start(timed("--mode", "replication"));
     await command.printed(/❯ Verify/);
+    // Progress goes to stderr.
     command.child.stdout?.destroy();
+    command.child.stderr?.destroy();
     expect((await command.ended).status).toBe(141);
     expect(place.living()).toEqual([]);
   });

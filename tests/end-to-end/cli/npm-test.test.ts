@@ -40,6 +40,7 @@ async function run(
     writeFileSync(
       join(directory.path, "tests", `${name}.test.ts`),
       `import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, afterAll, describe, expect, it } from "vitest";\n${body}\n`,
     );
   writeFileSync(

@@ -36,7 +36,7 @@ describe("npm start", () => {
     const { status, output } = await place.run(timed());
     expect(output).toContain("VERIFY replication: PASS — all 15 assertions hold.");
     expect(output).toContain("VERIFY cluster: PASS — all 21 assertions hold.");
-    expect(output).toMatch(/GET +[\d,]+\/s.* +[\d,]+\/s/);
+    expect(output).toMatch(/GET\n +replication +[\d,]+\/s[\s\S]+ cluster +[\d,]+\/s/);
     expect(status).toBe(0);
     expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
     const results = resultsIn(place.output());

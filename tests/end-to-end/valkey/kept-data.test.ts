@@ -205,7 +205,7 @@ describe("a cluster without persistence", () => {
       const failed: unknown = await provider
         .update(deployment.name, urn, refreshed, inputs)
         .catch((error: unknown) => error);
-      expect(String(failed)).toMatch(LOST);
+      expect(String(failed).replaceAll(/\s+/g, " ")).toMatch(LOST);
       const { properties } = failed as { readonly properties: Record<string, unknown> };
       expect((await provider.diff(deployment.name, urn, properties, inputs)).changes).toBe(true);
       expect((await provider.update(deployment.name, urn, properties, inputs)).outs).toMatchObject({
