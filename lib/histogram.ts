@@ -18,8 +18,6 @@ const DIGITS = 3;
 /** The steps reach into the tail down to one request in a million. */
 const STEPS = 200;
 const DECADES = 6;
-/** Parts into which the requests between two known latencies are spread. */
-const PARTS = 100;
 
 /** From 1 µs to an hour. A bucket is at most a thousandth of its latencies wide. */
 export class Histogram {
@@ -45,19 +43,13 @@ export class Histogram {
     return sum;
   }
 
-  /** Between two listed latencies, the requests are spread evenly. The first listed latency is the shortest. */
+  /** Each request gets the smallest listed latency that is not below its own. */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
-    const steps = [...counts].sort((a, b) => a.ms - b.ms);
-    let from = { ms: steps[0]?.ms ?? 0, count: 0 };
-    for (const { ms, count } of steps) {
-      const added = count - from.count;
-      const parts = Math.min(added, PARTS);
-      for (let part = 1; part <= parts; part++) {
-        const share = Math.floor((added * part) / parts) - Math.floor((added * (part - 1)) / parts);
-        histogram.record((from.ms + ((ms - from.ms) * part) / parts) * 1000, share);
-      }
-      from = { ms, count: Math.max(from.count, count) };
+    let before = 0;
+    for (const { ms, count } of [...counts].sort((a, b) => a.ms - b.ms)) {
+      if (count > before) histogram.record(ms * 1000, count - before);
+      before = Math.max(before, count);
     }
     return histogram;
   }

@@ -63,6 +63,32 @@ describe("the percentiles of a row", () => {
     );
     expect(row?.latencies.at(-1)?.count).toBe(10_000);
   });
+
+  it("are between those of the repeats where valkey-benchmark counts in steps, and stay at its limit", () => {
+    const counted = (round: number, p50Ms: number): MeasurementRecord => {
+      const record = recordAt("cluster", round, 100);
+      const percentiles = [{ ms: p50Ms, count: 500 }];
+      const cumulative = [
+        { ms: 0.303, count: 400 },
+        { ms: 0.407, count: 900 },
+        { ms: 3000.319, count: 1000 },
+      ];
+      const client = {
+        ...record.client,
+        p50Ms,
+        p95Ms: 3000.319,
+        p99Ms: 3000.319,
+        maxMs: 3000.319,
+        percentiles,
+        cumulative,
+      };
+      return { ...record, histogram: null, client };
+    };
+    const [row] = resultRows(results([counted(1, 0.311), counted(2, 0.327), counted(3, 0.335)]));
+    expect(row?.p50Ms).toBeGreaterThanOrEqual(0.311);
+    expect(row?.p50Ms).toBeLessThan(0.335);
+    expect(row?.p99Ms).toBeCloseTo(3000.319, 0);
+  });
 });
 
 describe("mergeCounts", () => {
