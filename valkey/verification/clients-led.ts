@@ -4,7 +4,6 @@ import { announcedViolations, describeAnnounced } from "./announced-endpoints";
 import { type JudgedFacts, solePrimary } from "./shards";
 import type { Judgement, Violation } from "./violations";
 
-/** Undefined if there are no endpoints for clients. */
 export function clientsLed({ nodes, mode, ways, announced = [], shards }: JudgedFacts): Judgement | undefined {
   if (ways === undefined && announced.length === 0) return undefined;
   const primary = mode === "cluster" ? undefined : solePrimary(shards);

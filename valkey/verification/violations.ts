@@ -1,4 +1,3 @@
-/** The violations because of which assertions fail. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { formatList } from "../../lib/units";

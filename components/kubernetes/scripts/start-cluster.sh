@@ -37,10 +37,9 @@ members() {
 }
 
 # judge ID HOST: prints the present state of that peer.
-#   silent                it does not answer
+#   silent, busy          it does not answer; it is loading data or synchronizing. These lines go on with `-1 HOST`
 #   gone                  a different node has its host name, or it follows a different primary
 #   primary HOST          it is a primary with slots
-#   busy                  it is loading data or synchronizing
 #   poor                  its copy does not have more than this disk
 #   level                 the same, and it has had a primary since it started
 #   linked, loaded        its copy has more than this disk, and comes from a primary or from its own disk; a line that `best` reads
@@ -49,9 +48,9 @@ judge() {
   # shellcheck disable=SC2046
   set -- "$1" "$2" $(echo "$answer" | awk '$3 ~ /myself/ { print $1, $3, $4, $9; exit }')
   if [ -z "$role" ]; then
-    echo silent
+    echo "silent -1 $2"
   elif [ "$loading" != 0 ] || [ $# -lt 5 ]; then
-    echo busy
+    echo "busy -1 $2"
   elif [ "$3" != "$1" ]; then
     echo gone
   elif [ "$role" = master ]; then
@@ -59,7 +58,7 @@ judge() {
   elif [ "$5" != "$own" ]; then
     echo gone
   elif [ "$syncing" != 0 ]; then
-    echo busy
+    echo "busy -1 $2"
   elif preferable; then
     [ $synced = yes ] && echo "linked $position $2 $copy" || echo "loaded $position $2 $copy"
   else

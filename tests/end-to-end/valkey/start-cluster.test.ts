@@ -113,9 +113,7 @@ const restart = (indices: readonly number[], onSilentReplica: "wait" | "default"
 const wait = (...indices: readonly number[]): Promise<void> =>
   eventually("the scripts wait", () =>
     Promise.resolve(
-      indices.every((index) =>
-        readFileSync(join(directoryOf(index), "output"), "utf8").includes("waits for silent replicas"),
-      ),
+      indices.every((index) => readFileSync(join(directoryOf(index), "output"), "utf8").includes(" (silent) ")),
     ),
   );
 
