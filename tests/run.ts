@@ -14,7 +14,7 @@ import { changedFiles, reachedTests } from "./runner/changed";
 import { closing } from "./runner/closing-lines";
 import { Interruption } from "./runner/interruption";
 import { kubernetesIsUp, mayHaveKubernetes } from "./runner/kubernetes";
-import { unhandledRecord } from "./runner/outcome";
+import { toRepeat, unhandledRecord } from "./runner/outcome";
 import { Progress } from "./runner/progress";
 import { checkStatically, STATIC_CHECKS } from "./static-checks";
 
@@ -48,8 +48,14 @@ async function runTests(args: readonly string[], progress: Progress, interruptio
     const all = await vitest.globTestSpecifications(filter);
     return { vitest, files: all.filter(({ moduleId }) => reached?.has(relative(ROOT, moduleId)) ?? true) };
   };
-  const run = async ({ vitest, files }: Instance, isWanted: (file: TestSpecification) => boolean): Promise<void> => {
-    const wanted = files.filter(isWanted);
+  const run = async (
+    { vitest, files }: Instance,
+    isWanted: (file: TestSpecification) => boolean,
+    testNamePattern?: RegExp,
+  ): Promise<void> => {
+    const wanted = files
+      .filter(isWanted)
+      .map((file) => (testNamePattern ? file.project.createSpecification(file.moduleId, { testNamePattern }) : file));
     if (wanted.length === 0 || interruption.hasHappened) return;
     progress.expect(wanted.length);
     const { unhandledErrors } = await vitest.runTestSpecifications(wanted, true);
@@ -67,10 +73,13 @@ async function runTests(args: readonly string[], progress: Progress, interruptio
     await step(({ project }) => !LATER_STEPS.flat().includes(project.name));
     for (const names of LATER_STEPS) await step(({ project }) => names.includes(project.name));
     // Files of real servers that failed, one after the other.
-    const failed = new Set(progress.soFar().records.flatMap(({ file, state }) => (state === "failed" ? file : [])));
-    for (const again of here.files)
-      if (again.project.name !== WITHOUT_SERVERS && failed.has(relative(here.vitest.config.root, again.moduleId)))
-        await run(isApart(again) ? await there : here, ({ moduleId }) => moduleId === again.moduleId);
+    for (const again of here.files) {
+      const file = relative(here.vitest.config.root, again.moduleId);
+      const records = progress.soFar().records.filter((record) => record.file === file);
+      if (again.project.name === WITHOUT_SERVERS || records.every(({ state }) => state !== "failed")) continue;
+      const instance = isApart(again) ? await there : here;
+      await run(instance, ({ moduleId }) => moduleId === again.moduleId, toRepeat(records));
+    }
   } finally {
     await Promise.all(opened.map((vitest) => vitest.close()));
   }

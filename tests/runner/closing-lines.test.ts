@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { closing, failedSoFar } from "./closing-lines";
-import { type TestRecord, afterSecondTry } from "./outcome";
+import { type TestRecord, afterSecondTry, toRepeat } from "./outcome";
 
 const record = (title: string, state: TestRecord["state"], message?: string, file = "a.test.ts"): TestRecord => ({
   file,
@@ -66,5 +66,38 @@ describe("a second try", () => {
     const records = afterSecondTry(first, [record("steady", "failed", "new"), record("unsteady", "failed", "again")]);
     expect(records).toContainEqual(record("steady", "failed", "new"));
     expect(records).toContainEqual(record("unsteady", "failed", "again"));
+  });
+
+  describe("of a story", () => {
+    const row = (title: string, state: TestRecord["state"], leaves = false): TestRecord => ({
+      ...record(`story > ${title}`, state, state === "passed" ? undefined : "why"),
+      row: leaves ? "leaves" : "returns",
+    });
+    const rows = [
+      row("first", "passed"),
+      row("grows (a lot)", "passed", true),
+      row("fails", "failed"),
+      row("after it", "skipped"),
+      row("shrinks", "passed", true),
+    ];
+
+    it("repeats rows that failed or were not tried, and those before them whose state they need", () => {
+      const repeated = rows.filter(({ title }) => toRepeat(rows)?.test(title.replace(" > ", " ")));
+      expect(repeated).toEqual(rows.slice(1, 4));
+    });
+
+    it("repeats the whole file after a failure outside of rows", () => {
+      expect(toRepeat([...rows, record("leaves nothing", "failed", "an object")])).toBeUndefined();
+    });
+
+    it("keeps the records of rows that it leaves out", () => {
+      const again = rows.map((each): TestRecord => ({
+        ...each,
+        state: each.state === "failed" ? "passed" : "skipped",
+        message: undefined,
+      }));
+      const kept = rows.map((each): TestRecord => (each.state === "failed" ? { ...each, state: "flaky" } : each));
+      expect(afterSecondTry(rows, again)).toEqual(kept);
+    });
   });
 });

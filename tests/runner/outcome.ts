@@ -11,6 +11,14 @@ export interface TestRecord {
   readonly state: "passed" | "failed" | "flaky" | "skipped";
   /** Errors of a failure; the reason why a test was skipped, undefined where it gives none. */
   readonly message?: string | undefined;
+  /** For a row of a story, whether it leaves the deployment as it was or in a state that later rows need. */
+  readonly row?: "returns" | "leaves" | undefined;
+}
+
+declare module "vitest" {
+  interface TaskMeta {
+    row?: TestRecord["row"];
+  }
 }
 
 export interface FileTime {
@@ -65,15 +73,17 @@ export function recordsOf(module: TestModule): TestRecord[] {
 export function recordOf(file: string, test: TestCase, isBroken = false): TestRecord[] {
   const result = test.result();
   const title = test.fullName;
+  const { row } = test.meta();
+  const own = { file, title, ...(row && { row }) };
   switch (result.state) {
     case "passed":
-      return [{ file, title, state: "passed" }];
+      return [{ ...own, state: "passed" }];
     case "failed":
-      return [{ file, title, state: "failed", message: textOf(result.errors) }];
+      return [{ ...own, state: "failed", message: textOf(result.errors) }];
     case "pending":
-      return [{ file, title, state: "failed", message: "did not come to its end" }];
+      return [{ ...own, state: "failed", message: "did not come to its end" }];
     case "skipped":
-      return isBroken ? [] : [{ file, title, state: "skipped", message: result.note ?? reasonIn(title) }];
+      return isBroken ? [] : [{ ...own, state: "skipped", message: result.note ?? reasonIn(title) }];
   }
 }
 
@@ -101,12 +111,36 @@ export function timeOf(module: TestModule): FileTime {
   return { file: module.relativeModuleId, seconds: (collectDuration + setupDuration + duration) / 1000 };
 }
 
-/** Records of a file that ran twice. What failed once is flaky and keeps its error; what failed in the second try has failed. */
+/**
+ * The tests of a file that its second try runs: the rows of a story that failed or were not tried, and those before them
+ * whose state they need. @returns undefined for the whole file
+ */
+export function toRepeat(first: readonly TestRecord[]): RegExp | undefined {
+  const isMissing = ({ state, row }: TestRecord): boolean =>
+    state === "failed" || (state === "skipped" && row !== undefined);
+  const last = first.findLastIndex(isMissing);
+  if (first.some((record) => isMissing(record) && record.row === undefined)) return undefined;
+  const titles = first.flatMap((record, index) =>
+    isMissing(record) || (index < last && record.row === "leaves") ? patternOf(record.title) : [],
+  );
+  return new RegExp(`^(?:${titles.join("|")})$`);
+}
+
+/** A title as vitest matches it: names of suites and of the test, with spaces between them. */
+const patternOf = (title: string): string => title.replaceAll(" > ", " ").replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
+
+/**
+ * Records of a file that ran twice, the second time maybe in part. What failed once is flaky and keeps its error; what
+ * failed in the second try has failed.
+ */
 export function afterSecondTry(first: readonly TestRecord[], second: readonly TestRecord[]): TestRecord[] {
-  const failedFirst = new Map(first.filter(({ state }) => state === "failed").map((each) => [each.title, each]));
+  const before = new Map(first.map((each) => [each.title, each]));
+  const failedFirst = new Map([...before].filter(([, { state }]) => state === "failed"));
   const again = second.map((record): TestRecord => {
-    const before = failedFirst.get(record.title);
-    return record.state === "passed" && before !== undefined ? { ...before, state: "flaky" } : record;
+    const own = before.get(record.title);
+    if (own === undefined) return record;
+    if (record.state === "skipped" && record.message === undefined) return own;
+    return record.state === "passed" && own.state === "failed" ? { ...own, state: "flaky" } : record;
   });
   const seen = new Set(again.map(({ title }) => title));
   // A hook that did not fail again leaves no trace in the second try.

@@ -85,6 +85,8 @@ describe("watch", () => {
     const command = await place.start(["watch", ...serverOptions(pair), "--every", "20"], passwordOf(pair));
     await command.printed(/cluster: PASS — all \d+ assertions hold\n/);
     for (const next of [second, first]) {
+      // The former primary is a replica some moments after the other one has become the primary.
+      await eventually("it is a replica", async () => (await roleOf(next)) === "slave");
       await callNode(pair, next, "CLUSTER", "FAILOVER");
       await eventually("it is the primary", async () => (await roleOf(next)) === "master");
     }

@@ -209,7 +209,8 @@ story(
           { load, recoveryTimeoutSeconds: 180 },
         );
         expect(record.lost.count).toBe(0);
-        expect(record.okMs).not.toBeNull();
+        expect(record.recoveryFailure).toBeNull();
+        expect(record.okMs, JSON.stringify(record.events)).not.toBeNull();
         expect(subject.injector.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
         expect(record.events.map(({ what }) => what).join()).not.toContain("meet again");
       },

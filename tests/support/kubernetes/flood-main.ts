@@ -3,7 +3,7 @@
  * until a file appears, then it prints what became of the writes as JSON. Environment: ORDER, a `FloodOrder`.
  */
 import { randomInt } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import type { Endpoint } from "../../../valkey/node";
@@ -14,6 +14,8 @@ export interface FloodOrder {
   readonly passwordFile?: string | undefined;
   /** Writes that wait for an answer at any time. */
   readonly inFlight: number;
+  /** The file that appears after some writes. */
+  readonly begun: string;
   /** The file that ends the writes. */
   readonly until: string;
 }
@@ -29,7 +31,7 @@ export interface FloodedWrites {
 const KEYS = 100_000;
 const VALUE = "x".repeat(64);
 
-async function flood({ endpoints, passwordFile, inFlight, until }: FloodOrder): Promise<FloodedWrites> {
+async function flood({ endpoints, passwordFile, inFlight, begun, until }: FloodOrder): Promise<FloodedWrites> {
   const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
   const client = new Cluster([...endpoints], { redisOptions: { password } });
   client.on("error", () => undefined);
@@ -40,7 +42,7 @@ async function flood({ endpoints, passwordFile, inFlight, until }: FloodOrder): 
     while (!ended) {
       try {
         await client.set(`flood:${randomInt(KEYS)}`, VALUE);
-        acknowledged++;
+        if (acknowledged++ === KEYS / 100) writeFileSync(begun, "");
       } catch (error) {
         failed++;
         const [first = ""] = messageOf(error).split(" ");

@@ -2,7 +2,7 @@
  * ioredis with its defaults as a program for a pod: it repeats a command whose connection was cut. It writes until a file appears, then
  * prints what became of the writes as JSON, and deletes them. Environment: ORDER, an `IoredisOrder`.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { messageOf } from "../../../lib/errors";
@@ -14,6 +14,8 @@ export interface IoredisOrder {
   /** Certificate of the authority, PEM. @default plain TCP */
   readonly ca?: string | undefined;
   readonly passwordFile?: string | undefined;
+  /** The file that appears after some writes. */
+  readonly begun: string;
   /** The file that ends the writes. */
   readonly until: string;
 }
@@ -27,6 +29,8 @@ export interface IoredisWrites {
 }
 
 const PREFIX = "ioredis:";
+/** Writes after which a change may begin. */
+const BEGUN_AFTER = 50;
 
 function connectAs({ at, ca, passwordFile }: IoredisOrder): Redis {
   const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
@@ -50,7 +54,7 @@ async function write(order: IoredisOrder): Promise<IoredisWrites> {
     const key = `${PREFIX}${number}`;
     try {
       await client.set(key, number);
-      acknowledged.push(key);
+      if (acknowledged.push(key) === BEGUN_AFTER) writeFileSync(order.begun, "");
     } catch (error) {
       failed.push(messageOf(error));
     }

@@ -2,7 +2,7 @@
  * The client of the failure tests as a program for a pod: writes to every shard at a steady rate until a file appears,
  * then reads every key back and prints what became of the writes as JSON. Environment: ORDER, an `ObserverOrder`.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../../lib/errors";
 import { accountForWrites } from "../../../faults/writes/accounting";
@@ -29,6 +29,8 @@ export interface ObserverOrder {
   readonly replicas?: number | undefined;
   /** Time after which a write without an answer has failed, milliseconds. @default 2000 */
   readonly timeoutMs?: number | undefined;
+  /** The file that appears after some writes. */
+  readonly begun: string;
   /** The file that ends the writes. */
   readonly until: string;
 }
@@ -50,6 +52,8 @@ export interface ObservedWrites {
 
 const TIMEOUT_MS = 2000;
 const WAIT_MS = 1000;
+/** Time for which writes go on before a change may begin, milliseconds. */
+const BEGUN_AFTER_MS = 1000;
 
 async function observe({
   replicas = 0,
@@ -59,17 +63,18 @@ async function observe({
   passwordFile,
   rate,
   timeoutMs = TIMEOUT_MS,
+  begun,
   until,
 }: ObserverOrder): Promise<ObservedWrites> {
   // Nodes of a cluster name each other by addresses, which no certificate has.
   const tls = ca === undefined ? undefined : { ca, insecure: mode === "cluster" };
-  const refused: string[] = [];
+  const refused: Refused[] = [];
   const dial: Dialer = async (endpoint) => {
     const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
-    const began = new Date().toISOString();
+    const from = performance.now();
     const connection = await connect(formatEndpoint(endpoint), endpoint, { password, tls }, timeoutMs).catch(
       (error: unknown) => {
-        refused.push(`${began} ${messageOf(error)}`);
+        refused.push({ from, to: performance.now(), error: messageOf(error) });
         throw error;
       },
     );
@@ -91,6 +96,8 @@ async function observe({
   };
   const client = new WriteClient({ mode, shards, nodes: () => nodes, dial }, load, `observed:${Date.now()}:`);
   await client.start();
+  await sleep(BEGUN_AFTER_MS);
+  writeFileSync(begun, "");
   while (!existsSync(until)) await sleep(50);
   await client.stop();
   const { writes } = client.history;
@@ -106,12 +113,19 @@ async function observe({
     lost: lost.length,
     pauseMs: Math.max(...shards.map((_slots, shard) => longestGap(writes.filter((write) => write.shard === shard)))),
     p999Ms: latencies[Math.ceil(latencies.length * 0.999) - 1] ?? null,
-    log: [...failures(writes), ...refused],
+    log: failures(writes, refused),
   };
 }
 
-/** A line for each shard and error: when it was met first and last. */
-function failures(writes: readonly Write[]): string[] {
+/** A connection that could not be opened, with times of this process. */
+interface Refused {
+  readonly from: number;
+  readonly to: number;
+  readonly error: string;
+}
+
+/** A line for each shard and error: when it was met first and last; and the connections that failed at that time. */
+function failures(writes: readonly Write[], refused: readonly Refused[]): string[] {
   const spans = new Map<string, { from: number; to: number; count: number }>();
   for (const { outcome, shard, dueMs } of writes) {
     if (outcome.kind === "acknowledged") continue;
@@ -120,7 +134,12 @@ function failures(writes: readonly Write[]): string[] {
     spans.set(name, { from: span.from, to: dueMs, count: span.count + 1 });
   }
   const at = (ms: number): string => new Date(performance.timeOrigin + ms).toISOString();
-  return [...spans].map(([name, { from, to, count }]) => `${at(from)} to ${at(to)} ${name}, ${count} times`);
+  const isMeanwhile = (each: Refused): boolean =>
+    [...spans.values()].some(({ from, to }) => each.to >= from && each.from <= to);
+  return [
+    ...[...spans].map(([name, { from, to, count }]) => `${at(from)} to ${at(to)} ${name}, ${count} times`),
+    ...refused.filter(isMeanwhile).map(({ from, to, error }) => `${at(from)} to ${at(to)} ${error}`),
+  ];
 }
 
 async function slotsOfShards(dial: Dialer, [first]: readonly Endpoint[]): Promise<SlotRange[][]> {

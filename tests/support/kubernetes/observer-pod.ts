@@ -10,7 +10,9 @@ import type { ObservedWrites, ObserverOrder } from "./observer-main";
 import type { ThrowAway } from "./throw-away";
 
 const CONTAINER = "observer";
-const STOP_FILE = "/tmp/stop";
+const [BEGUN_FILE, STOP_FILE] = ["/tmp/begun", "/tmp/stop"];
+/** Until the program has written for a while. */
+const BEGIN_SECONDS = 60;
 
 /** The files of this directory that are such programs, with what they are told and what they print. */
 interface Programs {
@@ -39,17 +41,22 @@ export class ObserverPod<P extends Program> {
     here: ThrowAway,
     name: string,
     program: P,
-    order: Omit<Programs[P][0], "passwordFile" | "until">,
+    order: Omit<Programs[P][0], "passwordFile" | "begun" | "until">,
     secret: PasswordSecret | undefined,
   ): Promise<ObserverPod<P>> {
     await here.apply(objects(here.namespace, name, await bundle(join(__dirname, program)), secret));
     await here.untilReady({ observer: name }, 1, 120);
     const passwordFile = secret === undefined ? undefined : `/secret/${secret.key}`;
-    return new ObserverPod<P>(here, name, { ...order, passwordFile, until: STOP_FILE } as Programs[P][0]);
+    return new ObserverPod<P>(here, name, {
+      ...order,
+      passwordFile,
+      begun: BEGUN_FILE,
+      until: STOP_FILE,
+    } as Programs[P][0]);
   }
 
   /**
-   * Writes for as long as the change takes, and for `afterMs` more.
+   * Has written for a while before the change, then writes for as long as it takes, and for `afterMs` more.
    * @param more parts of the order that differ this time
    * @returns what became of the writes
    */
@@ -59,10 +66,12 @@ export class ObserverPod<P extends Program> {
     more: Partial<Programs[P][0]> = {},
   ): Promise<Result<P>> {
     const order = JSON.stringify({ ...this.order, ...more }).replaceAll("'", "");
-    const writing = this.#run(`rm -f ${STOP_FILE}; ORDER='${order}' node /observer/main.cjs`);
+    await this.#run(`rm -f ${BEGUN_FILE} ${STOP_FILE}`);
+    const writing = this.#run(`ORDER='${order}' node /observer/main.cjs`);
     writing.catch(() => undefined);
     try {
-      await pause(2000);
+      const begun = this.#run(`timeout ${BEGIN_SECONDS} sh -c 'until [ -e ${BEGUN_FILE} ]; do sleep 0.1; done'`);
+      await Promise.race([begun, writing]);
       await change();
       await pause(afterMs);
     } finally {
