@@ -42,10 +42,17 @@ export interface Seen {
   readonly log: readonly string[];
 }
 
-function keysOf({ verdict: { shards }, facts }: Verification): number {
-  const primaries = shards.map(({ primary }) => primary);
+/** What a deployment that passes verification has. */
+export interface Held {
+  /** Of all primaries. */
+  readonly keys: number;
+  readonly primaries: readonly string[];
+}
+
+function heldIn({ verdict: { shards }, facts }: Verification): Held {
+  const primaries = compact(shards.map(({ primary }) => primary));
   const own = facts.nodes.filter(({ node }) => primaries.includes(node.name));
-  return own.reduce((sum, { keys }) => sum + (keys.known ? keys.value : Number.NaN), 0);
+  return { primaries, keys: own.reduce((sum, { keys }) => sum + (keys.known ? keys.value : Number.NaN), 0) };
 }
 
 export class LiveDeployment {
@@ -191,11 +198,11 @@ export class LiveDeployment {
     return verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [[id, found] as const]));
   }
 
-  /** All pods are ready, and verification passes. @returns keys of all primaries */
-  async isWhole(): Promise<number> {
+  /** All pods are ready, and verification passes. */
+  async isWhole(): Promise<Held> {
     await this.here.untilReady(this.labels, this.pods.length, 120);
     if (this.target.sentinel !== undefined) await this.here.untilReady(proxyLabels(this.name), 2, 60);
-    return keysOf(await this.verified());
+    return heldIn(await this.verified());
   }
 
   /** Connects to all nodes, by the names of their pods. */
@@ -203,11 +210,12 @@ export class LiveDeployment {
     return withNamedNodes(await openDeployment(this.target, this.password), use);
   }
 
-  /** Writes further keys to each shard, and waits until all replicas have them. @returns keys of all primaries */
-  async fill(): Promise<number> {
+  /** Writes further keys to each shard, and waits until all replicas have them. */
+  async fill(): Promise<Held> {
     const verification = await this.verified();
     await this.write(verification, this.target.shape.replicasPerPrimary);
-    return keysOf(verification) + KEYS * verification.verdict.shards.length;
+    const { keys, primaries } = heldIn(verification);
+    return { keys: keys + KEYS * primaries.length, primaries };
   }
 
   /** Writes further keys to each shard. @param replicas number of replicas that must have them */

@@ -4,7 +4,7 @@
  * and has every key.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Seen, LiveDeployment } from "./live-deployment";
+import { type Held, type Seen, LiveDeployment } from "./live-deployment";
 import { LiveStack } from "./live-stack";
 import { KUBECONFIG, WHERE } from "./throw-away";
 
@@ -33,6 +33,8 @@ export interface Row {
 
 /** A client that wrote less has seen nothing. */
 const LEAST_WRITES = 20;
+/** Lines of what a client saw that a failure shows. */
+const SHOWN = 12;
 /** Time limit of a row, milliseconds. */
 const ROW_MS = 600_000;
 
@@ -87,18 +89,20 @@ export function story(
 
 async function play(row: Row, live: LiveDeployment): Promise<void> {
   await row.precondition?.(live);
-  const keys = await live.fill();
+  const before = await live.fill();
   const seen = row.client === "is not asked" ? undefined : await live.seen(() => row.change(live));
   if (seen === undefined) await row.change(live);
-  else judge(row.client, seen);
-  expect(await live.isWhole(), "keys").toBeGreaterThanOrEqual(keys);
+  else await judge(row.client, seen, before, live);
+  expect((await live.isWhole()).keys, "keys").toBeGreaterThanOrEqual(before.keys);
   await row.verdict?.(live, seen);
 }
 
-function judge(client: ClientSees, seen: Seen): void {
-  const log = seen.log.slice(0, 12).join("; ");
-  expect(seen.lost, "lost writes").toBe(0);
-  expect(seen.acknowledged, log).toBeGreaterThan(LEAST_WRITES);
-  if (client === "failed writes") return;
-  expect(seen.failed, log).toBe(0);
+async function judge(client: ClientSees, seen: Seen, { primaries }: Held, live: LiveDeployment): Promise<void> {
+  expect(seen.acknowledged, seen.log.join("; ")).toBeGreaterThan(LEAST_WRITES);
+  const failed = client === "failed writes" ? 0 : seen.failed;
+  if (seen.lost + failed === 0) return;
+  // Who led before and after tells a planned change from a failover.
+  const led = `led by ${primaries.join(", ")} before and ${(await live.primaries()).join(", ")} now`;
+  expect.soft(seen.lost, `lost writes; ${led}`).toBe(0);
+  expect(failed, `failed writes; ${led}; ${seen.log.slice(0, SHOWN).join("; ")}`).toBe(0);
 }
