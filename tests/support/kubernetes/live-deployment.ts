@@ -42,9 +42,9 @@ export interface Seen {
   readonly log: readonly string[];
 }
 
-/** What a deployment that passes verification has. */
+/** Content of a deployment that passes verification. */
 export interface Held {
-  /** Of all primaries. */
+  /** Sum over all primaries. */
   readonly keys: number;
   readonly primaries: readonly string[];
 }
