@@ -7,10 +7,12 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
 /** Files on Kubernetes that run at the same time. */
-const KUBERNETES_AT_ONCE = 3;
-/** Tests on Kubernetes that measure or need the processors for hundreds of machines, and those that stop machines, if this run may stop some. */
+const KUBERNETES_AT_ONCE = 4;
+/** Waits for machines that are played, most of the time: beside the tests that need no Kubernetes. Its machines are in the way of other pods. */
+const KARPENTER = "tests/end-to-end/kubernetes/karpenter.test.ts";
+/** Tests on Kubernetes that measure, and those that stop machines, if this run may stop some. */
 const KUBERNETES_ALONE = [
-  ...["job", "load-generators", "karpenter"],
+  ...["job", "load-generators"],
   ...(process.env["VALKEY_TEST_MACHINE_COMMAND"] === undefined ? [] : ["lost-machines", "lost-majority"]),
 ].map((name) => `tests/end-to-end/kubernetes/${name}.test.ts`);
 /**
@@ -18,38 +20,15 @@ const KUBERNETES_ALONE = [
  * wait for nodes to miss each other, so that no core is idle while a worker waits.
  */
 const LONGEST = [
-  ...[
-    "package",
-    "resize-under-load",
-    "watch-heal",
-    "resize-interrupted",
-    "sentinel-hand-over",
-    "backup",
-    "backup-bucket",
-    "backup-schedule",
-    "replay",
-    "reshaped",
-  ],
-  ...[
-    "start-cluster",
-    "start-replication",
-    "resize",
-    "announcement",
-    "named-tests",
-    "measurement",
-    "run",
-    "sentinel",
-    "failure",
-  ],
-  ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
-  ...[
-    ...["cluster-without-volumes", "kubernetes/cluster", "kubernetes/sentinels", "kubernetes/replication"],
-    ...["lost-majority", "kubernetes/archive", "kubernetes/restore", "sentinels-switched"],
-  ],
-  ...["troubles", "rolling-replication"],
+  ...["package", "resize-under-load", "resize-interrupted", "sentinel-hand-over", "left-behind", "archive-clocks"],
+  ...["backup", "backup-bucket", "backup-schedule", "replay", "reshaped"],
+  ...["start-replication", "start-cluster", "resize", "announcement", "named-tests", "measurement"],
+  ...["run", "sentinel", "failure", "docs", "eks-stacks", "open-loop", "capacity", "measuring"],
+  ...["kubernetes/cluster", "kubernetes/replication", "cluster-without-volumes", "kubernetes/sentinels"],
+  ...["lost-majority", "kubernetes/archive", "only-copy", "kubernetes/restore", "troubles", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
-const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
+const ORDER = ["real", "kubernetes", "kubernetes-alone", "kubernetes-karpenter", "pure"];
 const FETCHED = "tests/runner/fetch-programs.ts";
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
@@ -114,7 +93,7 @@ export default defineConfig({
         test: {
           name: "kubernetes",
           include: [KUBERNETES],
-          exclude: KUBERNETES_ALONE,
+          exclude: [...KUBERNETES_ALONE, KARPENTER],
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
           maxWorkers: hasKubernetes ? KUBERNETES_AT_ONCE : maxWorkers,
@@ -130,6 +109,16 @@ export default defineConfig({
           isolate: false,
           maxWorkers: hasKubernetes ? 1 : maxWorkers,
           sequence: { groupOrder: hasKubernetes ? 3 : 0 },
+        },
+      },
+      {
+        test: {
+          name: "kubernetes-karpenter",
+          include: [KARPENTER],
+          ...REAL,
+          isolate: false,
+          maxWorkers,
+          sequence: { groupOrder: 0 },
         },
       },
     ],

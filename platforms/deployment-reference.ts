@@ -1,13 +1,14 @@
 /** A reference is plain data, without the password, that a later process needs to connect to the deployment. */
 import { readFile } from "node:fs/promises";
 import { connect } from "../valkey/connection";
+import { reuseConnections } from "../valkey/reused-connections";
 import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import type { PrimaryLead } from "./kubernetes/access/primary-lead";
 import { readTlsSecret, pemOf } from "./kubernetes/access/tls-certificate-check";
 import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
-import type { PodDeployment, PodDeploymentPlan, PodOpening } from "./kubernetes/deployment";
+import type { PodDeployment, PodDeploymentPlan } from "./kubernetes/deployment";
 import { awaitPodDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
 import { type PodWaitOptions, runningServers } from "./kubernetes/pods/running-pods";
 import { findStatefulSet } from "./kubernetes/volumes/statefulset-volumes";
@@ -111,14 +112,14 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
 export async function openDeployment(
   target: DeploymentReference,
   password: string | undefined,
-  waiting: PodOpening = {},
+  waiting: PodWaitOptions = {},
   formerPassword?: string,
 ): Promise<Deployment> {
   if (target.platform === "kubernetes")
     return openPodDeployment(await openKubernetesClient(target), target, password, waiting, formerPassword);
   const { name, mode, shape, zones, nodes, sentinels } = target;
   const access: NodeAccess = { password, formerPassword };
-  const deployment: Deployment = {
+  return reuseConnections({
     name,
     mode,
     shape,
@@ -128,8 +129,7 @@ export async function openDeployment(
     access,
     ...(sentinels === undefined ? {} : { sentinels }),
     connect: (node, timeoutMs) => connect(node.name, node.endpoint, access, timeoutMs),
-  };
-  return waiting.connections?.share(deployment) ?? deployment;
+  });
 }
 
 /** @throws the errors of `KubernetesClient.open` */
@@ -142,7 +142,7 @@ export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
-  waiting: PodOpening = {},
+  waiting: PodWaitOptions = {},
   formerPassword?: string,
 ): Promise<PodDeployment> {
   const plan = await planOf(kubernetes, target, password, waiting.report, formerPassword);

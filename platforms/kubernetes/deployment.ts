@@ -5,7 +5,7 @@ import { connect, isCertificateProblem, isTimeout } from "../../valkey/connectio
 import { SENTINEL_ADMIN } from "../../valkey/access/users";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import type { SharedConnections } from "../../valkey/shared-connections";
+import { reuseConnections } from "../../valkey/reused-connections";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import type { SentinelSettings } from "../../valkey/sentinel-config";
@@ -80,12 +80,6 @@ export interface PodDeployment extends Deployment {
   readonly tlsSecret: string | undefined;
 }
 
-/** Time limits for opening a deployment, and the connections to use. */
-export interface PodOpening extends PodWaitOptions {
-  /** Connections that several steps share. @default each step opens its own connections */
-  readonly connections?: SharedConnections | undefined;
-}
-
 /** The number of open port-forwards has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
@@ -100,7 +94,7 @@ const CERTIFICATE_MS = 120_000;
 export async function awaitPodDeployment(
   kubernetes: KubernetesClient,
   plan: PodDeploymentPlan,
-  { connections, ...waiting }: PodOpening = {},
+  waiting: PodWaitOptions = {},
 ): Promise<PodDeployment> {
   const { namespace, container } = plan;
   const began = Date.now();
@@ -110,14 +104,13 @@ export async function awaitPodDeployment(
   const watchers = await sentinelPods(kubernetes, plan, waiting);
   const servers = await deploymentOf(kubernetes, plan, labels, pods, watchers);
   const { sentinels } = plan;
-  const own =
+  const deployment =
     sentinels === undefined
       ? servers
       : {
           ...servers,
           sentinels: { settings: sentinels.settings, nodes: await nodesOf(kubernetes, watchers, sentinels.port) },
         };
-  const deployment = connections?.share(own) ?? own;
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   const answers = deployment.nodes.map((node) =>
     awaitAnswer(deployment, node, Date.now() + left, waiting).catch(async (error: unknown) => {
@@ -215,7 +208,7 @@ async function deploymentOf(
     ...pods.map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)] as const),
     ...watchers.map((pod) => [resourceName(pod), accessOf(pod, admin, clusterDomain)] as const),
   ]);
-  const connectTo: Deployment["connect"] = (node, timeoutMs) => {
+  const open: Deployment["connect"] = (node, timeoutMs) => {
     const forward = (): ReturnType<typeof openPortForward> =>
       openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }));
     const nodeAccess = accessTo.get(node.name) ?? access;
@@ -243,7 +236,7 @@ async function deploymentOf(
     ),
     tuning: tuning && { expected: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain, isDirect })),
-    connect: connectTo,
+    ...reuseConnections({ connect: open }),
     // Addresses for pods need not lead anywhere from here, nor do addresses for clients outside the Kubernetes cluster.
     hasClientsElsewhere: true,
   };

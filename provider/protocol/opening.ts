@@ -2,7 +2,6 @@ import type { WaitOptions } from "../../lib/progress";
 import { type DeploymentReference, openDeployment, openPodDeployment } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { Deployment } from "../../valkey/deployment";
-import type { SharedConnections } from "../../valkey/shared-connections";
 import type { HandlerContext } from "./resource-handler";
 import { waitOptions } from "./waiting";
 
@@ -30,16 +29,14 @@ interface LookOpening {
   readonly timeoutMs?: number | undefined;
   /** Client of the API server of a deployment on Kubernetes. @default a new client */
   readonly kubernetes?: KubernetesClient | undefined;
-  /** Connections that all steps of the inspection share. @default each step opens its own */
-  readonly connections?: SharedConnections | undefined;
 }
 
 /** For a preview or a refresh, which must not wait for long. @throws the errors of `openDeployment` */
 export function openToLook(
   { target, password }: DeploymentInputs,
-  { signal, timeoutMs = LOOK_MS, kubernetes, connections }: LookOpening,
+  { signal, timeoutMs = LOOK_MS, kubernetes }: LookOpening,
 ): Promise<Deployment> {
-  const waiting = { timeoutMs, signal, connections };
+  const waiting = { timeoutMs, signal };
   return target.platform === "kubernetes" && kubernetes !== undefined
     ? openPodDeployment(kubernetes, target, password, waiting)
     : openDeployment(target, password, waiting);

@@ -11,7 +11,6 @@ import type { Deployment } from "../../valkey/deployment";
 import { type OpenSlots, readOpenSlots } from "../../valkey/resize/open-slots";
 import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone, type Shape } from "../../valkey/topology/placement";
-import { SharedConnections } from "../../valkey/shared-connections";
 
 const SETTLING_MS = 5_000;
 
@@ -46,10 +45,8 @@ export async function inspectDeployment(
   password: string,
   { former, timeoutMs, forRepair = false, kubernetes, signal }: InspectionOptions,
 ): Promise<Inspection> {
-  const connections = new SharedConnections();
   try {
-    const opening = { signal, timeoutMs, kubernetes, connections };
-    const deployment = await openToLook({ target, password }, opening);
+    const deployment = await openToLook({ target, password }, { signal, timeoutMs, kubernetes });
     const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const { verification, data } = compareData(settled, former);
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
@@ -65,8 +62,6 @@ export async function inspectDeployment(
     };
   } catch (error) {
     return { verification: undefined, data: former, drift: [messageOf(error)] };
-  } finally {
-    connections.close();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Connections of an inspection, as real servers count them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspectDeployment } from "../../../provider/updates/drift";
-import { SharedConnections } from "../../../valkey/shared-connections";
+import { reuseConnections } from "../../../valkey/reused-connections";
 import { openConnections, closeConnections, type Connections } from "../../../valkey/connections";
 import { readInfoSections } from "../../../valkey/connection";
 import { parseInfo } from "../../../valkey/topology/replies";
@@ -33,26 +33,42 @@ describe("the connections of an inspection", { timeout: 120_000 }, () => {
     const { verification } = await inspectDeployment(target, access.password ?? "", { signal: never });
     expect(verification?.verdict.pass).toBe(true);
     expect(await figures("total_connections_received")).toEqual(before.map((count) => count + 1));
-    await expect.poll(() => figures("connected_clients")).toEqual(clients);
+    await expect.poll(() => figures("connected_clients"), { timeout: 5000 }).toEqual(clients);
   });
 
-  it("are shared only while they are open and nobody uses them", async () => {
+  it("are taken over only while they are open and nothing in them waits", async () => {
     const [node] = cluster.deployment.nodes;
     if (node === undefined) throw new Error("there are no nodes");
-    const connections = new SharedConnections();
-    const { connect } = connections.share(cluster.deployment);
+    const { connect } = reuseConnections(cluster.deployment);
     const first = await connect(node);
     const second = await connect(node);
     expect(second).not.toBe(first);
     first.disconnect();
+    first.disconnect();
     expect(await connect(node)).toBe(first);
+    const id = String(await second.call("CLIENT", "ID"));
     second.disconnect();
-    await watching.get(node)?.call("CLIENT", "KILL", "ID", String(await second.call("CLIENT", "ID")));
-    await expect.poll(() => second.status).toBe("end");
+    await watching.get(node)?.call("CLIENT", "KILL", "ID", id);
+    // At once, while this side may not know yet.
     const third = await connect(node);
     expect(third).not.toBe(second);
     expect(await third.ping()).toBe("PONG");
-    connections.close();
-    await expect.poll(() => [first.status, third.status]).toEqual(["end", "end"]);
+    const waits = third.blpop("nothing", 0).catch(() => "ended");
+    third.disconnect();
+    expect(await waits).toBe("ended");
+    await first.select(0);
+    first.disconnect();
+    await expect.poll(() => first.status, { timeout: 5000 }).toBe("end");
+  });
+
+  it("of another database are not taken over", async () => {
+    const [node] = cluster.deployment.nodes;
+    if (node === undefined) throw new Error("there are no nodes");
+    const { connect } = reuseConnections(cluster.deployment);
+    const first = await connect(node);
+    await first.call("CONFIG", "GET", "databases");
+    if (first.condition !== null) first.condition.select = 1;
+    first.disconnect();
+    expect(await connect(node)).not.toBe(first);
   });
 });
