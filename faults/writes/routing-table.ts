@@ -31,10 +31,12 @@ export class RoutingTable {
   #soon = new AbortController();
   #asked = 0;
 
+  /** @param followsAnnounced whether a cluster's nodes are reached at the addresses that they announce, as by other clients */
   constructor(
     private readonly mode: Mode,
     private readonly nodes: () => readonly DeploymentNode[],
     dial: Dialer,
+    private readonly followsAnnounced = false,
   ) {
     this.#connections = new ConnectionPool(dial);
   }
@@ -131,7 +133,7 @@ export class RoutingTable {
 
   /** For each slot, the owner with the highest configuration epoch; if equal, the latest one. */
   #applyView({ selfId, topology }: ClusterView, asked: Endpoint): void {
-    this.#endpoints.set(selfId, asked);
+    if (!this.followsAnnounced) this.#endpoints.set(selfId, asked);
     for (const { id, slots, epoch, address } of topology.nodes.values()) {
       const endpoint = this.#endpoints.get(id) ?? address;
       if (endpoint.host === "") continue;

@@ -23,6 +23,8 @@ interface WriteClientTarget {
   readonly shards: readonly (readonly SlotRange[])[];
   readonly nodes: () => readonly DeploymentNode[];
   readonly dial: Dialer;
+  /** Whether a cluster's nodes are reached at the addresses that they announce. @default as `nodes` has them */
+  readonly followsAnnounced?: boolean | undefined;
 }
 
 export class WriteClient {
@@ -37,14 +39,14 @@ export class WriteClient {
 
   /** @param prefix prefix of all keys; no other client may write keys with this prefix */
   constructor(
-    { mode, shards, nodes, dial }: WriteClientTarget,
+    { mode, shards, nodes, dial, followsAnnounced }: WriteClientTarget,
     private readonly load: WriteLoad,
     prefix: string,
   ) {
     const { rate, timeoutMs, acknowledgement } = load;
     this.#connectionsPerNode = acknowledgement.replicas > 0 ? CONNECTIONS_WITH_WAIT : 1;
     this.#client = {
-      routes: new RoutingTable(mode, nodes, dial),
+      routes: new RoutingTable(mode, nodes, dial, followsAnnounced),
       connections: new ConnectionPool(dial, this.#connectionsPerNode),
     };
     this.#keys = new WriteKeys(mode, shards, prefix);

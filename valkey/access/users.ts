@@ -63,9 +63,11 @@ export function aclFile(
 /** Only users that are in both credentials are compared. */
 export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
   const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
+  const differ = (was: string | undefined, is: string | undefined): boolean =>
+    was !== undefined && is !== undefined && was !== is;
   return (
-    everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password) ||
-    (before.sentinelPassword ?? after.sentinelPassword) !== after.sentinelPassword
+    everyUser(after).some(({ name, password }) => differ(former.get(name), password)) ||
+    differ(before.sentinelPassword, after.sentinelPassword)
   );
 }
 

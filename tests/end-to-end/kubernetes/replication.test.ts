@@ -16,7 +16,7 @@ import { IMAGE } from "../../support/kubernetes/server-args";
 import { story } from "../../support/kubernetes/story";
 
 const NAME = "orders";
-const SETTINGS = { save: "", "repl-diskless-sync-delay": 0, "tcp-backlog": 256 };
+const SETTINGS = { save: "", "repl-diskless-sync-delay": 0, "tcp-backlog": 256, "enable-debug-command": "local" };
 const BASE = { mode: "replication", replicas: 3, sentinel: false, settings: SETTINGS };
 const backlog = (size: number): { deployment: object } => ({
   deployment: { settings: { ...SETTINGS, "tcp-backlog": size } },
@@ -134,6 +134,20 @@ story("replication without Sentinels", NAME, { deployment: BASE }, [
     title: "a crash of the primary's process loses nothing that a replica had",
     precondition: note,
     change: (live) => live.crash(former ?? ""),
+    client: "is not asked",
+    verdict: hasStayed,
+  },
+  {
+    title: "a primary that starts while its replicas do not answer waits for them, and says so",
+    precondition: note,
+    change: async (live) => {
+      const silent = (await live.replicas()).map((pod) => live.run(pod, "echo 'DEBUG SLEEP 25' | tell localhost 60"));
+      await live.crash(former ?? "");
+      await expect(openDeployment(live.target, live.password, { timeoutMs: 12_000 })).rejects.toThrow(
+        /orders-0 waits for orders-\S+ \(silent\) .*until they answer; .*kubectl exec orders-0 -- touch/,
+      );
+      await Promise.all(silent);
+    },
     client: "is not asked",
     verdict: hasStayed,
   },

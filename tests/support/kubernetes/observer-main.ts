@@ -94,7 +94,9 @@ async function observe({
     timeoutMs,
     acknowledgement: { replicas, timeoutMs: replicas > 0 ? WAIT_MS : 0 },
   };
-  const client = new WriteClient({ mode, shards, nodes: () => nodes, dial }, load, `observed:${Date.now()}:`);
+  // A name leads to a pod that is new only some seconds after the pod has its address, which other clients take at once.
+  const target = { mode, shards, nodes: () => nodes, dial, followsAnnounced: true };
+  const client = new WriteClient(target, load, `observed:${Date.now()}:`);
   await client.start();
   await sleep(BEGUN_AFTER_MS);
   writeFileSync(begun, "");
