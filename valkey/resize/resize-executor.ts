@@ -15,7 +15,7 @@ import {
   replicate,
 } from "../membership/members";
 import { FAST_SYNC_SETTINGS, TemporarySettings } from "../membership/temporary-settings";
-import { hasPrimaryRole, parseInfo } from "../topology/replies";
+import { hasPrimaryRole, infoNumber, parseInfo } from "../topology/replies";
 import { countSlots } from "../topology/slots";
 import { readUsedMemory } from "./memory-use";
 import type { MigrationContext } from "./migration-context";
@@ -31,6 +31,12 @@ const FAILOVER_RETRY_MS = 6000;
 
 /** Between the last migration and the reset of nodes that leave, in which they redirect clients, milliseconds. */
 const REDIRECTION_MS = 1000;
+
+/**
+ * Seconds after its start in which a pod's host name may lead clients nowhere, or to the pod's former address: CoreDNS
+ * keeps what it knew of a name for 5 s (hand-over.sh).
+ */
+const NAME_SECONDS = 10;
 
 /** An executor is valid only until the facts of the nodes are read again. */
 export class ResizeExecutor {
@@ -168,6 +174,7 @@ export class ResizeExecutor {
     const { connection } = this.#member(to);
     // A primary that has no bus link to the replica does not vote for it, and refuses clients until it learns of the failover by gossip.
     await this.deadline.poll(() => readDisagreement(this.participants));
+    await this.#untilFound([to]);
     let sentAt = -Infinity;
     await this.deadline.poll(async () => {
       if (hasPrimaryRole(parseInfo(await connection.info("replication")))) return undefined;
@@ -221,6 +228,7 @@ export class ResizeExecutor {
     await this.#waitUntilStable();
     const words = transfers.map(({ from, to, ranges }) => `${countSlots(ranges)} from ${from} to ${to}`);
     this.options.report?.(`migrating slots: ${words.join(", ")}`);
+    await this.#untilFound(transfers.map(({ to }) => to));
     const sources = [...new Set(transfers.map(({ from }) => from))];
     const used = await Promise.all(sources.map((name) => readUsedMemory(this.#member(name).connection)));
     const bytesOf = (source: string): number => used[sources.indexOf(source)] ?? 0;
@@ -244,6 +252,11 @@ export class ResizeExecutor {
     });
   }
 
+  /** Waits until clients find these nodes, which shall serve them. */
+  async #untilFound(names: readonly string[]): Promise<void> {
+    await Promise.all([...new Set(names)].map((name) => this.deadline.poll(() => describeUnfound(this.#member(name)))));
+  }
+
   #settingsOf(members: readonly Member[]): TemporarySettings {
     return new TemporarySettings(
       this.deployment,
@@ -259,6 +272,19 @@ async function describeUnmet(members: readonly Member[]): Promise<string | undef
     ({ topology, unhealthy }) => unhealthy.length > 0 || ids.some((id) => !topology.nodes.has(id)),
   );
   return unaware < 0 ? undefined : `${members[unaware]?.node.name ?? ""} does not know all other nodes`;
+}
+
+/** @returns undefined where servers announce addresses instead of names */
+export async function describeUnfound({
+  node,
+  connection,
+}: Pick<Member, "node" | "connection">): Promise<string | undefined> {
+  const [, type] = await connection.config("GET", "cluster-preferred-endpoint-type");
+  if (type !== "hostname") return undefined;
+  const seconds = infoNumber(parseInfo(await connection.info("server")), "uptime_in_seconds") ?? NAME_SECONDS;
+  return seconds < NAME_SECONDS
+    ? `clients may not find ${node.name} by its name yet, ${seconds} s after its start`
+    : undefined;
 }
 
 async function describeStrayKeys(members: readonly Member[]): Promise<string | undefined> {

@@ -52,6 +52,8 @@ export interface ObservedWrites {
 
 const TIMEOUT_MS = 2000;
 const WAIT_MS = 1000;
+/** Time from the moment in which a write is due to its failure without an answer, milliseconds. */
+const SHORTLY_MS = 1000;
 /** Time for which writes go on before a change may begin, milliseconds. */
 const BEGUN_AFTER_MS = 1000;
 
@@ -137,7 +139,7 @@ function failures(writes: readonly Write[], refused: readonly Refused[]): string
   }
   const at = (ms: number): string => new Date(performance.timeOrigin + ms).toISOString();
   const isMeanwhile = (each: Refused): boolean =>
-    [...spans.values()].some(({ from, to }) => each.to >= from && each.from <= to);
+    [...spans.values()].some(({ from, to }) => each.to >= from && each.from <= to + SHORTLY_MS);
   return [
     ...[...spans].map(([name, { from, to, count }]) => `${at(from)} to ${at(to)} ${name}, ${count} times`),
     ...refused.filter(isMeanwhile).map(({ from, to, error }) => `${at(from)} to ${at(to)} ${error}`),
