@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { useDirectory } from "../support/directory";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { CounterSample } from "../../benchmarks/measuring/counters";
 import { BadInput, Failure } from "../../lib/errors";
 import { atLeast, atMost, below, BenchFile, benchRowSchema, comparedRow, rowTable, singleRow } from "../../bench/row";
@@ -12,13 +12,7 @@ import { exponent } from "../../bench/rows/formation";
 import type { BenchRow } from "../../bench/row";
 import { alternatingSides } from "../../bench/workbench";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "bench-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 const row = (id: string, ours = 1): BenchRow => singleRow({ id, what: "something", unit: "s" }, ours, atMost(2));
 
@@ -80,31 +74,31 @@ describe("a row", () => {
 });
 
 describe("bench.json", () => {
-  const open = (): BenchFile => BenchFile.open(join(directory, "bench.json"), ["a", "b", "c"]);
-  const read = (): unknown => JSON.parse(readFileSync(join(directory, "bench.json"), "utf8"));
+  const open = (): BenchFile => BenchFile.open(join(directory.path, "bench.json"), ["a", "b", "c"]);
+  const read = (): unknown => JSON.parse(readFileSync(join(directory.path, "bench.json"), "utf8"));
 
   it("keeps the rows of other runs, replaces those of this run, and sorts them", () => {
     open().put(row("c"));
     open().put(row("a"));
     open().put(row("c", 3));
     expect(read()).toEqual([row("a"), row("c", 3)]);
-    expect(readdirSync(directory)).toEqual(["bench.json"]);
+    expect(readdirSync(directory.path)).toEqual(["bench.json"]);
   });
 
   it("drops rows of benchmarks that no longer exist", () => {
-    writeFileSync(join(directory, "bench.json"), JSON.stringify([row("gone"), row("b")]));
+    writeFileSync(join(directory.path, "bench.json"), JSON.stringify([row("gone"), row("b")]));
     open().put(row("a"));
     expect(read()).toEqual([row("a"), row("b")]);
   });
 
   it.each(["no JSON", "{}", '[{"id":"a"}]'])("is not overwritten when it contains something else: %s", (text) => {
-    writeFileSync(join(directory, "bench.json"), text);
+    writeFileSync(join(directory.path, "bench.json"), text);
     expect(open).toThrow(BadInput);
     expect(open).toThrow(/does not contain results of this version; move it away/);
   });
 
   it("fails with one sentence when it cannot be written", () => {
-    const file = BenchFile.open(join(directory, "gone", "bench.json"), ["a"]);
+    const file = BenchFile.open(join(directory.path, "gone", "bench.json"), ["a"]);
     expect(() => {
       file.put(row("a"));
     }).toThrow(Failure);

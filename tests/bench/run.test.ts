@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { useDirectory } from "../support/directory";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type Ended, captured } from "../support/captured";
 import type { Benchmark } from "../../bench/workbench";
@@ -9,16 +9,12 @@ import { benchCommand } from "../../bench/bench-command";
 import { ALL_IDS } from "../../bench/catalogue";
 import { type BenchRow, atMost, benchRowSchema, singleRow } from "../../bench/row";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "bench-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 const bench = (args: string[], benchmarks?: readonly Benchmark[]): Promise<Ended> =>
-  captured({ VALKEY_MEASURED_CACHE: directory }, () => benchCommand(args, new AbortController().signal, benchmarks));
+  captured({ VALKEY_MEASURED_CACHE: directory.path }, () =>
+    benchCommand(args, new AbortController().signal, benchmarks),
+  );
 
 describe("npm run bench", () => {
   it("lists all rows", async () => {
@@ -32,7 +28,7 @@ describe("npm run bench", () => {
     expect(unknown).toMatchObject({ status: 2 });
     expect(unknown.output).toMatch(/no benchmark formation-7; did you mean formation-6\?\n.*there are: /);
     expect(await bench(["--lst"])).toMatchObject({ status: 2 });
-    const file = join(directory, "bench.json");
+    const file = join(directory.path, "bench.json");
     writeFileSync(file, "mine");
     expect(await bench(["plan-2000", "--output", file])).toMatchObject({ status: 2 });
     expect(readFileSync(file, "utf8")).toBe("mine");
@@ -55,7 +51,7 @@ describe("npm run bench", () => {
   };
 
   it("measures, prints a table, and writes the rows that are wanted", async () => {
-    const file = join(directory, "bench.json");
+    const file = join(directory.path, "bench.json");
     const { status, output } = await bench(["plan-2000-memory", "--output", file], [planned, impossible]);
     expect(status).toBe(1);
     expect(output).toMatch(/^ID .* OURS .* TARGET .*\nplan-2000-memory /m);
@@ -65,7 +61,7 @@ describe("npm run bench", () => {
   });
 
   it("skips rows that this machine cannot measure", async () => {
-    const args = ["plan-2000", "drain", "--output", join(directory, "bench.json")];
+    const args = ["plan-2000", "drain", "--output", join(directory.path, "bench.json")];
     const { status, output } = await bench(args, [planned, impossible]);
     expect(output).toContain("Skipped: drain-30: there is no cluster\n");
     expect(status).toBe(1);

@@ -1,24 +1,18 @@
 /** `npm start -- compare` over files: what it takes, what it prints, what it refuses. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CapacityRecord, Results } from "../../benchmarks/results/schema";
+import { describe, expect, it } from "vitest";
+import type { Results } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
 import { type Ended, captured } from "../support/captured";
-import { recordAt, results } from "../support/benchmarks/records";
+import { CAPACITY_LOAD, capacityPoint, capacityRecord, recordAt, results } from "../support/benchmarks/records";
+import { useDirectory } from "../support/directory";
 import { never } from "../support/valkey/real";
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "compare-"));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
-});
+const directory = useDirectory();
 
 const write = (name: string, content: Results | string): string => {
-  const run = join(directory, name);
+  const run = join(directory.path, name);
   mkdirSync(run);
   writeFileSync(join(run, "results.json"), typeof content === "string" ? content : JSON.stringify(content));
   return run;
@@ -26,49 +20,10 @@ const write = (name: string, content: Results | string): string => {
 const compare = (...args: string[]): Promise<Ended> => captured({}, () => commandLine(["compare", ...args], never));
 const measurements = (rps: number): Results =>
   results([1, 2, 3, 4, 5, 6].map((round) => recordAt("cluster", round, rps * (1 + 0.01 * (round % 3)))));
-const capacityOf = (capacity: number): Results => {
-  const load: CapacityRecord["load"] = {
-    requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
-    arrivals: "fixed",
-    dataSize: 64,
-    keySpace: 10_000,
-    clients: 50,
-    pipeline: 1,
-    workers: 1,
-    runners: 1,
-  };
-  const points = [
-    {
-      rate: 1.1 * capacity,
-      probes: 2,
-      held: 0,
-      achieved: capacity,
-      ms: 9,
-      p50Ms: 1,
-      p99Ms: 9,
-      lagP99Ms: 0,
-      histogram: "",
-    },
-  ];
-  return results([], {
-    capacities: [
-      {
-        deployment: "cluster",
-        mode: "cluster",
-        workload: "steady",
-        round: null,
-        load,
-        objective: { quantile: 0.99, ms: 2 },
-        capacity,
-        isOpenEnded: false,
-        points,
-        knee: null,
-        bottleneck: null,
-        warnings: [],
-      },
-    ],
+const capacityOf = (capacity: number): Results =>
+  results([], {
+    capacities: [capacityRecord({ load: CAPACITY_LOAD, capacity, points: [capacityPoint(1.1 * capacity, 0)] })],
   });
-};
 
 describe("the command compare", () => {
   it("holds the others against the first", async () => {
@@ -98,12 +53,12 @@ describe("the command compare", () => {
 
   it("names every file that cannot be read, and why, and a precision that is none", async () => {
     const other = write("b", JSON.stringify({ ...measurements(1), schema: 99 }));
-    const { status, output } = await compare(join(directory, "absent"), other, write("c", "{"));
+    const { status, output } = await compare(join(directory.path, "absent"), other, write("c", "{"));
     expect(status).toBe(2);
     expect(output).toMatch(/absent: no such file or directory/);
     expect(output).toMatch(/b: has version 99 of the format/);
     expect(output).toMatch(/c: is not JSON/);
-    expect((await compare(directory)).output).toContain("expected at least two");
+    expect((await compare(directory.path)).output).toContain("expected at least two");
     expect(
       (await compare(write("d", measurements(1)), write("e", measurements(1)), "--precision", "7")).output,
     ).toContain("expected a fraction such as 0.05");

@@ -7,6 +7,7 @@ import { ValkeyReplication } from "../../components/valkey-replication";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
+import { expectReviewed } from "../support/reviewed";
 
 const zones = ["a", "b", "c"];
 const shape = { primaries: 3, replicasPerPrimary: 1 };
@@ -25,9 +26,7 @@ describe("a whole deployment", () => {
       declare({ maxmemory: "256mb" } as unknown as ServerSettings).then(
         (all) => onlyResource(all, "valkey:index:DeploymentVerification", "orders").inputs["target"],
       ),
-    ).resolves.toMatchObject({
-      directives: { maxmemory: String(2 ** 28) },
-    });
+    ).resolves.toMatchObject({ directives: { maxmemory: String(2 ** 28) } });
   });
 
   it("has the maxmemory that the memory limit carries", async () => {
@@ -56,40 +55,31 @@ describe("a whole deployment", () => {
     expect(await pulumi.isSecret(component.password)).toBe(true);
   });
 
-  it("says what it survives", async () => {
-    const { component } = await declareOne(() => new ValkeyCluster("orders", { shape, zones, settings: { save: "" } }));
-    const survives = await outputValue(component.survives);
-    expect(survives.map(({ event, loss }) => [event, loss])).toEqual([
-      ["process", "unreplicated"],
-      ["machine", "unreplicated"],
-      ["zone", "unreplicated"],
-      ["all-pods", "everything"],
-      ["volume", "unreplicated"],
-    ]);
-  });
-
-  it("tells a program its addresses, its nodes and, as secrets, its password and its URLs", async () => {
+  it("tells a program what it is, where clients reach it, and what it survives", async () => {
     const external = { type: "LoadBalancer" } as const;
-    const { component: cluster, resources } = await declareOne(
-      () => new ValkeyCluster("orders", { shape, zones, password: "pass/word", namespace: "shop", external }),
-    );
-    expect(resources.some(({ type }) => type === "valkey:index:Password")).toBe(false);
-    expect(await outputValue(cluster.url)).toBe("redis://default:pass%2Fword@orders.shop.svc.cluster.local:6379");
-    expect(await outputValue(cluster.externalUrl)).toBe("redis://default:pass%2Fword@203.0.113.1:6379");
-    for (const secret of [cluster.url, cluster.externalUrl, cluster.password])
-      expect(await pulumi.isSecret(secret)).toBe(true);
-    expect(await pulumi.isSecret(cluster.endpoint)).toBe(false);
-    expect(await outputValue(cluster.externalEndpoints)).toEqual(["203.0.113.1:6379", "203.0.113.2:6379"]);
-    expect(await outputValue(cluster.nodes)).toEqual([{ name: "orders-0", role: "primary" }]);
-    expect(await outputValue(cluster.formationMs)).toBe(1500);
-    expect(await outputValue(cluster.caCertificate)).toBeUndefined();
-  });
-
-  it("tells clients of the authority with TLS", async () => {
-    const tls = { secretName: "orders-tls" };
-    const { component: cluster } = await declareOne(() => new ValkeyCluster("orders", { shape, zones, tls }));
-    expect(await outputValue(cluster.caCertificate)).toBe("authority");
-    expect(await outputValue(cluster.url)).toMatch(/^rediss:/);
+    const password = "pass/word";
+    const components = {
+      "a cluster with clients outside": () =>
+        new ValkeyCluster("orders", { shape, zones, password, namespace: "shop", external }),
+      "a cluster with TLS, without persistence": () =>
+        new ValkeyCluster("orders", { shape, zones, tls: { secretName: "orders-tls" }, settings: { save: "" } }),
+      replication: () => new ValkeyReplication("sessions", { replicas: 2, zones }),
+      "replication with clients outside": () =>
+        new ValkeyReplication("sessions", { replicas: 2, zones, external: { type: "NodePort" } }),
+    };
+    const found: [string, object][] = [];
+    for (const [what, make] of Object.entries<() => object>(components)) {
+      const { component } = await declareOne(make);
+      const outputs = Object.entries(component).filter(
+        (each): each is [string, pulumi.Output<unknown>] => pulumi.Output.isInstance(each[1]) && each[0] !== "urn",
+      );
+      const values = outputs.map(async ([name, output]) => {
+        const value = (await outputValue(output)) ?? "none";
+        return [(await pulumi.isSecret(output)) ? `${name}, a secret` : name, value] as const;
+      });
+      found.push([what, Object.fromEntries(await Promise.all(values))]);
+    }
+    await expectReviewed("components/outputs", "Outputs of deployments.", found);
   });
 
   it("names the key that the Secret of a password does not have", () => {
@@ -98,20 +88,5 @@ describe("a whole deployment", () => {
     expect(() => valueIn("orders", data, "login", "none")).toThrow(
       /passwordSecret: the Secret login has no key none; it has ca\.crt/,
     );
-  });
-
-  it("in replication mode tells where to write and to read, inside and outside, and is not formed", async () => {
-    const external = { type: "NodePort" } as const;
-    const { component: sessions } = await declareOne(
-      () => new ValkeyReplication("sessions", { replicas: 2, zones, external }),
-    );
-    expect(await outputValue(sessions.endpoint)).toBe("sessions.default.svc.cluster.local:6379");
-    expect(await outputValue(sessions.readEndpoint)).toBe("sessions-read.default.svc.cluster.local:6379");
-    expect(await outputValue(sessions.externalEndpoint)).toBe("203.0.113.1:6379");
-    expect(await outputValue(sessions.externalReadEndpoint)).toBe("203.0.113.2:6379");
-    expect(await outputValue(sessions.formationMs)).toBeNull();
-    const { component: inside } = await declareOne(() => new ValkeyReplication("sessions", { replicas: 2, zones }));
-    expect(await outputValue(inside.externalEndpoint)).toBeUndefined();
-    expect(await outputValue(inside.externalUrl)).toBeUndefined();
   });
 });

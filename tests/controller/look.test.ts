@@ -4,6 +4,7 @@ import { type AssertionLook, type Look, changesOf, failoversBetween, lookOf } fr
 import { LookMetrics } from "../../controller/metrics";
 import type { Inspection } from "../../provider/updates/drift";
 import { parseRange } from "../../valkey/topology/slots";
+import { expectReviewed } from "../support/reviewed";
 
 const assertion = (id: string, holds: boolean, found = "as it should be", ...nodes: string[]): AssertionLook => ({
   ...{ id, holds, found, nodes },
@@ -26,98 +27,73 @@ const look = (at: string, assertions: readonly AssertionLook[], more: Partial<Lo
 const GOOD = [assertion("reachable", true), assertion("links-up", true)];
 const BAD = [assertion("reachable", true), assertion("links-up", false, "orders-1: its link is down")];
 
+const UNREACHED = [
+  assertion("reachable", false, "orders-2 cannot be reached", "orders-2"),
+  assertion("replicas", false, "1 replica"),
+  assertion("links-up", false, "orders-2: unknown", "orders-2"),
+  assertion("read-only", false, "orders-2: unknown", "orders-2"),
+];
+const LOST = [assertion("reachable", true), assertion("data-kept", false, "5 keys have vanished")];
+const primariesAt = (at: string, primaries: Look["primaries"]): Look => look(at, GOOD, { primaries });
+const STREAM = { runId: "run-1", replicationId: "stream-1", continues: false };
+/** A look at a primary with this stream of changes. */
+const streaming = (changes: Partial<typeof STREAM> = {}): Look =>
+  look("00", GOOD, { primaries: { "0-8191": "orders-0" }, streams: { "orders-0": { ...STREAM, ...changes } } });
+/** A look that does not reach these nodes. */
+const without = (at: string, ...nodes: string[]): Look =>
+  look(at, [
+    assertion("reachable", false, `${nodes.join(", ")}: no reply after 31 s`, ...nodes),
+    assertion("one-owner", false, `no node serves 0-${nodes.length}00`),
+  ]);
+const remarks = ["2 of 3 primaries are in zone a, so orders-3 must take over from orders-0"];
+
+/** Two looks in succession, by what the second one says. */
+const LOOKS: Readonly<Record<string, readonly [Look | undefined, Look]>> = {
+  "the verdict, in the first look": [undefined, look("00", GOOD)],
+  "everything that fails, in the first look": [undefined, look("00", BAD)],
+  "nothing, while nothing changes": [look("00", GOOD), look("30", GOOD)],
+  "nothing, while the reason of a failure has other figures": [
+    look("00", BAD),
+    look("30", [assertion("reachable", true), assertion("links-up", false, "orders-1: its link is down for 31 s")]),
+  ],
+  "that a node cannot be reached, with the assertions that fail only for that": [undefined, look("00", UNREACHED)],
+  "what holds again, and how long the former verdict lasted": [
+    look("10", BAD, { since: "2026-11-27T11:59:08.000Z" }),
+    look("10", GOOD),
+  ],
+  "that vanished keys are not back": [
+    look("00", LOST),
+    look("30", [assertion("reachable", true), assertion("data-kept", true)]),
+  ],
+  "each primary that took over": [
+    primariesAt("00", { "0-8191": "orders-0", "8192-16383": "orders-1" }),
+    primariesAt("30", { "0-8191": "orders-3", "8192-16383": "orders-1" }),
+  ],
+  "the primary that took over in replication": [
+    primariesAt("00", { "": "orders-0" }),
+    primariesAt("30", { "": "orders-1" }),
+  ],
+  "that a primary has started again": [streaming(), streaming({ runId: "run-2", replicationId: "stream-2" })],
+  "that a primary was a replica in between": [streaming(), streaming({ replicationId: "stream-3", continues: true })],
+  "nothing, when a primary without replicas begins a new stream after an hour": [
+    streaming(),
+    streaming({ replicationId: "stream-2" }),
+  ],
+  "that a further node cannot be reached": [without("00", "orders-2"), without("30", "orders-2", "orders-5")],
+  "that a node replies again, while the verdict stays": [
+    without("30", "orders-2", "orders-5"),
+    without("00", "orders-2"),
+  ],
+  "a remark about a deployment that passes": [undefined, look("00", GOOD, { remarks })],
+  "the remark only once": [look("00", GOOD, { remarks }), look("30", GOOD, { remarks })],
+};
+
 describe("a look", () => {
-  it("says the verdict and everything that fails when it is the first", () => {
-    expect(changesOf(undefined, look("00", GOOD))).toEqual(["orders: PASS — all 2 assertions hold"]);
-    expect(changesOf(undefined, look("00", BAD))).toEqual([
-      "orders: FAIL — 1 of 2 assertions do not hold",
-      "orders: links-up: orders-1: its link is down",
-    ]);
-  });
-
-  it("says nothing while nothing changes, even if the reason of a failure has other figures", () => {
-    expect(changesOf(look("00", GOOD), look("30", GOOD))).toEqual([]);
-    const later = [assertion("reachable", true), assertion("links-up", false, "orders-1: its link is down for 31 s")];
-    expect(changesOf(look("00", BAD), look("30", later))).toEqual([]);
-  });
-
-  it("says once that a node cannot be reached, and names the assertions that fail only for that", () => {
-    const unreached = [
-      assertion("reachable", false, "orders-2 cannot be reached", "orders-2"),
-      assertion("replicas", false, "1 replica"),
-      assertion("links-up", false, "orders-2: unknown", "orders-2"),
-      assertion("read-only", false, "orders-2: unknown", "orders-2"),
-    ];
-    expect(changesOf(undefined, look("00", unreached))).toEqual([
-      "orders: FAIL — 4 of 4 assertions do not hold",
-      "orders: reachable: orders-2 cannot be reached",
-      "orders: replicas: 1 replica",
-      "orders: these assertions fail because of nodes that cannot be reached: links-up, read-only",
-    ]);
-  });
-
-  it("says what holds again, and how long the former verdict lasted", () => {
-    const failing = look("10", BAD, { since: "2026-11-27T11:59:08.000Z" });
-    expect(changesOf(failing, look("10", GOOD))).toEqual([
-      "orders: PASS — all 2 assertions hold, after 1m 02s of FAIL",
-      "orders: these assertions hold again: links-up",
-    ]);
-  });
-
-  it("does not say that vanished keys are back", () => {
-    const lost = [assertion("reachable", true), assertion("data-kept", false, "5 keys have vanished")];
-    const later = [assertion("reachable", true), assertion("data-kept", true)];
-    expect(changesOf(look("00", lost), look("30", later))).toEqual([
-      "orders: PASS — all 2 assertions hold, after 30s of FAIL",
-      expect.stringMatching(/^orders: data-kept: the keys that vanished are still lost; /),
-    ]);
-  });
-
-  it("names each primary that took over, and counts them", () => {
-    const before = look("00", GOOD, { primaries: { "0-8191": "orders-0", "8192-16383": "orders-1" } });
-    const after = look("30", GOOD, { primaries: { "0-8191": "orders-3", "8192-16383": "orders-1" } });
-    expect(changesOf(before, after)).toEqual(["orders: orders-3 took over from orders-0 (slots 0-8191)"]);
-    expect(failoversBetween(undefined, after)).toEqual([]);
-    const single = [
-      look("00", GOOD, { primaries: { "": "orders-0" } }),
-      look("30", GOOD, { primaries: { "": "orders-1" } }),
-    ];
-    expect(changesOf(single[0], single[1] ?? after)).toEqual(["orders: orders-1 took over from orders-0"]);
-  });
-
-  it("says that a primary has started again, and that it was a replica between two looks", () => {
-    const stream = { runId: "run-1", replicationId: "stream-1", continues: false };
-    const at = (changes: Partial<typeof stream>): Look =>
-      look("00", GOOD, { primaries: { "0-8191": "orders-0" }, streams: { "orders-0": { ...stream, ...changes } } });
-    expect(changesOf(at({}), at({ runId: "run-2", replicationId: "stream-2" }))).toEqual([
-      "orders: orders-0 has started again, and is the primary (slots 0-8191)",
-    ]);
-    expect(changesOf(at({}), at({ replicationId: "stream-3", continues: true }))).toEqual([
-      "orders: a different node took over from orders-0 (slots 0-8191)",
-      "orders: orders-0 took over again (slots 0-8191)",
-    ]);
-    // A primary without replicas begins a new stream after an hour.
-    expect(changesOf(at({}), at({ replicationId: "stream-2" }))).toEqual([]);
-  });
-
-  it("says that a further node cannot be reached, and that one replies again, while the verdict stays", () => {
-    const unreached = (...nodes: string[]): AssertionLook[] => [
-      assertion("reachable", false, `${nodes.join(", ")}: no reply after 31 s`, ...nodes),
-      assertion("one-owner", false, `no node serves 0-${nodes.length}00`),
-    ];
-    const [one, two] = [look("00", unreached("orders-2")), look("30", unreached("orders-2", "orders-5"))];
-    expect(changesOf(one, two)).toEqual([
-      "orders: reachable: orders-2, orders-5: no reply after 31 s",
-      "orders: one-owner: no node serves 0-200",
-    ]);
-    expect(changesOf(two, one)).toContain("orders: these nodes reply again: orders-5");
-  });
-
-  it("says a remark about a deployment that passes once", () => {
-    const remarks = ["2 of 3 primaries are in zone a, so orders-3 must take over from orders-0"];
-    const first = look("00", GOOD, { remarks });
-    expect(changesOf(undefined, first)).toEqual(["orders: PASS — all 2 assertions hold", `orders: ${remarks[0]}`]);
-    expect(changesOf(first, look("30", GOOD, { remarks }))).toEqual([]);
+  it("says what has changed", async () => {
+    const said = Object.entries(LOOKS).map(([what, [before, after]]) => [what, changesOf(before, after)] as const);
+    for (const [what, lines] of said) expect(lines.length === 0, what).toBe(/^nothing|once$/.test(what));
+    expect(failoversBetween(undefined, look("00", GOOD, { primaries: { "": "orders-0" } }))).toEqual([]);
+    await expectReviewed("controller/looks", "What looks of a controller say.", said);
   });
 
   it("fails with the reason if no node could be reached", () => {

@@ -10,6 +10,7 @@ import { ComponentProvider } from "../../plugin/component-provider";
 import { loadComponent } from "../../plugin/components";
 import { type PackageSchema, type PropertySpec, type ValueSpec, readPackageSchema } from "../../plugin/package-schema";
 import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
+import { expectReviewed } from "../support/reviewed";
 
 const CLUSTER = "valkey:index:ValkeyCluster";
 const REPLICATION = "valkey:index:ValkeyReplication";
@@ -120,58 +121,27 @@ describe("the schema of the components", () => {
 });
 
 describe("arguments of a component", () => {
-  it("are wrong all at once, each with its path", async () => {
-    expect(
-      await problemsOf(CLUSTER, {
+  it("are wrong all at once, each with its path, and may have several forms", async () => {
+    const sentinel = (value: unknown): Promise<readonly string[]> =>
+      problemsOf(REPLICATION, { replicas: 2, zones, sentinel: value });
+    const source = (value: object): Promise<readonly string[]> => problemsOf("Program", { source: value }, FORMS);
+    const path = { from: "path", path: "/packages/valkey" };
+    expect([await sentinel(true), await sentinel({ count: 5 }), await source(path)]).toEqual([[], [], []]);
+    expect(await source({ from: "repository", url: "https://packages", version: "1" })).toEqual([]);
+    await expectReviewed("plugin/component-arguments", "Wrong arguments of components.", {
+      "a cluster": await problemsOf(CLUSTER, {
         shape: { primaries: "3", replicaPerPrimary: 1 },
-        zone: zones,
+        ...{ zone: zones, namespace: 7, tls: "orders-tls", storage: undefined },
         placement: { hostAntiAffinity: "always", nodeSelector: { disk: 1 }, tolerations: [{ key: 3 }] },
         resources: { requests: { cpu: "1", memory: "1Gi" } },
         settings: { "io-threads": "two", hz: 10, databases: [1] },
-        namespace: 7,
-        tls: "orders-tls",
-        storage: undefined,
       }),
-    ).toEqual([
-      "namespace: expected a string",
-      "placement.hostAntiAffinity: expected required, preferred, none",
-      "placement.nodeSelector.disk: expected a string",
-      "placement.tolerations[0].key: expected a string",
-      "resources.limits: missing",
-      "settings.databases: expected a string or a number or a boolean",
-      "shape.primaries: expected a number",
-      "shape.replicaPerPrimary: unknown argument; did you mean replicasPerPrimary?",
-      "shape.replicasPerPrimary: missing",
-      "tls: expected an object",
-      "zone: unknown argument; did you mean zones?",
-      "zones: missing",
-    ]);
-  });
-
-  it.each<[unknown, string[]]>([
-    [true, []],
-    [{ count: 5 }, []],
-    ["yes", ["sentinel: expected a boolean or an object"]],
-    [
-      { count: "5", quorums: 3 },
-      ["sentinel.count: expected a number", "sentinel.quorums: unknown argument; did you mean quorum?"],
-    ],
-  ])("may be a value or an object: %j", async (sentinel, expected) => {
-    expect(await problemsOf(REPLICATION, { replicas: 2, zones, sentinel })).toEqual(expected);
-  });
-
-  it.each<[string, object, string[]]>([
-    ["one form", { from: "repository", url: "https://packages", version: "1" }, []],
-    ["another form", { from: "path", path: "/packages/valkey" }, []],
-    [
-      "a form with another one's url",
-      { from: "path", url: "https://packages" },
-      ["source.path: missing with from path", "source.url: not allowed with from path"],
-    ],
-    ["no form", { url: "https://packages" }, ["source.from: missing"]],
-    ["an unknown form", { from: "disk" }, ["source.from: expected repository, path"]],
-  ])("of several forms are those of one: %s", async (_what, source, expected) => {
-    expect(await problemsOf("Program", { source }, FORMS)).toEqual(expected);
+      "neither a value nor an object": await sentinel("yes"),
+      "an object in place of a value": await sentinel({ count: "5", quorums: 3 }),
+      "a form with another one's url": await source({ from: "path", url: "https://packages" }),
+      "no form": await source({ url: "https://packages" }),
+      "an unknown form": await source({ from: "disk" }),
+    });
   });
 
   it("may be the outputs of another component, whose reference every language passes on as it is", async () => {

@@ -124,9 +124,7 @@ const CASES: Readonly<
       "a name pattern": nodeClass({ amiSelectorTerms: [{ name: "eks-*" }] }),
       "no terms": nodeClass({}),
       "a node group of no release": nodeGroup({}),
-      "one by a template that need not name an image": nodeGroup({
-        launchTemplate: { id: "lt-1" },
-      }),
+      "one by a template that need not name an image": nodeGroup({ launchTemplate: { id: "lt-1" } }),
     },
     conforming: {
       alias: nodeClass({ amiSelectorTerms: [{ alias: "al2023@v20260714" }] }),
@@ -198,9 +196,7 @@ const CASES: Readonly<
       }),
       "another's class": storageClass({ provisioner: "rancher.io/local-path" }),
       "a disk": nodeClass({ blockDeviceMappings: [{ ebs: { encrypted: true } }] }),
-      "a template": launchTemplate({
-        blockDeviceMappings: [{ ebs: { encrypted: "true" } }],
-      }),
+      "a template": launchTemplate({ blockDeviceMappings: [{ ebs: { encrypted: "true" } }] }),
       "a node group by a template": nodeGroup({ launchTemplate: { id: "lt-1" } }),
       "a volume": of("aws:ebs/volume:Volume", { encrypted: true }),
       "a queue with a key": of("aws:sqs/queue:Queue", { kmsMasterKeyId: "k" }),

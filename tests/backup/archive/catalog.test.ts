@@ -5,6 +5,7 @@ import { loadProblem } from "../../../backup/restoring/chosen-sets";
 import { type ArchiveOwner, ownerProblem } from "../../../backup/archive/periods";
 import { type RestorePoint, restorePoint } from "../../../backup/archive/materialize";
 import { DirectoryStore } from "../../../backup/archive/store";
+import { expectReviewed } from "../../support/reviewed";
 
 const OWNER: ArchiveOwner = { deployment: "shop", mode: "cluster", nodes: ["10.0.0.1:6379"] };
 const REPLID = "a".repeat(40);
@@ -137,55 +138,38 @@ const chosenIn = (periods: readonly CatalogPeriod[], at?: number): unknown => {
   return typeof choice === "string" ? choice : choice.shards.map((shard) => [shard.set.name, choice.at, shard.last]);
 };
 
-it("takes the newest data by position, whatever a clock said that was set back", () => {
+it("takes the newest data by position, and refuses a time that it has twice, after a clock was set back", async () => {
   const back = setOf("a", [10_000, 1], [11_000, 2], [3000, 3], [4000, 4]);
-  expect(chosenIn([period("p", [back])])).toEqual([["a", 4000, 4]]);
   const before = setOf("a", [10_000, 1], [11_000, 2]);
   const after = setOf("b", [3000, 2], [4000, 4]);
-  expect(chosenIn([period("p", [before, after])])).toEqual([["b", 4000, 4]]);
-  expect(chosenIn([period("p", [before]), period("q", [after])])).toEqual([["b", 4000, 4]]);
-  // A server that began anew has lower offsets and a new replication ID.
-  expect(
-    chosenIn([
-      period("p", [
-        before,
-        replicatedSet("c", "c".repeat(40), [
-          [3000, 0],
-          [4000, 1],
-        ]),
-      ]),
-    ]),
-  ).toEqual([["c", 4000, 1]]);
-  // The new set of a schedule has not come as far as the old one.
-  const old = setOf("a", [10_000, 1], [11_000, 5]);
-  expect(chosenIn([period("p", [old, setOf("b", [10_500, 3], [10_900, 4])])])).toEqual([["a", 11_000, 5]]);
-  const all = period("p", [back], [setOf("z", [10_000, 1], [11_000, 1], [3100, 2], [3900, 9])]);
-  expect(chosenIn([all])).toEqual([
-    ["a", 3900, 4],
-    ["z", 3900, 9],
+  const anew = replicatedSet("c", "c".repeat(40), [
+    [3000, 0],
+    [4000, 1],
   ]);
+  const other = setOf("z", [10_000, 1], [11_000, 1], [3100, 2], [3900, 9]);
+  const twice = [period("p", [setOf("a", [10_000, 1], [14_000, 2], [3000, 3], [7000, 4], [11_000, 5])])];
+  const [early, late] = [setOf("a", [10_000, 1], [19_000, 1]), setOf("b", [3000, 2], [17_000, 2])];
+  const [old, next] = [setOf("a", [10_000, 1], [14_000, 2], [19_000, 5]), setOf("b", [11_000, 2], [15_000, 4])];
+  const slow = [setOf("a", [10_000, 1], [11_000, 5]), setOf("b", [10_500, 3], [10_900, 4])];
+  await expectReviewed("backup/set-back-clocks", "Sets that a restore takes: name, time and offset.", {
+    "in one set": chosenIn([period("p", [back])]),
+    "between two sets": chosenIn([period("p", [before, after])]),
+    "between two periods": chosenIn([period("p", [before]), period("q", [after])]),
+    "with a server that began anew, with a new replication ID": chosenIn([period("p", [before, anew])]),
+    "with a new set of a schedule that has not come as far as the old one": chosenIn([period("p", slow)]),
+    "in two shards": chosenIn([period("p", [back], [other])]),
+    "a time that is there twice": chosenIn(twice, 10_500),
+    "a time that is there once, before": chosenIn(twice, 12_000),
+    "a time that is there once, after": chosenIn(twice, 5000),
+    "a time that two sets have": chosenIn([period("p", [early, late])], 11_000),
+    "a time that two periods have": chosenIn([period("p", [early]), period("q", [late])], 11_000),
+    "a time of two sets that were written at once": chosenIn([period("p", [old, next])], 14_500),
+  });
   // A shard without data since the clock was set back.
-  const idle = setOf("z", [10_000, 1], [110_000, 1]);
-  const found = catalog(period("p", [back], [idle]));
+  const found = catalog(period("p", [back], [setOf("z", [10_000, 1], [110_000, 1])]));
   expect(newerShards(found, chooseRestore(found, undefined) as never)).toEqual([
     "shard-1 has data until 1970-01-01T00:01:50.000Z",
   ]);
-});
-
-it("refuses a time that the archive has twice, with different data", () => {
-  const twice =
-    "is in the archive twice, with different data of shard-0, because a clock was set back; name a time before";
-  const back = setOf("a", [10_000, 1], [14_000, 2], [3000, 3], [7000, 4], [11_000, 5]);
-  expect(chosenIn([period("p", [back])], 10_500)).toContain(twice);
-  expect(chosenIn([period("p", [back])], 10_500)).toContain("before 1970-01-01T00:00:10.000Z or after");
-  expect(chosenIn([period("p", [back])], 5000)).toEqual([["a", 5000, 5]]);
-  expect(chosenIn([period("p", [back])], 12_000)).toEqual([["a", 12_000, 2]]);
-  const [before, after] = [setOf("a", [10_000, 1], [19_000, 1]), setOf("b", [3000, 2], [17_000, 2])];
-  expect(chosenIn([period("p", [before, after])], 11_000)).toContain(twice);
-  expect(chosenIn([period("p", [before]), period("q", [after])], 11_000)).toContain(twice);
-  // Both sets were written at once.
-  const [old, next] = [setOf("a", [10_000, 1], [14_000, 2], [19_000, 5]), setOf("b", [11_000, 2], [15_000, 4])];
-  expect(chosenIn([period("p", [old, next])], 14_500)).toEqual([["a", 14_500, 5]]);
 });
 
 it("finds the times of all shards", () => {

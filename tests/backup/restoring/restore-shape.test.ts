@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import { chooseShape, databasesProblem, namedDatabases } from "../../../backup/restoring/restore-shape";
 import type { Restore } from "../../../backup/archive/catalog";
+import { expectReviewed } from "../../support/reviewed";
 
 const period = (
   ...slots: readonly (string | undefined)[]
@@ -10,54 +11,19 @@ const period = (
 });
 const cluster = period("0-100 200", "101-199 201-9000", "9001-16383");
 const replication = period(undefined);
-const all = [[{ from: 0, to: 16383 }]];
-
-it("is that of the archive without options, with the same slots", () => {
-  const shape = {
-    mode: "cluster",
-    shards: [
-      [
-        { from: 0, to: 100 },
-        { from: 200, to: 200 },
-      ],
-      [
-        { from: 101, to: 199 },
-        { from: 201, to: 9000 },
-      ],
-      [{ from: 9001, to: 16383 }],
-    ],
-    isArchived: true,
-  };
-  expect(chooseShape(cluster, {})).toEqual(shape);
-  expect(chooseShape(cluster, { mode: "cluster", shards: 3 })).toEqual(shape);
-  expect(chooseShape(replication, {})).toEqual({ mode: "replication", shards: all, isArchived: true });
-});
-
-it("divides the slots evenly between other numbers of shards, and has one shard in replication mode", () => {
-  expect(chooseShape(cluster, { shards: 4 })).toMatchObject({
-    isArchived: false,
-    shards: [
-      [{ from: 0, to: 4095 }],
-      [{ from: 4096, to: 8191 }],
-      [{ from: 8192, to: 12287 }],
-      [{ from: 12288, to: 16383 }],
-    ],
+it("is that of the archive, or has as many even shards as are asked for", async () => {
+  await expectReviewed("backup/restore-shapes", "Shapes that a restore makes.", {
+    "a cluster's": chooseShape(cluster, {}),
+    "a cluster's with as many shards": chooseShape(cluster, { mode: "cluster", shards: 3 }),
+    "a cluster's with more shards": chooseShape(cluster, { shards: 4 }),
+    "a cluster's as replication": chooseShape(cluster, { mode: "replication" }),
+    "a cluster's with one shard": chooseShape(period("0-16383"), {}),
+    "replication's": chooseShape(replication, {}),
+    "replication's as a cluster": chooseShape(replication, { mode: "cluster" }),
+    "replication's with more shards": chooseShape(replication, { shards: 3 }),
+    "a cluster's as replication with two shards": chooseShape(cluster, { mode: "replication", shards: 2 }),
+    "a cluster's with two shards": chooseShape(cluster, { shards: 2 }),
   });
-  expect(chooseShape(cluster, { mode: "replication" })).toEqual({
-    mode: "replication",
-    shards: all,
-    isArchived: false,
-  });
-  const formed = chooseShape(replication, { mode: "cluster" });
-  expect(typeof formed === "object" && [formed.shards.length, formed.isArchived]).toEqual([3, false]);
-  const grown = chooseShape(period("0-16383"), {});
-  expect(typeof grown === "object" && [grown.shards.length, grown.isArchived]).toEqual([3, false]);
-});
-
-it("cannot have several shards in replication mode, or a cluster of two", () => {
-  expect(chooseShape(replication, { shards: 3 })).toMatch(/--shards is 3: in replication mode.*--mode cluster/);
-  expect(chooseShape(cluster, { mode: "replication", shards: 2 })).toMatch(/--shards is 2: in replication mode/);
-  expect(chooseShape(cluster, { shards: 2 })).toMatch(/--shards is 2: a cluster has at least 3/);
 });
 
 it("names the databases that a cluster before Valkey 9 does not have", () => {

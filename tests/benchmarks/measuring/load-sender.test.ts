@@ -8,9 +8,7 @@ import type { MeasuredLoad } from "../../../benchmarks/measuring/measure";
 const INTERRUPTED = new LoadGeneratorFailure(
   "runner 1 on spot-a was interrupted: EvictionByEvictionAPI",
   "runner 1: …",
-  {
-    interrupted: true,
-  },
+  { interrupted: true },
 );
 const BROKEN = new LoadGeneratorFailure("runner 0 failed: exit status 1", "runner 0: …");
 const SESSION = { deployment: undefined, primary: undefined } as unknown as Session;

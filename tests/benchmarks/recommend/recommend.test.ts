@@ -6,6 +6,7 @@ import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/
 import { recommend } from "../../../benchmarks/recommend/recommend";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { CAPACITY_LOAD, capacityRecord, recordAt, results } from "../../support/benchmarks/records";
+import { expectReviewed } from "../../support/reviewed";
 
 const GIB = 1024 ** 3;
 const OFFERS: readonly PricedMachine[] = [
@@ -195,52 +196,33 @@ describe("a recommendation", () => {
     );
   });
 
-  it.each<[string, Results, Partial<Requirements>, RegExp]>([
-    ["nothing measured", results([]), {}, /no measurement of GET/],
-    ["only reads", run({ get: 1e5 }), {}, /no measurement of SET/],
-    [
-      "reads that missed",
-      run({ get: 1e5, set: 1e5 }, { warnings: [{ code: "hit-ratio", text: "misses" }] }),
-      {},
-      /no measurement of GET at pipeline \d+ ran at full speed, found its keys and had no errors/,
-    ],
-    [
-      "an offered rate only",
-      run({ get: 1e5, set: 1e5 }, { rate: 1e5 }),
-      {},
-      /no measurement of GET at pipeline \d+ ran at full speed/,
-    ],
-    ["one round", { ...MEASURED, records: MEASURED.records.slice(0, 2) }, {}, /1 round is too few/],
-    [
-      "batches where nobody batches",
-      MEASURED,
-      { pipeline: 1 },
-      /no measurement of GET at pipeline 1 ran at full speed, found its keys and had no errors; measurements exist at pipeline 16 \(to measure it: npm start -- --tests get --pipeline 1\)/,
-    ],
-    [
-      "writes of another number of io-threads",
-      {
-        ...MEASURED,
-        records: MEASURED.records.map((each) =>
-          each.test === "set" ? { ...each, deployment: "cluster", mode: "cluster" as const } : each,
-        ),
-        topologies: MEASURED.topologies.map((each) => ({
-          ...each,
-          settings: { "io-threads": each.mode === "cluster" ? "1" : "4" },
-        })),
-      },
-      {},
-      /no measurement of SET .* and io-threads 4 .*; measurements exist at io-threads 1/,
-    ],
-    ["other values", MEASURED, { valueSize: 8192 }, /values of 256 B, but the load has values of 8192 B/],
-  ])("says that there is not enough data with %s", (_what, from, changes, why) => {
-    const { options, missing } = recommend({ ...NEED, ...changes }, [from], OFFERS);
-    expect(options).toEqual([]);
-    expect(missing[0]).toBe("not enough data");
-    expect(missing.join("\n")).toMatch(why);
-    expect(formatRecommendation(recommend({ ...NEED, ...changes }, [from], OFFERS))[0]).toBe(
-      "No recommendation: not enough data",
-    );
+  it("says that there is not enough data, and which", async () => {
+    const [one, clusters] = [
+      { get: 1e5, set: 1e5 },
+      { deployment: "cluster", mode: "cluster" as const },
+    ];
+    const threads = MEASURED.topologies.map((each) => ({
+      ...each,
+      settings: { "io-threads": each.mode === "cluster" ? "1" : "4" },
+    }));
+    const otherThreads = MEASURED.records.map((each) => (each.test === "set" ? { ...each, ...clusters } : each));
+    const data: Readonly<Record<string, readonly [Results, Partial<Requirements>?]>> = {
+      "nothing measured": [results([])],
+      "only reads": [run({ get: 1e5 })],
+      "reads that missed": [run(one, { warnings: [{ code: "hit-ratio", text: "misses" }] })],
+      "an offered rate only": [run(one, { rate: 1e5 })],
+      "one round": [{ ...MEASURED, records: MEASURED.records.slice(0, 2) }],
+      "batches where nobody batches": [MEASURED, { pipeline: 1 }],
+      "writes of another number of io-threads": [{ ...MEASURED, records: otherThreads, topologies: threads }],
+      "other values": [MEASURED, { valueSize: 8192 }],
+    };
+    const found = Object.entries(data).map(([what, [from, changes]]) => {
+      const recommended = recommend({ ...NEED, ...changes }, [from], OFFERS);
+      expect(recommended.options, what).toEqual([]);
+      expect(formatRecommendation(recommended)[0]).toBe("No recommendation: not enough data");
+      return [what, recommended.missing] as const;
+    });
+    await expectReviewed("benchmarks/recommend", "Data that are missing for a recommendation.", found);
   });
 
   it("offers machines of the architecture that was measured, and all where none has it", () => {
@@ -304,34 +286,16 @@ describe("a recommendation", () => {
     expect(first({}, both(300_000))).toMatchObject({ ioThreads: 4, machine: { type: "large" } });
   });
 
-  it("says of a mode that was not measured that it is assumed to serve as much", () => {
-    const { assumptions } = recommend({ ...NEED, rate: 1_000_000 }, [MEASURED], OFFERS);
-    expect(assumptions).toContain(
-      "a primary in cluster mode serves as many requests as the measured primary in replication mode",
-    );
-    expect(recommend({ ...NEED, rate: 1 }, [MEASURED], OFFERS).assumptions.join()).not.toMatch(
-      /mode serves as many requests as/,
-    );
-  });
-
-  it("shows its arithmetic and what it assumes", () => {
-    const text = formatRecommendation(
-      recommend(
-        { ...NEED, p99Ms: 1 },
-        [run({ get: 200_000, set: 100_000 }, { warnings: [{ code: "machine-bound", text: "shared" }] })],
-        OFFERS,
+  it("shows its arithmetic and what it assumes", async () => {
+    const shared = run({ get: 200_000, set: 100_000 }, { warnings: [{ code: "machine-bound", text: "shared" }] });
+    await expectReviewed("benchmarks/recommendations", "What recommendations say.", {
+      "replication that was measured on a shared machine": formatRecommendation(
+        recommend({ ...NEED, p99Ms: 1 }, [shared], OFFERS),
       ),
-    ).join("\n");
-    expect(text).toContain(
-      "Recommended: replication, 1 primary with 1 replica, on small with io-threads 1: $146 a month",
-    );
-    expect(text).toContain("1 / (0.9 / 200,000 + 0.1 / 100,000) = 181,818/s");
-    expect(text).toContain("181,818/s − 16 × ln(100) / 1 ms = 108,135/s at most");
-    expect(text).toContain("50,000 / 108,135 → 1");
-    expect(text).toContain("or more, because the servers were not the limit");
-    expect(text).toContain(
-      "a primary serves as many requests on the recommended machine as on the measured machine: CPU <b> (2 cores)",
-    );
+      "a cluster where replication was measured": formatRecommendation(
+        recommend({ ...NEED, rate: 1_000_000 }, [MEASURED], OFFERS),
+      ),
+    });
   });
 });
 

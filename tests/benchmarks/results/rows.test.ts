@@ -7,6 +7,7 @@ import { resultRows, compareDeployments } from "../../../benchmarks/results/rows
 import { type MeasurementRecord, resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
+import { expectReviewed } from "../../support/reviewed";
 
 const three = [1, 2, 3].flatMap((round) => [
   recordAt("cluster", round, 200_000 + round, 0.5),
@@ -116,41 +117,6 @@ describe("mergeCounts", () => {
   });
 });
 
-describe("results.csv", () => {
-  it("begins with the nine columns of Valkey on EKS", () => {
-    const [head, first] = formatCsv(results([recordAt("cluster", 1, 1_000_000, 0.567)])).split("\n");
-    expect(head).toBe(
-      "workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,warnings",
-    );
-    expect(first).toBe(
-      "cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,,,",
-    );
-  });
-
-  it("leaves unknown values empty, quotes values, and names warnings", () => {
-    const csv = formatCsv(
-      results([
-        {
-          ...measurementRecord({ servers: null }),
-          title: 'LRANGE "first, 100"',
-          warnings: [
-            { code: "servers-unknown", text: "a" },
-            { code: "too-short", text: "b" },
-          ],
-        },
-      ]),
-    );
-    expect(csv.split("\n")[1]).toMatch(
-      /^cluster,cluster,"LRANGE ""first, 100""",.*,9\.000,,,1,.*,servers-unknown too-short$/,
-    );
-  });
-
-  it("has a row per deployment and test", () => {
-    expect(formatCsv(results(three)).trimEnd().split("\n")).toHaveLength(3);
-    expect(formatCsv(results([])).trimEnd().split("\n")).toHaveLength(1);
-  });
-});
-
 describe("warnings as notes", () => {
   it("are listed once, with all results that they concern", () => {
     const warningful = three.map((each) => ({
@@ -163,31 +129,32 @@ describe("warnings as notes", () => {
   });
 });
 
-describe("summary.txt", () => {
-  it("has rates, p50, speed-up and keys of each primary", () => {
-    const text = formatSummary(results(three)).join("\n");
-    expect(text).toMatch(
-      /^=== Side by side ===\nreplication: 1 primary \+ 1 replica\ncluster: 3 primaries \+ 3 replicas\n\nGET\n/,
-    );
-    expect(text).toMatch(
-      /replication +99,998\/s · p50 1\.000 ms · 100 % hits\n +cluster +200,002\/s · p50 0\.500 ms · 100 % hits\n +cluster speed-up +2\.00× \(2\.00 … 2\.00\) · p50 2\.00× lower/,
-    );
-    expect(text).toContain("75 % confidence");
-    const table = text.slice(0, text.indexOf("=== Warnings ==="));
-    expect(table.split("\n").filter((line) => line.length > 80)).toEqual([]);
-    expect(text).toMatch(/=== Keys by primary of cluster after the run ===\ncluster-0 +1,000 keys +33\.3 %/);
-    expect(text).toContain("None: client and servers report the same rate");
-  });
-
-  it("says first of all when it is incomplete, and marks what is given a warning", () => {
-    const warningful = {
+describe("results as text", () => {
+  it("are these: unknown values are empty, what is incomplete is said first, and warnings are named", async () => {
+    const unknown: MeasurementRecord = {
+      ...{ ...measurementRecord({ servers: null }), title: 'LRANGE "first, 100"' },
+      warnings: [
+        { code: "servers-unknown", text: "a" },
+        { code: "too-short", text: "b" },
+      ],
+    };
+    const misses = {
       ...withServers({ hitRatio: 0.39 }),
       warnings: [{ code: "hit-ratio" as const, text: "61 % of the reads found nothing" }],
     };
-    const lines = formatSummary(results([warningful], { complete: false, reason: "stopped by SIGINT" }));
-    expect(lines[0]).toBe("INCOMPLETE: stopped by SIGINT");
-    expect(lines.join("\n")).toMatch(/cluster +100,000\/s · p50 0\.900 ms · 39 % hits\n +warnings: hit-ratio\n/);
-    expect(lines.join("\n")).toContain("\nhit-ratio: 61 % of the reads found nothing (GET of cluster)");
+    const csv = (...records: MeasurementRecord[]): string[] => formatCsv(results(records)).split("\n");
+    const summary = formatSummary(results(three));
+    await expectReviewed("benchmarks/summaries", "Results as results.csv and summary.txt.", {
+      "one round": csv(recordAt("cluster", 1, 1_000_000, 0.567)),
+      "unknown values": csv(unknown),
+      "two deployments": csv(...three),
+      nothing: csv(),
+      "two deployments in words": summary,
+      "incomplete, with a warning": formatSummary(results([misses], { complete: false, reason: "stopped by SIGINT" })),
+    });
+    const table = summary.slice(0, summary.indexOf("=== Warnings ==="));
+    expect(table.length).toBeGreaterThan(10);
+    expect(table.filter((line) => line.length > 80)).toEqual([]);
   });
 });
 

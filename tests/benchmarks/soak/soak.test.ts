@@ -65,25 +65,22 @@ const header: SoakHeader = {
 
 describe("findings of a soak", () => {
   it("distinguish memory that grows from memory that varies", () => {
-    const grown = Array.from({ length: 40 }, (_, index) =>
-      window(index, [sample("c-0", { usedBytes: 1e6 + index * 5000 + (index % 2) * 200 })]),
-    );
-    const still = Array.from({ length: 40 }, (_, index) =>
-      window(index, [sample("c-0", { usedBytes: 1e6 + (index % 5) * 20_000 })]),
-    );
-    expect(soakFindings("c", grown).nodes[0]?.memory).toMatchObject({ grows: true });
-    expect(soakFindings("c", grown).nodes[0]?.memory?.perHour).toBeCloseTo(300_000, -4);
-    expect(soakFindings("c", still).nodes[0]?.memory).toMatchObject({ grows: false });
+    const memoryOf = (usedBytes: (index: number) => number): unknown => {
+      const used = Array.from({ length: 40 }, (_, index) => sample("c-0", { usedBytes: 1e6 + usedBytes(index) }));
+      return soakFindings(
+        "c",
+        used.map((each, index) => window(index, [each])),
+      ).nodes[0]?.memory;
+    };
+    const perHour = expect.closeTo(300_000, -4) as number;
+    expect(memoryOf((index) => index * 5000 + (index % 2) * 200)).toMatchObject({ grows: true, perHour });
+    expect(memoryOf((index) => (index % 5) * 20_000)).toMatchObject({ grows: false });
     expect(trendOf([{ x: 0, y: 1 }])).toBeUndefined();
   });
 
   it("name every problem of a node, and none of a healthy one", () => {
-    expect(
-      soakFindings(
-        "c",
-        Array.from({ length: 8 }, (_, index) => window(index, [sample("c-0", { uptimeSeconds: 100 + index })])),
-      ).problems,
-    ).toEqual([]);
+    const healthy = [0, 1, 2, 3].map((index) => window(index, [sample("c-0", { uptimeSeconds: 100 + index })]));
+    expect(soakFindings("c", healthy).problems).toEqual([]);
     const bad = [
       window(0, [sample("c-0", { uptimeSeconds: 500 })]),
       window(1, [sample("c-0", { uptimeSeconds: 3, role: "replica", linkUp: false, aofHealthy: false })], {
@@ -157,19 +154,10 @@ describe("the checkpoint log of a soak", () => {
 
 describe("the options of a soak", () => {
   it("have defaults, durations and bounds", () => {
-    expect(soakOptions({})).toMatchObject({
-      seconds: 7200,
-      windowSeconds: 10,
-      load: { rate: 1000, reads: 0.5 },
-      resume: false,
-    });
+    const load = { rate: 1000, reads: 0.5 };
+    expect(soakOptions({})).toMatchObject({ seconds: 7200, windowSeconds: 10, load, resume: false });
     expect(soakOptions({ duration: "3d" }).windowSeconds).toBeCloseTo(259.2);
-    expect([parseDuration("90s"), parseDuration("1.5h"), parseDuration("0s"), parseDuration("2 weeks")]).toEqual([
-      90,
-      5400,
-      undefined,
-      undefined,
-    ]);
+    expect(["90s", "1.5h", "0s", "2 weeks"].map(parseDuration)).toEqual([90, 5400, undefined, undefined]);
   });
 
   it("are refused with every problem at once", () => {

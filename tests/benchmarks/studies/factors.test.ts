@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type BaseDeployment, type Variation, treatmentsOf } from "../../../benchmarks/studies/factors";
 import { availableCpus, parseCpuList, planPinning } from "../../../benchmarks/studies/pinning";
 import { WORKLOAD } from "../../support/benchmarks/study";
+import { expectReviewed } from "../../support/reviewed";
 
 const replication: BaseDeployment = {
   name: "replication",
@@ -47,45 +48,22 @@ describe("the treatments of a study", () => {
     expect(treatments({}, cluster).map(({ label }) => label)).toEqual(["cluster"]);
   });
 
-  it("have the settings of each factor", () => {
-    const only = (variation: Variation, base = cluster): ReturnType<typeof treatmentsOf>[number] | undefined =>
-      treatments(variation, base)[0];
-    expect(only({ primaries: [1] })).toMatchObject({
-      id: "1-primary",
-      mode: "replication",
-      shape: { primaries: 1, replicasPerPrimary: 1 },
-    });
-    expect(only({ primaries: [6], replicas: [0] }, replication)).toMatchObject({
-      mode: "cluster",
-      shape: { primaries: 6, replicasPerPrimary: 0 },
-    });
-    expect(only({ mode: ["replication"] })).toMatchObject({
-      mode: "replication",
-      shape: { primaries: 1, replicasPerPrimary: 1 },
-    });
-    expect(only({ persistence: ["aof-always"] })?.settings).toMatchObject({
-      appendonly: true,
-      appendfsync: "always",
-      save: "",
-    });
-    expect(only({ persistence: ["none"], backlog: [1024] }, replication)?.settings).toEqual({
-      maxmemory: 1,
-      appendonly: false,
-      save: "",
-      "repl-backlog-size": 1024,
-    });
-    expect(only({ engine: ["valkey-8.1"], cpus: [2], runners: [3] })).toMatchObject({
-      id: "valkey-8.1-2-cpus-3-runners",
-      label: "valkey-8.1, 2 CPUs, 3 runners",
-      engine: "valkey-8.1",
-      cpus: 2,
-      runners: 3,
-    });
-    expect(only({ rate: [0] })?.workload.rate).toBeUndefined();
-    expect(only({ rate: [5000], dataSize: [64], threads: [2] })).toMatchObject({
-      id: "5000-per-second-64-b-threads-2",
-      workload: { rate: 5000, dataSize: 64, threads: 2 },
-    });
+  it("have the settings of each factor", async () => {
+    const varied: readonly (readonly [Variation, BaseDeployment?])[] = [
+      [{ primaries: [1] }],
+      [{ primaries: [6], replicas: [0] }, replication],
+      [{ mode: ["replication"] }],
+      [{ persistence: ["aof-always"] }],
+      [{ persistence: ["none"], backlog: [1024] }, replication],
+      [{ engine: ["valkey-8.1"], cpus: [2], runners: [3] }],
+      [{ rate: [0] }],
+      [{ rate: [5000], dataSize: [64], threads: [2] }],
+    ];
+    await expectReviewed(
+      "benchmarks/treatments",
+      "Treatments of a study, by the levels of its factors.",
+      varied.map(([variation, base = cluster]) => [JSON.stringify(variation), treatments(variation, base)] as const),
+    );
   });
 });
 

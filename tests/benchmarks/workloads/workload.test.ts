@@ -82,31 +82,13 @@ describe("resolveTests", () => {
   });
 
   it("covers every test that valkey-benchmark names", () => {
-    expect(TEST_NAMES).toEqual([
-      "ping_inline",
-      "ping_mbulk",
-      "set",
-      "get",
-      "incr",
-      "lpush",
-      "rpush",
-      "lpop",
-      "rpop",
-      "sadd",
-      "hset",
-      "spop",
-      "zadd",
-      "zpopmin",
-      "lrange_100",
-      "lrange_300",
-      "lrange_500",
-      "lrange_600",
-      "mset",
-      "mget",
-      "xadd",
-      "function_load",
-      "fcall",
-    ]);
+    const [pop, range] = [
+      "lpush rpush lpop rpop sadd hset spop zadd zpopmin",
+      "lrange_100 lrange_300 lrange_500 lrange_600",
+    ];
+    expect(TEST_NAMES.join(" ")).toBe(
+      `ping_inline ping_mbulk set get incr ${pop} ${range} mset mget xadd function_load fcall`,
+    );
   });
 });
 

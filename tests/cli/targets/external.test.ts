@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../support/directory";
 import { externalDeployment } from "../../../cli/targets/external";
 import { testProblems, thrownProblems } from "../../support/problems";
 
@@ -37,11 +37,7 @@ describe("servers that exist already", () => {
   });
 
   it("come from a file too, with comments", () => {
-    const directory = mkdtempSync(join(tmpdir(), "nodes-"));
-    onTestFinished(() => {
-      rmSync(directory, { recursive: true });
-    });
-    const file = join(directory, "nodes");
+    const file = join(temporaryDirectory(), "nodes");
     writeFileSync(file, "# ours\n10.0.0.1:7001=zone-a\n\n10.0.0.2:7001 zone-b  # second\n");
     expect(
       externalDeployment({ mode: "cluster", nodes: file }, {}).deployment.nodes.map(

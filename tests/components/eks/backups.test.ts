@@ -86,11 +86,7 @@ describe("the bucket for backups", () => {
     const by = `arn:aws:iam::${ACCOUNT_ID}:role/any`;
     const get = (secure: string): Promise<boolean> =>
       isAllowed(
-        {
-          action: "s3:GetObject",
-          resource: "arn:aws:s3:::generated/a",
-          context: { "aws:SecureTransport": secure },
-        },
+        { action: "s3:GetObject", resource: "arn:aws:s3:::generated/a", context: { "aws:SecureTransport": secure } },
         by,
         [everything],
         policy,
@@ -102,10 +98,7 @@ describe("the bucket for backups", () => {
     const own = await platform({ bucketName: "our-backups", encryption: `aws:kms:${KEY}`, keepDeletedDays: 30 });
     expect(s3(own, "Bucket").inputs).toMatchObject({ bucket: "our-backups" });
     expect(s3(own, "BucketServerSideEncryptionConfiguration").inputs["rules"]).toEqual([
-      {
-        applyServerSideEncryptionByDefault: { sseAlgorithm: "aws:kms", kmsMasterKeyId: KEY },
-        bucketKeyEnabled: true,
-      },
+      { applyServerSideEncryptionByDefault: { sseAlgorithm: "aws:kms", kmsMasterKeyId: KEY }, bucketKeyEnabled: true },
     ]);
   }, 60_000);
 

@@ -49,10 +49,7 @@ describe("a platform for 2,750 machines", () => {
       );
     expect(large.controlPlane.tier).toBe("tier-2xl");
     expect(await transformed("aws:eks/cluster:Cluster")).toEqual([
-      {
-        props: { name: "valkey", controlPlaneScalingConfig: { tier: "tier-2xl" } },
-        opts: { protect: true },
-      },
+      { props: { name: "valkey", controlPlaneScalingConfig: { tier: "tier-2xl" } }, opts: { protect: true } },
     ]);
     expect(await transformed("aws:eks/addon:Addon")).toEqual([undefined]);
     // AWS' model of the call knows the member and the value.

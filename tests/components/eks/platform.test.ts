@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { declare, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
+import { declare, platformArgs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 
 let program: ProgramRun;
@@ -11,41 +11,6 @@ beforeAll(async () => {
 const NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool";
 const NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass";
 const CHART = "kubernetes:helm.sh/v4:Chart";
-
-describe("the network and the storage", () => {
-  it("keeps most of each private subnet for prefixes, in that subnet", () => {
-    const reservations = program
-      .ofType("aws:ec2/subnetCidrReservation:SubnetCidrReservation")
-      .map(({ inputs }) => [inputs["subnetId"], inputs["cidrBlock"], inputs["reservationType"]]);
-    expect(reservations).toContainEqual(["id:awsx:ec2:Vpc:valkey:private-1", "10.0.96.0/19", "prefix"]);
-    expect(reservations).toHaveLength(12);
-  });
-
-  it("has every class that a plan names", () => {
-    const names = program
-      .ofType("kubernetes:storage.k8s.io/v1:StorageClass")
-      .map(({ inputs }) => (inputs["metadata"] as { name: string }).name);
-    for (const { volume } of VALKEY_ON_EKS_PLAN.groups)
-      if (volume !== undefined) expect(names).toContain(volume.storageClass);
-  });
-});
-
-describe("pools", () => {
-  it("are of machines with the role that may join, which system machines do not have, and with the tags of the platform", () => {
-    const roles = program.ofType("aws:iam/role:Role").map(({ inputs }) => inputs["name"]);
-    const entry = program.one("aws:eks/accessEntry:AccessEntry").inputs;
-    const systemRole = program.one("aws:iam/role:Role", "valkey-system-node").inputs["name"];
-    const classes = program.ofType(NODE_CLASS);
-    expect(classes).toHaveLength(2);
-    for (const { inputs } of classes) {
-      const { role, tags } = inputs["spec"] as { readonly role: string; readonly tags: object };
-      expect(roles).toContain(role);
-      expect(entry["principalArn"]).toContain(`role/${role}`);
-      expect(role).not.toBe(systemRole);
-      expect(tags).toEqual({ project: "valkey-measured" });
-    }
-  });
-});
 
 describe("Karpenter's credentials", () => {
   const one = (type: string, name?: string): DeclaredResource => program.one(type, name);

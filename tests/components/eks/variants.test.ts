@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Problem, BadInput, Failure, problemText } from "../../../lib/errors";
+import { type Problem, Failure, problemText } from "../../../lib/errors";
 import type { AccountFacts, accountProblems } from "../../../components/eks/account-checks";
 import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
@@ -14,8 +14,9 @@ import {
   VALKEY_ON_EKS_PLAN,
   EKS_ZONES,
 } from "../../support/pulumi/eks";
-import { type MockCalls, type ProgramRun, runProgram } from "../../support/pulumi/pulumi-mocks";
+import { type ProgramRun, runProgram } from "../../support/pulumi/pulumi-mocks";
 import { testProblems } from "../../support/problems";
+import { expectReviewed } from "../../support/reviewed";
 
 /** The stack of "Valkey on EKS" with changes. */
 async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
@@ -39,10 +40,7 @@ describe("a stack in an existing network, with a key that is given", () => {
   const subnets = ["subnet-a", "subnet-b", "subnet-c"];
   let program: ProgramRun;
   beforeAll(async () => {
-    program = await platform({
-      keyArn,
-      existingNetwork: { vpcId: "vpc-1", privateSubnetIds: subnets },
-    });
+    program = await platform({ keyArn, existingNetwork: { vpcId: "vpc-1", privateSubnetIds: subnets } });
   }, 60_000);
 
   it("uses the network by its ids and leaves it as it is", () => {
@@ -140,51 +138,23 @@ const refuse = (details: string) => (): never => {
   throw Object.assign(new Error(details), { details });
 };
 
-describe("asking an account", () => {
-  const answers: MockCalls = {
-    ...accountCalls,
-    "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => {
-      if (quotaCode === "L-0263D0A3") throw new Error("AccessDenied");
-      return { value: quotaCode === "L-1216C47A" ? 5 : 1e6 };
+it("says in words that an account does not answer, with what is needed", async () => {
+  const { checkAccount } = await import("../../../components/eks/account-checks.js");
+  let thrown: unknown;
+  await runProgram(
+    async () => {
+      const used = { clusterName: "valkey", keyArn: undefined, network: undefined };
+      await checkAccount(planEks(VALKEY_ON_EKS_PLAN), used, "valkey:platform").catch((error: unknown) => {
+        thrown = error;
+      });
     },
-    "aws:kms/getKey:getKey": refuse("NotFoundException: no such key"),
-  };
-
-  const thrownBy = async (keyArn: string | undefined, calls: MockCalls): Promise<unknown> => {
-    const { checkAccount } = await import("../../../components/eks/account-checks.js");
-    let thrown: unknown;
-    await runProgram(
-      async () => {
-        const used = { clusterName: "valkey", keyArn, network: undefined };
-        await checkAccount(planEks(VALKEY_ON_EKS_PLAN), used, "valkey:platform").catch((error: unknown) => {
-          thrown = error;
-        });
-      },
-      awsOutputs,
-      calls,
-    );
-    return thrown;
-  };
-
-  it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
-    const thrown = await thrownBy("arn:aws:kms:us-west-2:1:key/gone", answers);
-    expect(thrown).toBeInstanceOf(BadInput);
-    const problems = (thrown as BadInput).problems.map(problemText);
-    expect(problems).toHaveLength(2);
-    expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5, but the plan needs 28/);
-    expect(problems[1]).toMatch(
-      /^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: NotFoundException: no such key/,
-    );
-  });
-
-  it("that does not answer is said in words, with what is needed", async () => {
-    const zones = { "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") };
-    const thrown = await thrownBy(undefined, { ...answers, ...zones });
-    expect(thrown).toBeInstanceOf(Failure);
-    expect((thrown as Failure).message).toMatch(
-      /^reading the account from AWS us-west-2 failed: .*no EC2 IMDS role found.*\nSet credentials/s,
-    );
-  });
+    awsOutputs,
+    { ...accountCalls, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") },
+  );
+  expect(thrown).toBeInstanceOf(Failure);
+  expect((thrown as Failure).message).toMatch(
+    /^reading the account from AWS us-west-2 failed: .*no EC2 IMDS role found.*\nSet credentials/s,
+  );
 });
 
 describe("a network that exists", () => {
@@ -198,54 +168,27 @@ describe("a network that exists", () => {
     subnets: [subnet("subnet-a", "us-west-2a"), subnet("subnet-b", "us-west-2b")],
   };
 
-  it.each<[string, Partial<NetworkFacts>, string[]]>([
-    ["holds the machines", {}, []],
-    [
-      "holds them in two subnets of a zone",
-      {
-        subnets: [
-          subnet("subnet-a", "us-west-2a", 101),
-          subnet("subnet-c", "us-west-2a", 101),
-          subnet("subnet-b", "us-west-2b"),
-        ],
+  it("has these problems", async () => {
+    const { networkProblems } = await import("../../../components/eks/network-checks.js");
+    const b = subnet("subnet-b", "us-west-2b");
+    const networks: Readonly<Record<string, Partial<NetworkFacts>>> = {
+      "holds the machines": {},
+      "holds them in two subnets of a zone": {
+        subnets: [subnet("subnet-a", "us-west-2a", 101), subnet("subnet-c", "us-west-2a", 101), b],
       },
-      [],
-    ],
-    ["is not there", { vpc: "InvalidVpcID.NotFound" }, ["network.vpcId: vpc-1 cannot be used: InvalidVpcID.NotFound"]],
-    [
-      "has no DNS",
-      { vpc: { dnsHostnames: false, dnsSupport: true } },
-      [
-        "network.vpcId: vpc-1 has no DNS hostnames. Machines find the API server by DNS inside the network; set enableDnsSupport and enableDnsHostnames",
-      ],
-    ],
-    [
-      "has not that subnet",
-      {
+      "is not there": { vpc: "InvalidVpcID.NotFound" },
+      "has no DNS": { vpc: { dnsHostnames: false, dnsSupport: true } },
+      "has not that subnet": {
         subnets: [{ id: "subnet-a", why: "InvalidSubnetID.NotFound" }, subnet("subnet-b", "us-west-2b", 500, "vpc-2")],
       },
-      [
-        "network.privateSubnetIds.0: subnet-a cannot be used: InvalidSubnetID.NotFound",
-        "network.privateSubnetIds.1: subnet-b is in vpc-2; expected a subnet of vpc-1",
-      ],
-    ],
-    [
-      "has none in a zone",
-      { subnets: [subnet("subnet-a", "us-west-2a")] },
-      [
-        "network.privateSubnetIds: no subnet is in us-west-2b, where machines are planned; the subnets are subnet-a in us-west-2a",
-      ],
-    ],
-    [
-      "has too few addresses",
-      { subnets: [subnet("subnet-a", "us-west-2a", 201), subnet("subnet-b", "us-west-2b")] },
-      [
-        "network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, but 10 machines with 12 prefixes of 16 addresses need 202",
-      ],
-    ],
-  ])("%s", async (_what, changes, expected) => {
-    const { networkProblems } = await import("../../../components/eks/network-checks.js");
-    expect(networkProblems({ vpcId: "vpc-1" }, { ...good, ...changes }, demand).map(problemText)).toEqual(expected);
+      "has none in a zone": { subnets: [subnet("subnet-a", "us-west-2a")] },
+      "has too few addresses": { subnets: [subnet("subnet-a", "us-west-2a", 201), b] },
+    };
+    const found = Object.entries(networks).map(([what, changes]) => {
+      const problems = networkProblems({ vpcId: "vpc-1" }, { ...good, ...changes }, demand);
+      return [what, problems.map(problemText)] as const;
+    });
+    await expectReviewed("components/network-problems", "Problems of networks that exist.", found);
   });
 
   it("is asked for at AWS: what is there, and why something is not", async () => {

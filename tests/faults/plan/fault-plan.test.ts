@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Fault, planFault } from "../../../faults/plan/fault";
 import { type FaultPlan, type DeploymentOutline, describeFaultPlan } from "../../../faults/plan/fault-plan";
+import { expectReviewed } from "../../support/reviewed";
 
 function cluster(primaries: number, zones: number, changes: Partial<DeploymentOutline> = {}): DeploymentOutline {
   const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({
@@ -26,6 +27,11 @@ const planned = (fault: Fault, outline: DeploymentOutline): FaultPlan => {
   const plan = planFault(fault, outline);
   if (typeof plan === "string") throw new Error(plan);
   return plan;
+};
+/** What is done, with its warnings, or why nothing is done. */
+const described = (fault: Fault, changes: Partial<DeploymentOutline> = {}, primaries = 3): unknown => {
+  const plan = planFault(fault, cluster(primaries, 3, changes));
+  return typeof plan === "string" ? `not planned: ${plan}` : describeFaultPlan(plan);
 };
 
 describe("the plan of a fault", () => {
@@ -52,43 +58,23 @@ describe("the plan of a fault", () => {
     expect(assist).toEqual([{ do: "take-over", nodes: Array.from({ length: 15 }, (_, i) => `n-${i + 30}`) }]);
   });
 
-  it("strikes the named zone, or the zone with the most primaries", () => {
-    expect(planned({ kind: "kill-zone" }, cluster(4, 3)).victims).toEqual(["n-0", "n-3", "n-6"]);
-    expect(planned({ kind: "cut-zone", zone: "z-1", seconds: 1 }, cluster(3, 3)).victims).toEqual(["n-1", "n-3"]);
-    expect(planFault({ kind: "kill-zone", zone: "z-9" }, cluster(3, 3))).toBe(
-      "no node is in zone z-9; allowed: z-0, z-1, z-2",
-    );
-  });
-
-  it("names the reason where a fault cannot be injected", () => {
-    expect(planFault({ kind: "kill-machine" }, cluster(3, 3))).toMatch(/one machine/);
-    expect(planFault({ kind: "full-disk", seconds: 1 }, cluster(3, 3, { persistent: false }))).toMatch(
-      /needs appendonly/,
-    );
-    expect(planFault({ kind: "scale", primaries: 3, replicasPerPrimary: 1 }, cluster(3, 3))).toMatch(
-      /already has this number of primaries and replicas/,
-    );
-    expect(planFault({ kind: "kill-primaries", share: 0.5 }, cluster(3, 3, { mode: "replication" }))).toMatch(
-      /use kill-primary/,
-    );
-  });
-
-  it("warns where no replica takes over and where no write is on disk", () => {
-    const alone = cluster(3, 3, { mode: "replication", hasAutomaticFailover: false, persistent: false });
-    expect(planned({ kind: "kill-primary" }, alone).warnings.join("\n")).toMatch(
-      /no replica is promoted[^]*nothing is stored on disk/,
-    );
-    expect(
-      planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n"),
-    ).toMatch(/the nodes have to meet again[^]*every acknowledged write is lost/);
-  });
-
-  it("is described with one line per action and warning", () => {
-    expect(describeFaultPlan(planned({ kind: "kill-primaries", share: 0.67, restart: 5 }, cluster(3, 3)))).toEqual([
-      "SIGKILL n-0, n-1",
-      "if the deployment does not recover: tell n-3, n-4 to take over",
-      "after 5 s: start n-0, n-1 again",
-      expect.stringMatching(/^expect: 2 of 3 primaries are lost: no majority/),
-    ]);
+  it("strikes the named zone, or the zone with the most primaries, and is told with its warnings or with why it is not possible", async () => {
+    const unsaved = { persistent: false };
+    const alone = { mode: "replication" as const, hasAutomaticFailover: false, ...unsaved };
+    await expectReviewed("faults/plans", "Plans of faults, in words.", {
+      "the zone with the most primaries": described({ kind: "kill-zone" }, {}, 4),
+      "the named zone": described({ kind: "cut-zone", zone: "z-1", seconds: 1 }),
+      "an unknown zone": described({ kind: "kill-zone", zone: "z-9" }),
+      "one machine": described({ kind: "kill-machine" }),
+      "a full disk where nothing is stored": described({ kind: "full-disk", seconds: 1 }, unsaved),
+      "the present shape": described({ kind: "scale", primaries: 3, replicasPerPrimary: 1 }),
+      "primaries of replication": described({ kind: "kill-primaries", share: 0.5 }, { mode: "replication" }),
+      "a primary whose replicas are not promoted": described({ kind: "kill-primary" }, alone),
+      "all nodes, whose addresses change and whose data are not stored": described(
+        { kind: "kill-all", newAddresses: true },
+        unsaved,
+      ),
+      "two of three primaries": described({ kind: "kill-primaries", share: 0.67, restart: 5 }),
+    });
   });
 });

@@ -1,17 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { claimOutput, makeDirectory } from "../../../lib/system/output-directory";
 import { useDirectory } from "../../support/directory";
 
+const place = useDirectory();
 let directory: string;
 beforeEach(() => {
-  directory = join(mkdtempSync(join(tmpdir(), "output-")), "out");
-});
-afterEach(() => {
-  rmSync(join(directory, ".."), { recursive: true, force: true });
+  directory = join(place.path, "out");
 });
 
 describe("a directory for output", () => {
@@ -49,8 +46,6 @@ describe("a directory for output", () => {
     expect(readdirSync(directory)).toEqual(["nodes.txt"]);
   });
 });
-
-const place = useDirectory();
 
 describe("makeDirectory", () => {
   it("makes a directory with its parents, and leaves one that exists", () => {

@@ -13,6 +13,7 @@ import {
 } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import { nameOf, thrownProblems } from "../../support/problems";
+import { expectReviewed } from "../../support/reviewed";
 import { parseStackFile } from "../../../stacks/config/sections/stack-file";
 import { MACHINE, SMALL_STACK } from "../../support/stack-config";
 
@@ -21,25 +22,58 @@ type Raw = Record<string, unknown>;
 const parsed = (raw: Raw, overrides?: OptionOverrides): StackConfig => parseConfig("stack x", raw, MACHINE, overrides);
 const problems = (raw: Raw): readonly string[] => thrownProblems(() => parsed(raw)).map(nameOf);
 
+/** What becomes of a stack's configuration and options. */
+function told(raw: Raw, overrides?: OptionOverrides): object {
+  const config = parsed(raw, overrides);
+  const { deployments, benchmark, measures } = config;
+  const plans = hostPlans(config.platform as HostConfig, config).map(({ name, shape }) => ({ name, ...shape }));
+  const mixed = configuredMixedWorkloads(config);
+  const capacity = configuredCapacitySearch(config) ?? "none";
+  return { deployments, plans, benchmark, measures, length: fittedWorkload(config).length, mixed, capacity };
+}
+const SEARCHED = {
+  ...SMALL_STACK,
+  workloads: { w: { loadGenerator: "open-loop", rate: 1, keySpace: 98_304 } },
+  capacity: { objective: "p99.9=500us", maxRate: 5000 },
+};
+const countOptions = (values: Raw): OptionOverrides => ({
+  benchmark: values,
+  options: { clients: "--clients", dataSize: "--datasize", requests: "--requests" },
+});
+const openLoop = (values: Raw): OptionOverrides => benchmarkOverrides({ loadGenerator: "open-loop", ...values });
+
 describe("a stack's configuration", () => {
-  it("is typed, with defaults, sizes in bytes and tests resolved", () => {
-    const config = parsed(SMALL_STACK);
-    expect(config.deployments["cluster"]).toEqual({
-      mode: "cluster",
-      primaries: 3,
-      replicasPerPrimary: 1,
-      engine: "valkey",
-      settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000, "cluster-ping-interval": 300 },
-      passwordVersion: 0,
-      passwordOverlapSeconds: 120,
-      oversubscribed: false,
+  const mixed = {
+    ...SMALL_STACK,
+    benchmark: { duration: 3 },
+    workloads: {
+      plain: { clients: 51, keySpace: 98_304 },
+      steady: { loadGenerator: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 },
+    },
+  };
+  const withDuration = { ...SMALL_STACK, benchmark: { ...SMALL_STACK.benchmark, duration: 5 } };
+  const own = { rate: 500, duration: 2, datasize: 64, keys: { distribution: "zipfian" }, keyspaceLen: 16_384 };
+
+  it("is typed, with defaults and sizes in bytes, and options take the place of the file's values and workloads", async () => {
+    await expectReviewed("stacks/configurations", "What becomes of configurations and options.", {
+      tests: told(SMALL_STACK),
+      "workloads by name": told(mixed),
+      "workloads and a test": told({ ...mixed, benchmark: { tests: "get" } }),
+      "a search": told(SEARCHED),
+      "a search and another load generator": told(SEARCHED, benchmarkOverrides({ loadGenerator: "memtier" })),
+      "a search for a workload and another on the command line": told(
+        { ...SEARCHED, capacity: { ...SEARCHED.capacity, workload: "w" } },
+        openLoop({ rate: 7 }),
+      ),
+      "a count in options and a duration in the file": told(
+        withDuration,
+        countOptions({ clients: 96, requests: 1000 }),
+      ),
+      "a workload of options": told(SMALL_STACK, openLoop(own)),
+      "options without a stack": parseBenchmark(countOptions({ clients: 60 })),
+      "a workload without a stack": parseBenchmark(openLoop({ rate: 500 })),
     });
-    expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
-    expect(fittedWorkload(config).length).toEqual({ seconds: 10 });
-    expect(hostPlans(config.platform as HostConfig, config).map(({ name, shape }) => [name, shape])).toEqual([
-      ["replication", { primaries: 1, replicasPerPrimary: 2 }],
-      ["cluster", { primaries: 3, replicasPerPrimary: 1 }],
-    ]);
+    expect(() => parseBenchmark(countOptions({ clients: -1 }))).toThrow(/--clients is -1/);
   });
 
   it("gives the command line's workload the data of the file, whose servers have room for so much", () => {
@@ -50,55 +84,8 @@ describe("a stack's configuration", () => {
     });
   });
 
-  it("has workloads by name, of any load generator, measured instead of the tests where no test is named", () => {
-    const mixed = {
-      ...SMALL_STACK,
-      benchmark: { duration: 3 },
-      workloads: {
-        plain: { clients: 51, keySpace: 98_304 },
-        steady: { loadGenerator: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 },
-      },
-    };
-    const config = parsed(mixed);
-    expect(config.benchmark.tests).toEqual([]);
-    expect(config.measures).toBe(true);
-    expect(configuredMixedWorkloads(config)).toMatchObject([
-      { loadGenerator: "valkey-benchmark", name: "plain", reads: 0.9, rate: undefined, length: { seconds: 3 } },
-      {
-        loadGenerator: "open-loop",
-        name: "steady",
-        arrivals: "poisson",
-        keys: { distribution: "zipfian", theta: 0.99 },
-        values: { sizes: "fixed", bytes: 256 },
-        timeoutMs: 5000,
-        length: { seconds: 3 },
-      },
-    ]);
-    expect(parsed({ ...mixed, benchmark: { tests: "get" } }).benchmark.tests).toEqual(["get"]);
-  });
-
-  it("searches for the capacity of what is offered by the open loop, unless the command line offers something else", () => {
-    const raw = {
-      ...SMALL_STACK,
-      workloads: { w: { loadGenerator: "open-loop", rate: 1, keySpace: 98_304 } },
-      capacity: { objective: "p99.9=500us", maxRate: 5000 },
-    };
-    expect(configuredCapacitySearch(parsed(raw))).toMatchObject({
-      workload: { name: "w", loadGenerator: "open-loop" },
-      objective: { ms: 0.5 },
-      search: { initialRate: 1000, maxRate: 5000, precision: 0.1, confirmations: 3 },
-    });
-    expect(configuredCapacitySearch(parsed(raw, benchmarkOverrides({ loadGenerator: "memtier" })))).toBeUndefined();
-    expect(configuredCapacitySearch(parsed(SMALL_STACK))).toBeUndefined();
-    expect(
-      configuredCapacitySearch(
-        parsed(
-          { ...raw, capacity: { ...raw.capacity, workload: "w" } },
-          benchmarkOverrides({ loadGenerator: "open-loop", rate: 7 }),
-        ),
-      ),
-    ).toMatchObject({ workload: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { maxRate: 5000 } });
-    const of = (values: Raw, from: Raw = raw): unknown =>
+  it("searches for the capacity that the command line asks for", () => {
+    const of = (values: Raw, from: Raw = SEARCHED): unknown =>
       requestedCapacitySearch(parsed(from, searchOverrides(values)), capacityOptions(values));
     expect(of({ precision: "0.5" })).toMatchObject({
       objective: { ms: 0.5 },
@@ -156,54 +143,6 @@ describe("a stack's configuration", () => {
       ),
       { numRuns: 300 },
     );
-  });
-});
-
-describe("options", () => {
-  const overrides = (values: Raw): OptionOverrides => ({
-    benchmark: values,
-    options: { clients: "--clients", dataSize: "--datasize", requests: "--requests" },
-  });
-
-  it("replace the file's values, and a duration a count", () => {
-    const config = parsed(
-      { ...SMALL_STACK, benchmark: { ...SMALL_STACK.benchmark, duration: 5 } },
-      overrides({ clients: 96, requests: 1000 }),
-    );
-    expect(config.benchmark).toMatchObject({ clients: 96, requests: 1000 });
-    expect(fittedWorkload(config).length).toEqual({ requests: 1000 });
-  });
-
-  it("make a mixed workload of their own, which takes the place of tests and workloads", () => {
-    const mixed = (values: Raw): OptionOverrides =>
-      benchmarkOverrides({ loadGenerator: "open-loop", duration: 2, ...values });
-    const config = parsed(
-      SMALL_STACK,
-      mixed({ rate: 500, datasize: 64, keys: { distribution: "zipfian" }, keyspaceLen: 16_384 }),
-    );
-    expect(config.benchmark.tests).toEqual([]);
-    expect(configuredMixedWorkloads(config)).toMatchObject([
-      {
-        name: "open-loop",
-        loadGenerator: "open-loop",
-        rate: 500,
-        values: { sizes: "fixed", bytes: 64 },
-        keys: { distribution: "zipfian", theta: 0.99 },
-        length: { seconds: 2 },
-      },
-    ]);
-    expect(parseBenchmark(mixed({ rate: 500 }))).toMatchObject({
-      benchmark: { tests: [] },
-      workloads: { "open-loop": { rate: 500 } },
-    });
-  });
-
-  it("stand alone where there is no stack", () => {
-    expect(parseBenchmark(overrides({ clients: 60 })).benchmark).toMatchObject({
-      clients: 60,
-      tests: ["set", "get", "incr"],
-    });
-    expect(() => parseBenchmark(overrides({ clients: -1 }))).toThrow(/--clients is -1/);
   });
 });
 

@@ -51,6 +51,21 @@ const sharing = (first: string, second: string): Raw => ({
   platform: eks({ backups: {} }),
   deployments: { a: cluster({ backup: { prefix: first } }), b: cluster({ backup: { prefix: second } }) },
 });
+const SECRET = { name: "login", key: "password" };
+const BUCKET = { bucket: "backups", region: "eu-central-1" };
+const TLS = { ...kubernetes, tls: { secretName: "t" } };
+const TWO_ZONES = { type: "host", zones: ["a", "b"] };
+const controlled = (controller: Raw): Raw => podCluster({ controller });
+const withBucket = (backups: Raw, backup: Raw): Raw => on(eks({ backups }), cluster({ backup }));
+const onPools = (pools: Raw): Raw => onEks({ pools });
+const eksPods = (pods: Raw): Raw => eksCluster({ pods });
+const existing = (changes: Raw): Raw => {
+  const privateSubnetIds = ["subnet-01234567", "subnet-11234567"];
+  return onEks({ network: { kind: "existing", vpcId: "vpc-01234567", privateSubnetIds, ...changes } });
+};
+const resources = (cpu: string): Raw => ({ requests: { cpu, memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } });
+const openLoop = (changes: Raw): Raw => workload({ loadGenerator: "open-loop", rate: 1, ...changes });
+const replicas = (count: number): Raw => ({ deployments: { r: { mode: "replication", replicas: count } } });
 const option = (values: Raw) => (): unknown => parseConfig("stack x", SMALL_STACK, MACHINE, benchmarkOverrides(values));
 const mixed = (values: Raw) => option({ loadGenerator: "open-loop", duration: 2, keyspaceLen: 16_384, ...values });
 const FILE = { platform: { type: "eks", zones: ["a", "b", "c"] } };
@@ -66,19 +81,13 @@ describe("bad input", () => {
     ["wrong-value deployments.cluster.external.type", deployment({ external: { type: "ClusterIP" } })],
     [
       "ranges-of-node-ports deployments.cluster.external.sourceRanges",
-      {
-        ...deployment({ external: { type: "NodePort", sourceRanges: ["10.0.0.0/8"] } }),
-        platform: { type: "kubernetes", zones: ["a", "b", "c"] },
-      },
+      { ...deployment({ external: { type: "NodePort", sourceRanges: ["10.0.0.0/8"] } }), platform: kubernetes },
     ],
     ["unknown-key benchmarks", { ...SMALL_STACK, benchmarks: {} }],
     ["unknown-key benchmark.client", benchmark({ client: 3 })],
     ["unknown-key deployments.cluster.primarys", deployment({ primarys: 3 })],
     ["unknown-directive deployments.cluster.settings.io-thread", settings({ "io-thread": 1 })],
-    [
-      "unknown-key deployments.r.primaries",
-      { ...SMALL_STACK, deployments: { r: { mode: "replication", primaries: 3 } } },
-    ],
+    ["unknown-key deployments.r.primaries", watched({ primaries: 3 })],
     ["wrong-value benchmark.clients", benchmark({ clients: "many" })],
     ["wrong-value benchmark.clients", benchmark({ clients: 4.5 })],
     ["wrong-value benchmark.clients", benchmark({ clients: 0 })],
@@ -87,10 +96,7 @@ describe("bad input", () => {
     ["wrong-value platform.type", { ...SMALL_STACK, platform: { type: "moon" } }],
     ["missing platform", { deployments: SMALL_STACK.deployments }],
     ["no-deployments deployments", { ...SMALL_STACK, deployments: {} }],
-    [
-      "wrong-name deployments.My Cluster",
-      { ...SMALL_STACK, deployments: { "My Cluster": SMALL_STACK.deployments.cluster } },
-    ],
+    ["wrong-name deployments.My Cluster", { ...SMALL_STACK, deployments: { "My Cluster": cluster() } }],
     ["wrong-value benchmark.tests", benchmark({ tests: ["set", "sett"] })],
     ["wrong-value deployments.cluster.settings.maxmemory-policy", settings({ "maxmemory-policy": "lru" })],
     ["wrong-value deployments.cluster.settings.maxmemory", settings({ maxmemory: "lots" })],
@@ -104,12 +110,9 @@ describe("bad input", () => {
     ["data-exceeds-maxmemory benchmark.keySpace × valkey:benchmark.dataSize", benchmark({ dataSize: 65_536 })],
     [
       "data-exceeds-machine benchmark.keySpace × valkey:benchmark.dataSize",
-      { ...benchmark({ dataSize: 1_000_000 }), deployments: { r: { mode: "replication", replicas: 2 } } },
+      { ...benchmark({ dataSize: 1_000_000 }), ...replicas(2) },
     ],
-    [
-      "more-zones-than-nodes platform.zones",
-      { ...SMALL_STACK, deployments: { r: { mode: "replication", replicas: 1 } } },
-    ],
+    ["more-zones-than-nodes platform.zones", { ...SMALL_STACK, ...replicas(1) }],
     ["one-zone platform.zones", { ...SMALL_STACK, platform: { type: "host", zones: ["a"] } }],
     ["zone-twice platform.zones", { ...SMALL_STACK, platform: { type: "host", zones: ["a", "b", "a"] } }],
     ["no-writes deployments.cluster.settings.min-replicas-to-write", settings({ "min-replicas-to-write": 2 })],
@@ -124,27 +127,15 @@ describe("bad input", () => {
     ["not-open-loop capacity.workload", capacity({ objective: "p99=2ms", workload: "plain" })],
     ["unknown-key workloads.w.arrivals", workload({ arrivals: "fixed" })],
     ["wrong-value workloads.w.reads", workload({ reads: 90 })],
-    [
-      "wrong-value workloads.w.values.max",
-      workload({ loadGenerator: "open-loop", rate: 1, values: { sizes: "uniform", min: 9, max: 3 } }),
-    ],
-    [
-      "wrong-value workloads.w.keys.distribution",
-      workload({ loadGenerator: "open-loop", rate: 1, keys: { distribution: "zipf" } }),
-    ],
+    ["wrong-value workloads.w.values.max", openLoop({ values: { sizes: "uniform", min: 9, max: 3 } })],
+    ["wrong-value workloads.w.keys.distribution", openLoop({ keys: { distribution: "zipf" } })],
     [
       "no-replica-reads workloads.w.readFrom",
       workload({ reads: 0.5, clients: 51, keySpace: 98_304, readFrom: "replica" }),
     ],
     ["uneven-rate workloads.w.rate", workload({ loadGenerator: "memtier", clients: 51, keySpace: 98_304, rate: 1000 })],
     ["uneven-load workloads.w.clients", workload({ loadGenerator: "open-loop", rate: 1, workers: 5 })],
-    [
-      "no-replicas workloads.w.readFrom",
-      {
-        ...workload({ loadGenerator: "open-loop", rate: 1, readFrom: "replica" }),
-        deployments: { r: { mode: "replication", replicas: 0 } },
-      },
-    ],
+    ["no-replicas workloads.w.readFrom", { ...openLoop({ readFrom: "replica" }), ...replicas(0) }],
     ["data-exceeds-maxmemory workloads.w.keySpace", workload({ dataSize: 65_536 })],
     ["unknown-key study.vary.cpu", study({ vary: { cpu: [1] } })],
     ["wrong-value study.vary.primaries.1", study({ vary: { primaries: [1, 2] } })],
@@ -162,10 +153,7 @@ describe("bad input", () => {
     ],
     ["engine-without-tls platform.tls", on({ ...kubernetes, tls: { secretName: "t" } }, cluster({ engine: "redis" }))],
     ["no-charts deployments.d.chart", on({ type: "host" }, single({ replicas: 2, chart: {} }))],
-    [
-      "excluded-by-chart deployments.d.chart",
-      on({ ...kubernetes, tls: { secretName: "t" } }, single({ replicas: 2, chart: {} })),
-    ],
+    ["excluded-by-chart deployments.d.chart", on(TLS, single({ replicas: 2, chart: {} }))],
     ["excluded-by-chart deployments.d.chart", podSingle({ replicas: 2, sentinel: true, chart: {} })],
     ["chart-without-replicas deployments.d.replicas", podSingle({ pods: { zones: ["a"] }, chart: {} })],
     [
@@ -181,46 +169,28 @@ describe("bad input", () => {
       ),
     ],
     ["no-secrets deployments.d.passwordSecret", hostCluster({ passwordSecret: { name: "login", key: "password" } })],
-    [
-      "two-passwords deployments.d.passwordSecret",
-      podCluster({ passwordVersion: 1, passwordSecret: { name: "login", key: "password" } }),
-    ],
+    ["two-passwords deployments.d.passwordSecret", podCluster({ passwordVersion: 1, passwordSecret: SECRET })],
     ["no-pods deployments.d.controller", hostCluster({ controller: {} })],
     ["excluded-by-chart deployments.d.controller", podSingle({ replicas: 2, chart: {}, controller: {} })],
     ["needs-valkey deployments.d.controller", podSingle({ replicas: 2, engine: "redis", controller: {} })],
     ["wrong-value deployments.d.controller.everySeconds", podCluster({ controller: { everySeconds: 1 } })],
     [
       "needs-repair deployments.d.controller.replaceLostMachinesAfterSeconds",
-      podCluster({ controller: { repair: false, replaceLostMachinesAfterSeconds: 300 } }),
+      controlled({ repair: false, replaceLostMachinesAfterSeconds: 300 }),
     ],
     [
       "needs-replicas deployments.d.controller.replaceLostMachinesAfterSeconds",
       podCluster({ replicasPerPrimary: 0, controller: { repair: true, replaceLostMachinesAfterSeconds: 300 } }),
     ],
-    [
-      "needs-repair deployments.d.controller.repairSettings",
-      podCluster({ controller: { repair: false, repairSettings: true } }),
-    ],
+    ["needs-repair deployments.d.controller.repairSettings", controlled({ repair: false, repairSettings: true })],
     ["no-pods deployments.d.backup", hostCluster({ backup: { bucket: "backups", region: "eu-central-1" } })],
-    [
-      "excluded-by-chart deployments.d.backup",
-      podSingle({ replicas: 2, chart: {}, backup: { bucket: "backups", region: "eu-central-1" } }),
-    ],
+    ["excluded-by-chart deployments.d.backup", podSingle({ replicas: 2, chart: {}, backup: BUCKET })],
     ["wrong-text deployments.d.backup.bucket", podCluster({ backup: { bucket: "My_Bucket", region: "eu-central-1" } })],
     ["no-bucket deployments.d.backup.bucket", podCluster({ backup: {} })],
     ["no-bucket-on-eks deployments.d.backup.bucket", eksCluster({ backup: {} })],
-    [
-      "needs-bucket deployments.d.backup.credentials",
-      on(eks({ backups: {} }), cluster({ backup: { credentials: { secretName: "keys" } } })),
-    ],
-    [
-      "bucket-encryption platform.backups.encryption",
-      on(eks({ backups: { encryption: "aws:kms:alias/ours" } }), cluster({ backup: {} })),
-    ],
-    [
-      "kept-too-short deployments.d.backup.keepSeconds",
-      podCluster({ backup: { bucket: "backups", region: "eu-central-1", keepSeconds: 3600 } }),
-    ],
+    ["needs-bucket deployments.d.backup.credentials", withBucket({}, { credentials: { secretName: "keys" } })],
+    ["bucket-encryption platform.backups.encryption", withBucket({ encryption: "aws:kms:alias/ours" }, {})],
+    ["kept-too-short deployments.d.backup.keepSeconds", podCluster({ backup: { ...BUCKET, keepSeconds: 3600 } })],
     ["not-a-bucket deployments.d.restoreFrom.from", podCluster({ restoreFrom: { from: "/backups/shop" } })],
     ["no-region deployments.d.restoreFrom.region", podCluster({ restoreFrom: { from: "s3://backups/shop" } })],
     [
@@ -231,10 +201,7 @@ describe("bad input", () => {
     ["no-pods deployments.d.pods", on({ type: "host" }, cluster({ pods: {} }))],
     ["no-pools deployments.d.pods.pool", podCluster({ pods: { pool: "servers" } })],
     ["no-pools deployments.d.pods.instanceType", podCluster({ pods: { instanceType: "r7g.large" } })],
-    [
-      "replicas-on-one-machine deployments.d.pods.oneMachine",
-      eksCluster({ pods: { oneMachine: true, zones: ["a", "b"] } }),
-    ],
+    ["replicas-on-one-machine deployments.d.pods.oneMachine", eksPods({ oneMachine: true, zones: ["a", "b"] })],
     [
       "one-machine-in-zones deployments.d.pods.oneMachine",
       eksCluster({ replicasPerPrimary: 0, pods: { oneMachine: true } }),
@@ -244,26 +211,17 @@ describe("bad input", () => {
     ["wrong-value deployments.d.pods.storage.className", eksCluster({ pods: { storage: { className: "io2" } } })],
     ["type-not-in-pool deployments.d.pods.instanceType", eksCluster({ pods: { instanceType: "r7g.2xlarge" } })],
     ["no-such-pool platform.pools.networkOptimized", eksCluster({ pods: { pool: "networkOptimized" } })],
-    [
-      "unknown-type platform.pools.servers.instanceTypes.0",
-      onEks({ pools: { servers: { instanceTypes: ["r7g.huge"] } } }),
-    ],
+    ["unknown-type platform.pools.servers.instanceTypes.0", onPools({ servers: { instanceTypes: ["r7g.huge"] } })],
     ["network-too-small platform.network.cidr", onEks({ network: { cidr: "10.0.0.0/24" } })],
     [
       "memory-exceeds-pod deployments.d.settings.maxmemory",
-      eksCluster({
-        settings: { maxmemory: "10gb" },
-        pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
-      }),
+      eksCluster({ settings: { maxmemory: "10gb" }, pods: { resources: resources("1") } }),
     ],
     ["uneven-zones platform.zones", on({ ...kubernetes, zones: ["a", "b"] }, cluster({ replicasPerPrimary: 3 }))],
     ["uneven-zones deployments.d.pods.zones", eksCluster({ replicasPerPrimary: 3, pods: { zones: ["a", "b"] } })],
     [
       "more-threads-than-cores deployments.d.settings.io-threads",
-      eksCluster({
-        settings: { "io-threads": 2 },
-        pods: { resources: { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
-      }),
+      eksCluster({ settings: { "io-threads": 2 }, pods: { resources: resources("2") } }),
     ],
     ["more-threads-than-cores deployments.d.settings.io-threads", eksCluster({ settings: { "io-threads": 2 } })],
     ["unknown-key platform.cluter", onEks({ cluter: {} })],
@@ -272,14 +230,8 @@ describe("bad input", () => {
     ["wrong-value platform.network.nat", onEks({ network: { nat: "none" } })],
     ["unknown-key platform.network.cidrr", onEks({ network: { cidrr: "10.0.0.0/16" } })],
     ["wrong-value platform.network.cidr", onEks({ network: { cidr: "10.0.0.0/40" } })],
-    [
-      "missing platform.network.privateSubnetIds",
-      onEks({ network: { kind: "existing", vpcId: "vpc-0123456789abcdef0" } }),
-    ],
-    [
-      "wrong-value platform.network.vpcId",
-      onEks({ network: { kind: "existing", vpcId: "main", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } }),
-    ],
+    ["missing platform.network.privateSubnetIds", existing({ privateSubnetIds: undefined })],
+    ["wrong-value platform.network.vpcId", existing({ vpcId: "main" })],
     ["wrong-value platform.zones", onEks({ zones: ["a"] })],
     ["zone-twice platform.zones", onEks({ zones: ["a", "a"] })],
     ["open-access platform.cluster.publicAccessCidrs", onEks({ cluster: { publicAccessCidrs: ["0.0.0.0/0"] } })],
@@ -292,43 +244,22 @@ describe("bad input", () => {
     ["wrong-value platform.pools.servers.instanceTypes.0", onEks({ pools: { servers: { instanceTypes: ["large"] } } })],
     ["wrong-value platform.pools.servers.instanceTypes", onEks({ pools: { servers: { instanceTypes: [] } } })],
     ["wrong-value platform.pools.servers.capacity", onEks({ pools: { servers: { capacity: "spot" } } })],
-    [
-      "wrong-value platform.pools.networkOptimized.capacity",
-      onEks({ pools: { networkOptimized: { capacity: "spot" } } }),
-    ],
+    ["wrong-value platform.pools.networkOptimized.capacity", onPools({ networkOptimized: { capacity: "spot" } })],
     ["wrong-value platform.pools.clients.capacity", onEks({ pools: { clients: { capacity: "reserved" } } })],
     ["unknown-key platform.pools.server", onEks({ pools: { server: {} } })],
     ["wrong-value platform.system.machines", onEks({ system: { machines: 1 } })],
     ["wrong-value platform.clusterName", onEks({ clusterName: "x".repeat(39) })],
-    [
-      "too-few-subnets platform.network.privateSubnetIds",
-      onEks({
-        network: {
-          kind: "existing",
-          vpcId: "vpc-01234567",
-          privateSubnetIds: ["subnet-01234567", "subnet-11234567"],
-        },
-      }),
-    ],
+    ["too-few-subnets platform.network.privateSubnetIds", existing({})],
     ["wrong-value platform.network.cidr", onEks({ network: { cidr: "10.0.0.0/8" } })],
     ["wrong-value platform.storage.className", onEks({ storage: { className: "io2" } })],
     ["no-such-zone platform.clients.zone", onEks({ clients: { zone: "f" } })],
     ["wrong-value platform.cluster.logRetentionInDays", onEks({ cluster: { logRetentionInDays: 8 } })],
+    ["too-few-zones deployments.r.sentinel", watched({ sentinel: {}, replicas: 1 }, TWO_ZONES)],
     [
       "too-few-zones deployments.r.sentinel",
-      watched({ sentinel: {}, replicas: 1 }, { type: "host", zones: ["a", "b"] }),
+      watched({ sentinel: {}, replicas: 1, pods: { zones: ["a", "b"] } }, kubernetes),
     ],
-    [
-      "too-few-zones deployments.r.sentinel",
-      watched(
-        { sentinel: {}, replicas: 1, pods: { zones: ["a", "b"] } },
-        { type: "kubernetes", zones: ["a", "b", "c"] },
-      ),
-    ],
-    [
-      "too-few-zones deployments.r.sentinel",
-      watched({ sentinel: true, replicas: 1 }, { type: "host", zones: ["a", "b"] }),
-    ],
+    ["too-few-zones deployments.r.sentinel", watched({ sentinel: true, replicas: 1 }, TWO_ZONES)],
     ["wrong-value deployments.r.sentinel", watched({ sentinel: "yes" })],
     ["unknown-key deployments.r.sentinel.quorums", watched({ sentinel: { quorums: 2 } })],
     ["wrong-value deployments.r.sentinel.count", watched({ sentinel: { count: 4 } })],

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { planEks } from "../../../platforms/eks/plan";
 import { describeIssues } from "../../../lib/schema/problems";
 import { eksPlatformSchema, zoneNames } from "../../../stacks/config/schema/eks";
+import { expectReviewed } from "../../support/reviewed";
 
 type Raw = Record<string, unknown>;
 
@@ -16,43 +17,9 @@ const problems = (raw: Raw): readonly string[] => {
 };
 
 describe("the platform eks", () => {
-  it('has the defaults of "Valkey on EKS": three zones of us-west-2, r7g.large, closed to the outside', () => {
-    expect(eksPlatformSchema.parse({ type: "eks" })).toEqual({
-      type: "eks",
-      region: "us-west-2",
-      zones: ["a", "b", "c"],
-      network: { cidr: "10.0.0.0/16", nat: "one", flowLogs: false },
-      cluster: {
-        publicAccessCidrs: [],
-        openToTheWorld: false,
-        access: {},
-        logRetentionInDays: 7,
-        deletionProtection: false,
-      },
-      system: { machines: 2 },
-      pools: {
-        servers: {
-          instanceTypes: ["r7g.large"],
-          tuning: { interruptCpus: 0, staticCpus: false },
-          capacity: "on-demand",
-          rootVolumeGiB: 20,
-        },
-        clients: {
-          instanceTypes: ["c7gn.xlarge"],
-          tuning: { interruptCpus: 0, staticCpus: false },
-          capacity: "on-demand",
-          rootVolumeGiB: 20,
-        },
-      },
-      namespace: "valkey",
-      image: "docker.io/valkey/valkey:9.1.2",
-      resources: { requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } },
-      storage: { className: "gp3", size: "50Gi" },
-      hostAntiAffinity: "preferred",
-      allowDowntime: false,
-      clients: { runners: 1, requests: { cpu: "1", memory: "1Gi" } },
-      tags: {},
-    });
+  it("has the defaults of a small stack, closed to the outside", async () => {
+    const { type, ...defaults } = eksPlatformSchema.parse({ type: "eks" });
+    await expectReviewed("stacks/eks-defaults", "Defaults of the platform eks.", { [type]: defaults });
   });
 
   it("is what a plan takes", () => {

@@ -21,10 +21,12 @@ const POOR: MockCalls = {
     locationTypes: [],
   }),
 };
+/** A quota that is too small, and one that may not be read. */
 const NO_QUOTA: MockCalls = {
-  "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => ({
-    value: quotaCode === "L-1216C47A" ? 5 : 1e6,
-  }),
+  "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => {
+    if (quotaCode === "L-0263D0A3") throw new Error("AccessDenied");
+    return { value: quotaCode === "L-1216C47A" ? 5 : 1e6 };
+  },
 };
 const NO_KEY: MockCalls = {
   "aws:kms/getKey:getKey": () => {
@@ -59,7 +61,7 @@ describe("a preview on EKS", () => {
     await import("../../../stacks/program/platforms/eks.js");
   }, 60_000);
 
-  it("says all that is wrong with an account in one message, each once, and makes nothing", async () => {
+  it("says all that is wrong with an account in one message, each once, nothing about what it may not read, and makes nothing", async () => {
     const { problems, made } = await refused(configOf("topologies", `platform.cluster.keyArn=${KEY}`), {
       ...POOR,
       ...NO_QUOTA,

@@ -123,9 +123,7 @@ describe("the stack billion", () => {
   const billion = (...assignments: readonly string[]): StackConfig => configOf("billion", ...assignments);
 
   it("has a cache, and is refused without one or with a secret that ECR cannot read", () => {
-    expect(billion().platform).toMatchObject({
-      imageCache: { credentialsSecret: "ecr-pullthroughcache/docker-hub" },
-    });
+    expect(billion().platform).toMatchObject({ imageCache: { credentialsSecret: "ecr-pullthroughcache/docker-hub" } });
     const { platform: { imageCache, ...platform } = {}, ...raw } = readStackFile(STACKS_DIRECTORY, "billion") as {
       readonly platform?: { readonly imageCache?: unknown };
     };

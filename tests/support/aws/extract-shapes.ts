@@ -1,5 +1,5 @@
 /**
- * Writes `shapes.json` from botocore's models, for the calls of `calls.ts`:
+ * Writes `shapes.json` from botocore's models, for the calls of `pulumi-inputs.ts`:
  *
  *     pip download --no-deps botocore && unzip -q botocore-*.whl -d DIRECTORY
  *     node --import tsx tests/support/aws/extract-shapes.ts DIRECTORY
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 import { DOCUMENTED } from "./documented-limits";
-import { CALLS } from "./calls";
+import { PULUMI_INPUTS } from "./pulumi-inputs";
 import type { Extract, Reference, Shape } from "./shapes";
 
 const rawReference = z.object({ shape: z.string(), documentation: z.string().optional() });
@@ -37,6 +37,19 @@ function modelOf(directory: string, service: string): RawModel {
   const folder = join(directory, "botocore", "data", service);
   const latest = readdirSync(folder).sort().at(-1) ?? "";
   return rawModel.parse(JSON.parse(gunzipSync(readFileSync(join(folder, latest, "service-2.json.gz"))).toString()));
+}
+
+/** The calls of a mapping, such as `eks.CreateCluster`. */
+function callsIn(value: unknown): string[] {
+  if (typeof value === "string") return /^[a-z0-9]+\.[A-Z]\w+/.exec(value)?.slice() ?? [];
+  if (typeof value === "function") return callsIn((value as (name: string) => unknown)("one"));
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => [...callsIn(key), ...(key === "as" ? [] : callsIn(each))]);
+}
+const CALLS = new Map<string, Set<string>>();
+for (const call of callsIn(PULUMI_INPUTS).sort()) {
+  const [service = "", operation = ""] = call.split(".");
+  CALLS.set(service, (CALLS.get(service) ?? new Set()).add(operation));
 }
 
 const read = new Set<string>();
@@ -109,10 +122,7 @@ if (info === undefined) throw new Error(`${directory} holds no unpacked wheel of
 const metadata = readFileSync(join(directory, info, "METADATA"), "utf8");
 const field = (name: string): string => new RegExp(`^${name}: (.*)$`, "m").exec(metadata)?.[1] ?? "";
 const services = Object.fromEntries(
-  Object.entries(CALLS).map(([service, calls]) => [
-    service,
-    extractService(service, modelOf(directory, service), calls),
-  ]),
+  [...CALLS].map(([service, calls]) => [service, extractService(service, modelOf(directory, service), [...calls])]),
 );
 const unread = Object.keys(DOCUMENTED).filter((place) => !read.has(place));
 if (unread.length > 0) throw new Error(`no such members: ${unread.join(", ")}`);

@@ -1,9 +1,8 @@
 /** From the inputs of Pulumi's resources to the requests that AWS gets for them. */
 import type { DeclaredResource } from "../pulumi/declared-resources";
 import { plainArn } from "../pulumi/eks";
-import type { Inputs, Mapping, Rule } from "./mapping";
-import { PULUMI_INPUTS } from "./pulumi-inputs";
-import { requestProblems } from "./shapes";
+import { type Inputs, type Mapping, type Rule, PULUMI_INPUTS } from "./pulumi-inputs";
+import { asMembers, memberOf, requestProblems } from "./shapes";
 
 /** A request by its call, such as `eks.CreateAddon#vpc-cni`. */
 type Requests = Map<string, Record<string, unknown>>;
@@ -30,77 +29,48 @@ export function parameterProblems({
   return problems.map((problem) => `${type} ${name}: ${problem}`);
 }
 
-function requestsOf({ inputs: rules, supplied = {} }: Mapping, inputs: object, problems: string[]): Requests {
+function requestsOf(
+  { call, inputs: rules = {}, supplied = {} }: Mapping,
+  inputs: object,
+  problems: string[],
+): Requests {
   const requests: Requests = new Map();
-  put(requests, rules, inputs, "", problems);
+  put(requests, rules, inputs, "", problems, call);
   for (const [path, value] of Object.entries(supplied)) {
-    const [call, ...members] = callAndMembers(path);
-    for (const [each, request] of requests) if (each.replace(/#.*/, "") === call) setAt(request, members, value);
+    const [own, ...members] = callAndMembers(path);
+    for (const [each, request] of requests) if (each.replace(/#.*/, "") === own) setAt(request, members, value);
   }
   return requests;
 }
 
-function put(requests: Requests, rules: Inputs, inputs: object, path: string, problems: string[]): void {
+function put(requests: Requests, rules: Inputs, inputs: object, path: string, problems: string[], call?: string): void {
   for (const [key, value] of Object.entries(inputs)) {
     // The providers leave out what is empty.
     if (value === undefined || (typeof value === "object" && Object.keys(value as object).length === 0)) continue;
-    const rule = rules[key];
+    const rule = rules[key] ?? (call === undefined ? undefined : memberOf(call, key));
     if (rule === undefined) problems.push(`${path}${key}: the input has no rule in pulumi-inputs.ts`);
     else follow(requests, rule, value, `${path}${key}`, problems);
   }
 }
 
 function follow(requests: Requests, rule: Rule, value: unknown, path: string, problems: string[]): void {
-  if (typeof rule !== "string") {
-    if ("provider" in rule) return;
-    if ("all" in rule) {
-      for (const each of rule.all) follow(requests, each, value, path, problems);
-      return;
-    }
-    if ("inside" in rule) {
-      put(requests, rule.inside, value as object, `${path}.`, problems);
-      return;
-    }
-    if ("each" in rule) {
-      for (const [name, each] of Object.entries(value as object))
-        put(requests, rule.each(name), each as object, `${path}.${name}.`, problems);
-      return;
-    }
-  }
-  const { to, converted } = place(rule, value, path, problems);
-  for (const target of to) {
-    const [call, ...members] = callAndMembers(target);
-    const request = requests.get(call) ?? {};
-    requests.set(call, request);
-    setAt(request, members, converted);
-  }
+  if (typeof rule === "string") give(requests, rule, plain(value));
+  else if (isList(rule)) for (const each of rule) give(requests, each, plain(value));
+  else if ("all" in rule) for (const each of rule.all) follow(requests, each, value, path, problems);
+  else if ("inside" in rule) put(requests, rule.inside, value as object, `${path}.`, problems);
+  else if ("each" in rule)
+    for (const [name, each] of Object.entries(value as object))
+      put(requests, rule.each(name), each as object, `${path}.${name}.`, problems);
+  else if ("to" in rule) for (const each of [rule.to].flat()) give(requests, each, rule.as(plain(value)));
 }
 
-type Placement = string | Extract<Rule, { readonly to: unknown }>;
+const isList = (rule: Rule): rule is readonly string[] => Array.isArray(rule);
 
-function place(
-  rule: Placement,
-  value: unknown,
-  path: string,
-  problems: string[],
-): { readonly to: readonly string[]; readonly converted: unknown } {
-  if (typeof rule === "string") return { to: [rule], converted: plain(value) };
-  const { to, as = (same: unknown) => same, fields } = rule;
-  const renamed = (one: unknown): unknown => {
-    const into: Record<string, unknown> = {};
-    for (const [key, each] of Object.entries(one as object)) {
-      const inner = fields?.[key];
-      if (inner === undefined || typeof inner === "string" || !("to" in inner))
-        problems.push(`${path}.${key}: the input has no rule in pulumi-inputs.ts`);
-      else {
-        const placed = place(inner, each, `${path}.${key}`, problems);
-        for (const member of placed.to) setAt(into, member.split("."), placed.converted);
-      }
-    }
-    return into;
-  };
-  const own = fields === undefined ? plain(value) : Array.isArray(value) ? value.map(renamed) : renamed(value);
-  return { to: typeof to === "string" ? [to] : to, converted: as(own) };
+function give(requests: Requests, target: string, value: unknown): void {
+  const [call, ...members] = callAndMembers(target);
+  const request = requests.get(call) ?? {};
+  requests.set(call, request);
+  setAt(request, members, asMembers(call.replace(/#.*/, ""), members, value));
 }
 
 /** Ids that mocks add to ARNs are no part of a request. */

@@ -42,9 +42,7 @@ export type Shape = z.infer<typeof shapeSchema>;
 export type Extract = z.infer<typeof extractSchema>;
 type Limits = Pick<Reference, "enum" | "pattern" | "min" | "max">;
 
-export const SHAPES_FILE = join(__dirname, "shapes.json");
-
-const EXTRACT = extractSchema.parse(JSON.parse(readFileSync(SHAPES_FILE, "utf8")));
+const EXTRACT = extractSchema.parse(JSON.parse(readFileSync(join(__dirname, "shapes.json"), "utf8")));
 
 /** A shape of a service. @throws where the extract has none of the name */
 export function shapeOf(service: string, name: string): Shape {
@@ -63,6 +61,41 @@ export function requestProblems(call: string, request: unknown): string[] {
   const input = EXTRACT.services[service]?.operations[operation];
   if (input === undefined) return [`${call}: shapes.json has no such call: run extract-shapes.ts`];
   return problemsOf({ service, path: call }, { shape: input }, request);
+}
+
+/** Shape of a call's input, or of a member of it, such as `eks.CreateCluster` and `["resourcesVpcConfig"]`. */
+function shapeAt(call: string, members: readonly string[]): Shape | undefined {
+  const [service = "", operation = ""] = call.split(".");
+  const named = (name: string | undefined): Shape | undefined =>
+    name === undefined ? undefined : EXTRACT.services[service]?.shapes[name];
+  return members.reduce(
+    (shape, key) => named((shape?.members?.[key] ?? shape?.member ?? shape?.value)?.shape),
+    named(EXTRACT.services[service]?.operations[operation]),
+  );
+}
+
+/** Name of a member in AWS' spelling, whose capitals differ from the providers'. */
+const spelling = (shape: Shape | undefined, key: string): string | undefined =>
+  Object.keys(shape?.members ?? {}).find((each) => each.toLowerCase() === key.toLowerCase());
+
+/** @returns path of a call's member with the name of an input; undefined if there is none */
+export function memberOf(path: string, input: string): string | undefined {
+  const [service = "", operation = "", ...members] = path.split(".");
+  const key = spelling(shapeAt(`${service}.${operation}`, members), input);
+  return key && `${path}.${key}`;
+}
+
+/** The value of a call's member, its keys in AWS' spelling. */
+export function asMembers(call: string, members: readonly string[], value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown) => asMembers(call, [...members, "0"], each));
+  if (!isRecord(value)) return value;
+  const shape = shapeAt(call, members);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      const own = spelling(shape, key) ?? key;
+      return [own, asMembers(call, [...members, own], each)];
+    }),
+  );
 }
 
 interface Place {

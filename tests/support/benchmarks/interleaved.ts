@@ -8,24 +8,16 @@ import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/featur
 import type { Workload } from "../../../benchmarks/workloads/workload";
 import { runningProcesses, RunDirectory } from "../../../platforms/host/run-directory";
 import { never, realPrograms } from "../valkey/real";
+import { workload } from "./tool-runs";
 
-const WORKLOAD: Workload = {
-  name: undefined,
-  tests: ["get"],
-  clients: 12,
-  pipeline: 16,
-  dataSize: 64,
-  threads: 1,
-  keySpace: 16_384,
-  length: { seconds: 1 },
-  warmup: 0,
-  rate: undefined,
-};
+const WORKLOAD = workload({
+  ...{ tests: ["get"], clients: 12, pipeline: 16, dataSize: 64, keySpace: 16_384, length: { seconds: 1 }, warmup: 0 },
+});
 /** One empty server without persistence, and a second of GET. */
 export const treatment = (
   name: string,
   changes: Partial<BaseDeployment> = {},
-  workload: Partial<Workload> = {},
+  load: Partial<Workload> = {},
 ): Treatment => {
   const [made] = treatmentsOf(
     [
@@ -38,7 +30,7 @@ export const treatment = (
       },
     ],
     {},
-    { ...WORKLOAD, ...workload },
+    { ...WORKLOAD, ...load },
     1,
   );
   if (made === undefined) throw new Error("no treatment was made");

@@ -9,21 +9,13 @@ import type { MixedWorkload } from "../../../benchmarks/workloads/mixed-workload
 import type { Workload } from "../../../benchmarks/workloads/workload";
 import { useSandbox } from "../valkey/hooks";
 import { type Sandbox, never } from "../valkey/real";
+import { workload } from "./tool-runs";
 
-const WORKLOAD: Workload = {
-  name: undefined,
-  tests: [],
-  clients: 12,
-  pipeline: 4,
-  dataSize: 32,
-  threads: 1,
-  keySpace: 16_384,
-  length: { requests: 3_000 },
-  warmup: 0,
-  rate: undefined,
-};
+const WORKLOAD = workload({
+  ...{ tests: [], clients: 12, pipeline: 4, dataSize: 32, keySpace: 16_384, length: { requests: 3_000 }, warmup: 0 },
+});
 
-export interface MeasuredSeries {
+interface MeasuredSeries {
   readonly records: MeasurementRecord[];
   readonly referenceLoads: ReferenceLoadRecord[];
   readonly raw: string[];
@@ -58,17 +50,14 @@ export class MeasuredDeployments {
   }
 
   async measure(
-    workload: Partial<Workload>,
+    load: Partial<Workload>,
     { repeats = 1, some = this.contenders, mixes = [] }: Partial<SeriesOptions> = {},
   ): Promise<MeasuredSeries> {
     const series: MeasuredSeries = { records: [], referenceLoads: [], raw: [] };
     const { run, programs } = this.sandbox.host;
     await runMeasurements(
-      { deployments: some, workload: { ...WORKLOAD, ...workload }, mixedWorkloads: mixes, repeats },
-      {
-        ...(await localLoadDrivers({ run, benchmark: programs.benchmark, serversHere: true }, mixes)),
-        signal: never,
-      },
+      { deployments: some, workload: { ...WORKLOAD, ...load }, mixedWorkloads: mixes, repeats },
+      { ...(await localLoadDrivers({ run, benchmark: programs.benchmark, serversHere: true }, mixes)), signal: never },
       {
         progress: () => undefined,
         raw: (heading, text) => void series.raw.push(heading, text),

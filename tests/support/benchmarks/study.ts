@@ -9,21 +9,12 @@ import type {
 import type { TreatmentPair } from "../../../benchmarks/studies/pairs";
 import type { Study } from "../../../benchmarks/studies/study";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import type { Workload } from "../../../benchmarks/workloads/workload";
 import { measurementRecord, verifiedTopology } from "./records";
+import { workload } from "./tool-runs";
 
-export const WORKLOAD: Workload = {
-  name: undefined,
-  tests: ["set"],
-  clients: 48,
-  pipeline: 16,
-  dataSize: 256,
-  threads: 1,
-  keySpace: 16_384,
-  length: { seconds: 2 },
-  warmup: 1,
-  rate: undefined,
-};
+export const WORKLOAD = workload({
+  ...{ clients: 48, pipeline: 16, dataSize: 256, keySpace: 16_384, length: { seconds: 2 } },
+});
 
 const PRIMARY = {
   name: "primary",

@@ -38,62 +38,8 @@ export type MockCalls = Readonly<
   Record<string, (inputs: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>>
 >;
 
-/**
- * Types of Kubernetes' and the project's own that its components may declare. Any other is a mistake, in the program or
- * in this list.
- */
-const OWN_TYPES: ReadonlySet<string> = new Set([
-  "pulumi:providers:kubernetes",
-  "valkey:index:BenchmarkJob",
-  "valkey:index:ClusterCheck",
-  "valkey:index:LoadCapacity",
-  "valkey:index:Measurement",
-  "valkey:index:ValkeyAlerts",
-  "valkey:index:ValkeyDashboard",
-  "valkey:index:Access",
-  "valkey:index:PasswordRetirement",
-  "valkey:index:PodCredentials",
-  "valkey:index:ArchiveCheck",
-  "valkey:index:ImageCheck",
-  "valkey:index:ScaleIn",
-  "valkey:index:TlsCheck",
-  "valkey:index:Volumes",
-  "valkey:index:Settings",
-  "valkey:index:Password",
-  "valkey:index:Maxmemory",
-  "valkey:index:Restore",
-  "valkey:index:Rollout",
-  "valkey:index:ExternalAddresses",
-  "valkey:index:Formation",
-  "valkey:index:DeploymentVerification",
-  "valkey:index:EngineDeployment",
-  "valkey:index:UpstreamChart",
-  "valkey:index:ValkeyCluster",
-  "valkey:index:ValkeyReplication",
-  "valkey:kubernetes:ClusterServers",
-  "valkey:kubernetes:EngineServers",
-  "valkey:kubernetes:ReplicationServers",
-  "kubernetes:apps/v1:Deployment",
-  "kubernetes:apps/v1:StatefulSet",
-  "kubernetes:batch/v1:CronJob",
-  "kubernetes:cert-manager.io/v1:Certificate",
-  "kubernetes:core/v1:ConfigMap",
-  "kubernetes:helm.sh/v4:Chart",
-  "kubernetes:core/v1:ConfigMapPatch",
-  "kubernetes:core/v1:Namespace",
-  "kubernetes:core/v1:Secret",
-  "kubernetes:core/v1:SecretPatch",
-  "kubernetes:core/v1:Service",
-  "kubernetes:core/v1:ServiceAccount",
-  "kubernetes:monitoring.coreos.com/v1:PrometheusRule",
-  "kubernetes:monitoring.coreos.com/v1:ServiceMonitor",
-  "kubernetes:networking.k8s.io/v1:NetworkPolicy",
-  "kubernetes:policy/v1:PodDisruptionBudget",
-  "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole",
-  "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
-  "kubernetes:rbac.authorization.k8s.io/v1:Role",
-  "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
-]);
+/** Types of Kubernetes' and the project's own, which components may declare. Any other is a mistake. */
+const OWN_TYPES = /^(kubernetes:[a-z]|valkey:(index|kubernetes):|pulumi:providers:kubernetes$)/;
 
 /** Answers of the project's own resources. */
 export const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -119,7 +65,7 @@ export const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknow
 /** Runs a program that uses no cloud to its end. */
 export async function evaluateProgram(program: () => unknown): Promise<readonly DeclaredResource[]> {
   const { resources } = await runProgram(program, (type) =>
-    OWN_TYPES.has(type) ? (OWN_OUTPUTS[type] ?? {}) : undefined,
+    OWN_TYPES.test(type) ? (OWN_OUTPUTS[type] ?? {}) : undefined,
   );
   return resources;
 }

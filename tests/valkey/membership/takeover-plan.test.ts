@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { type CandidateState, planTakeovers } from "../../../valkey/membership/takeover-plan";
 import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
+import { expectReviewed } from "../../support/reviewed";
 
 const hostname = (name: string): string => `${name}.orders-nodes.test.svc`;
 const SLOTS = ["0-5460", "5461-10922", "10923-16383"];
@@ -36,82 +37,42 @@ const LEFT = ["n-2", "n-3", "n-4", "n-5"];
 const OFF = new Set(LOST);
 
 describe("takeovers of shards without a primary", () => {
-  it("are none while every primary replies", () => {
-    expect(planTakeovers(states([...NAMES, ...LEFT], nodes([])), new Set())).toEqual({
-      ...{ lost: [], takeovers: [], refusals: [], withoutVotes: 0 },
-    });
-  });
-
-  it("need no votes until the primaries are a majority again", () => {
-    const { takeovers, refusals, withoutVotes } = planTakeovers(states(LEFT, nodes(LOST)), OFF);
-    expect(takeovers.map(({ replica, primary }) => [replica, primary])).toEqual([
-      ["n-3", "n-0"],
-      ["n-4", "n-1"],
-    ]);
-    // With the first takeover, two of three primaries reply.
-    expect({ refusals, withoutVotes }).toEqual({ refusals: [], withoutVotes: 1 });
-  });
-
-  it("are by votes if the majority of the primaries replies", () => {
-    const { takeovers, withoutVotes } = planTakeovers(states(["n-1", ...LEFT], nodes(["n-0"])), new Set(["n-0"]));
-    expect(takeovers.map(({ replica }) => replica)).toEqual(["n-3"]);
-    expect(withoutVotes).toBe(0);
-  });
-
-  it.each([
-    ["another node still reaches it", LEFT, nodes(["n-1"]), {}, OFF, "n-2 still reaches n-0"],
-    ["its replica is loading", LEFT, nodes(LOST), { "n-3": { isIncomplete: true } }, OFF, "n-3 is still loading"],
-    ["its replica came back empty", LEFT, nodes(LOST), { "n-3": { keys: 0, offset: 1 } }, OFF, "no replica of n-0 has"],
-    ["its replica is silent, and may run", ["n-2", "n-4"], nodes(LOST), {}, OFF, "the replica n-3 does not reply"],
-    ["its replica is off too", ["n-2", "n-4"], nodes(LOST), {}, new Set([...LOST, "n-3"]), "no replica of n-0 has"],
-    [
-      "nobody knows its host name",
-      ["n-1", ...LEFT],
-      nodes(["n-0"], (node) => (node.name === "n-0" ? { ...node, hostname: undefined as unknown as string } : node)),
-      {},
-      OFF,
-      "no node knows the host name",
-    ],
-  ])("are refused for a shard if %s", (_what, replying, all, change, stopped, reason) => {
-    const { takeovers, refusals } = planTakeovers(states(replying, all, change), stopped);
-    expect(takeovers.map(({ primary }) => primary)).not.toContain("n-0");
-    expect(refusals.join("\n")).toContain(reason);
-    expect(refusals.join("\n")).toContain("slots 0-5460");
-  });
-
-  it("are none while primaries that may still run could be a majority with others", () => {
-    const { takeovers, refusals } = planTakeovers(states(LEFT, nodes(LOST)), new Set(["n-1"]));
-    expect(takeovers).toEqual([]);
-    expect(refusals).toEqual([
-      "n-0 may still run; together with other primaries they could be a majority and elect replicas",
-    ]);
-  });
-
-  it("leave out a primary that may still run, if the primaries that reply are a majority", () => {
-    const { takeovers, refusals } = planTakeovers(states(["n-1", ...LEFT], nodes(["n-0"])), new Set());
-    expect(takeovers).toEqual([]);
-    expect(refusals).toEqual(["slots 0-5460: the server of n-0 may still run"]);
-  });
-
-  it("are not held up by an empty node that knows only itself", () => {
+  it("need no votes until the primaries are a majority again, and are refused where data or votes could be lost", async () => {
+    const more = [...nodes(LOST), { name: "n-6", primary: "n-0", hostname: hostname("n-6") }];
+    const nameless = nodes(["n-0"], (node) =>
+      node.name === "n-0" ? { ...node, hostname: undefined as unknown as string } : node,
+    );
     const alone = fakeView("n-9", [{ name: "n-9", hostname: hostname("n-9") }]);
-    const seen = [
-      ...states(LEFT, nodes(LOST)),
-      ...states(["n-9"], [{ name: "n-9" }], { "n-9": { view: alone, keys: 0 } }),
-    ];
-    expect(planTakeovers(seen, OFF).takeovers.map(({ replica }) => replica)).toEqual(["n-3", "n-4"]);
-  });
-
-  it("are refused if the replicas have different replication IDs, because their offsets cannot be compared", () => {
-    const all = [...nodes(LOST), { name: "n-6", primary: "n-0", hostname: hostname("n-6") }];
-    const { refusals } = planTakeovers(states([...LEFT, "n-6"], all, { "n-6": { replicationId: "other" } }), OFF);
-    expect(refusals).toEqual(["slots 0-5460: it is not known which replica of n-0 has the newest data"]);
-  });
-
-  it("choose the replica with the greatest offset", () => {
-    const all = [...nodes(LOST), { name: "n-6", primary: "n-0", hostname: hostname("n-6") }];
-    const plan = planTakeovers(states([...LEFT, "n-6"], all, { "n-6": { offset: 1001 } }), OFF);
-    expect(plan.takeovers.map(({ replica }) => replica)).toEqual(["n-6", "n-4"]);
+    const empty = states(["n-9"], [{ name: "n-9" }], { "n-9": { view: alone, keys: 0 } });
+    const lost = (change: Readonly<Record<string, Partial<CandidateState>>> = {}): CandidateState[] =>
+      states(LEFT, nodes(LOST), change);
+    const plans: Readonly<Record<string, [states: readonly CandidateState[], off: ReadonlySet<string>]>> = {
+      "every primary replies": [states([...NAMES, ...LEFT], nodes([])), new Set()],
+      "two of three primaries are off": [lost(), OFF],
+      "one of three primaries is off": [states(["n-1", ...LEFT], nodes(["n-0"])), new Set(["n-0"])],
+      "another node still reaches a primary": [states(LEFT, nodes(["n-1"])), OFF],
+      "a replica is loading": [lost({ "n-3": { isIncomplete: true } }), OFF],
+      "a replica came back empty": [lost({ "n-3": { keys: 0, offset: 1 } }), OFF],
+      "a replica is silent, and may run": [states(["n-2", "n-4"], nodes(LOST)), OFF],
+      "a replica is off too": [states(["n-2", "n-4"], nodes(LOST)), new Set([...LOST, "n-3"])],
+      "nobody knows the host name of a primary": [states(["n-1", ...LEFT], nameless), OFF],
+      "primaries that may still run could be a majority with others": [lost(), new Set(["n-1"])],
+      "a primary may still run, and the others are a majority": [states(["n-1", ...LEFT], nodes(["n-0"])), new Set()],
+      "an empty node knows only itself": [[...lost(), ...empty], OFF],
+      "replicas have different replication IDs": [
+        states([...LEFT, "n-6"], more, { "n-6": { replicationId: "other" } }),
+        OFF,
+      ],
+      "a replica has a greater offset": [states([...LEFT, "n-6"], more, { "n-6": { offset: 1001 } }), OFF],
+    };
+    const found = Object.entries(plans).map(([what, args]) => {
+      const { takeovers, refusals, withoutVotes } = planTakeovers(...args);
+      return [
+        what,
+        { takeovers: takeovers.map(({ replica, primary }) => `${replica} for ${primary}`), refusals, withoutVotes },
+      ] as const;
+    });
+    await expectReviewed("valkey/takeovers", "Replicas that take over from primaries that are lost.", found);
   });
 
   it("leave out slots that a replica has already taken over, although another node has not heard of it", () => {

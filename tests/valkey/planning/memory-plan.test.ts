@@ -13,11 +13,7 @@ const demand = (changes: Partial<MemoryDemand> = {}): MemoryDemand => ({
   ...changes,
 });
 /** A cache without replicas, which never forks. */
-const cache = demand({
-  mode: "replication",
-  shape: { primaries: 1, replicasPerPrimary: 0 },
-  settings: { save: "" },
-});
+const cache = demand({ mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { save: "" } });
 const limits = fc.integer({ min: 1, max: 2 ** 40 });
 
 describe("the division of a memory limit", () => {

@@ -10,6 +10,7 @@ import { judgeFacts } from "../../../valkey/verification/verify";
 import type { MigrationJob } from "../../../valkey/topology/migration-jobs";
 import { formatEndpoint } from "../../../valkey/node";
 import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
+import { expectReviewed } from "../../support/reviewed";
 import { CLUSTER_INFO, clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
 
 const good = clusterFacts(3, 1);
@@ -97,44 +98,26 @@ describe("the verdict on a cluster", () => {
     expect(failing(facts).join(" ")).toBe(ids);
   });
 
-  it.each<[string, DeploymentFacts, string]>([
-    [
-      "no-moves",
-      withNode(good, 0, { migrations: observed([JOB, JOB]) }),
-      "n-0: is migrating 3 slots (1-3) to n-1 atomically: snapshotting and 1 more",
-    ],
-    [
-      "no-moves",
-      withNode(good, 1, { migrations: observed([{ ...JOB, operation: "IMPORT" }]) }),
-      "n-1: is importing 3 slots (1-3) from n-0 atomically: snapshotting",
-    ],
-    [
-      "clients-led",
-      announcing({ by: ["n-3"], tls: true, servers: [{ why: "refused" }] }),
-      "n-0: is announced by n-3 at 10.0.0.1:7000 with TLS, where no node can be reached (refused)",
-    ],
-    [
-      "clients-led",
-      announcing({ servers: [{ name: "n-0" }, { name: "n-2" }] }),
-      "n-0: is announced at 10.0.0.1:7000, which leads to n-2",
-    ],
-    [
-      "clients-led",
-      announcing({ servers: [{ name: "n-0" }, { why: "refused" }] }),
-      "each of 1 announced endpoints to its node",
-    ],
-    [
-      "clients-led",
-      announcing({ servers: ["unknown", { why: "refused" }] }),
-      "each of 1 announced endpoints to one node (1 could not be tried from here)",
-    ],
-    [
-      "clients-led",
-      announcing({}, { tls: true, node: "n-1" }),
-      "each of 2 announced endpoints to one node (2 could not be tried from here)",
-    ],
-  ])("says of %s what was found", (id, facts, found) => {
-    expect(judgeFacts(facts).assertions.find((each) => each.id === id)?.found).toBe(found);
+  it("says what was found", async () => {
+    const reached = { name: "n-0" };
+    const facts: readonly (readonly [string, string, DeploymentFacts])[] = [
+      ["two migrations", "no-moves", withNode(good, 0, { migrations: observed([JOB, JOB]) })],
+      ["an import", "no-moves", withNode(good, 1, { migrations: observed([{ ...JOB, operation: "IMPORT" }]) })],
+      [
+        "an endpoint that leads nowhere",
+        "clients-led",
+        announcing({ by: ["n-3"], tls: true, servers: [{ why: "refused" }] }),
+      ],
+      ["one that leads elsewhere", "clients-led", announcing({ servers: [reached, { name: "n-2" }] })],
+      ["one of which one address is refused", "clients-led", announcing({ servers: [reached, { why: "refused" }] })],
+      ["one with an unknown server", "clients-led", announcing({ servers: ["unknown", { why: "refused" }] })],
+      ["endpoints that could not be tried", "clients-led", announcing({}, { tls: true, node: "n-1" })],
+    ];
+    const found = facts.map(([what, id, each]) => {
+      const { [0]: row } = judgeFacts(each).assertions.filter((assertion) => assertion.id === id);
+      return [what, `${id}: ${row?.found ?? "no row"}`] as const;
+    });
+    await expectReviewed("valkey/cluster-verdict", "What rows of a verdict on a cluster have found.", found);
   });
 
   it("finds every endpoint that clients get: with and without TLS, and over both versions of IP", () => {
@@ -177,31 +160,23 @@ describe("the verdict on a cluster", () => {
     expect(failing(shared(twice))).toEqual(["reachable"]);
   });
 
-  it.each<[string, DeploymentFacts, RegExp]>([
-    [
-      "mode",
-      withNode(good, 0, { ...told("primary", { server_mode: "standalone" }), clusterInfo: NO_CLUSTER }),
-      /--mode replication/,
-    ],
-    [
-      "mode",
-      withNode(good, 0, { ...told("primary", { redis_mode: "sentinel" }), clusterInfo: NO_CLUSTER }),
-      /is a Sentinel and has no data/,
-    ],
-    [
-      "mode",
-      {
-        ...good,
-        mode: "replication",
-        nodes: good.nodes
-          .slice(0, 1)
-          .map((each) => ({ ...each, ...told("primary", { server_mode: "cluster" }), clusterInfo: NO_CLUSTER })),
+  it("fails in the mode alone where servers run in a different one", async () => {
+    const other = (server: Record<string, string>): Partial<NodeFacts> => ({
+      ...{ ...told("primary", server), clusterInfo: NO_CLUSTER },
+    });
+    const modes: Readonly<Record<string, DeploymentFacts>> = {
+      "a server without cluster mode": withNode(good, 0, other({ server_mode: "standalone" })),
+      "a Sentinel": withNode(good, 0, other({ redis_mode: "sentinel" })),
+      "a server in cluster mode": {
+        ...{ ...good, mode: "replication" },
+        nodes: good.nodes.slice(0, 1).map((each) => ({ ...each, ...other({ server_mode: "cluster" }) })),
       },
-      /--mode cluster/,
-    ],
-  ])("fails in %s alone where servers run in a different mode", (id, facts, text) => {
-    expect(failing(facts)).toEqual([id]);
-    expect(judgeFacts(facts).assertions[1]?.found).toMatch(text);
+    };
+    const found = Object.entries(modes).map(([what, facts]) => {
+      expect(failing(facts), what).toEqual(["mode"]);
+      return [what, judgeFacts(facts).assertions[1]?.found] as const;
+    });
+    await expectReviewed("valkey/wrong-modes", "What is said of servers in a different mode.", found);
   });
 
   it("names a primary and its replica in the same zone, and no other nodes", () => {
@@ -322,24 +297,18 @@ describe("the verdict on replication", () => {
 });
 
 describe("the row about writes", () => {
-  it.each<[string, Record<string, string>, string]>([
-    [
-      "MISCONF Errors writing to the AOF file: No space left on device",
-      { aof_last_write_status: "err" },
-      "its last write to the append-only file failed (the disk is full): MISCONF Errors writing to the AOF file: No space left on device",
-    ],
-    [
-      "READONLY You can't write against a read only replica.",
-      {},
-      "it is read only: READONLY You can't write against a read only replica.",
-    ],
-    ["no answer within 3 s", {}, "no answer within 3 s"],
-    ["CLUSTERDOWN The cluster is down", {}, "CLUSTERDOWN The cluster is down"],
-  ])("names the cause of %s", (why, info, cause) => {
-    const refused = withNode(replication, 0, { ...told("primary", info), write: unobserved(why) });
-    expect(judgeFacts(refused).assertions.find(({ id }) => id === "writable")).toMatchObject({
-      ...{ pass: false, nodes: ["r-0"], found: `r-0: refuses writes: ${cause}` },
+  it("names the cause", async () => {
+    const causes: Readonly<Record<string, Record<string, string>>> = {
+      "MISCONF Errors writing to the AOF file: No space left on device": { aof_last_write_status: "err" },
+      "READONLY You can't write against a read only replica.": {},
+      "no answer within 3 s": {},
+      "CLUSTERDOWN The cluster is down": {},
+    };
+    const found = Object.entries(causes).map(([why, info]) => {
+      const refused = withNode(replication, 0, { ...told("primary", info), write: unobserved(why) });
+      return [why, judgeFacts(refused).assertions.find(({ id }) => id === "writable")] as const;
     });
+    await expectReviewed("valkey/refused-writes", "What is said of servers that refuse writes.", found);
   });
 });
 
@@ -371,32 +340,18 @@ describe("the row about the ways that clients take", () => {
     expect(found(through(["p-1", "run-0"], ["p-2", "run-0"]))).toBe("r to the primary");
   });
 
-  it.each<[string, ClientWayFacts, string]>([
-    ["leads nowhere", to("primary"), "Service r has no endpoint"],
-    [
-      "leads to a replica",
-      to("primary", "r-1"),
-      "r-1: Service r routes clients to this server, which is not the primary; r-0: Service r does not route clients to this server",
-    ],
-    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: Service r does not route clients to this server"],
-    ["has fewer proxies than wanted", through(["p-1", "run-0"]), "Service r has 1 of 2 proxies"],
-    [
-      "has a proxy at a former primary",
-      through(["p-1", "run-0"], ["p-2", "run-2"]),
-      "r-2: Service r routes clients to this server, which is not the primary",
-    ],
-    [
-      "has a proxy that refuses clients",
-      through(["p-1", "run-0"], ["p-2", undefined]),
-      "Service r routes clients to the proxy p-2, which does not connect them to a server (the server refuses the password)",
-    ],
-    [
-      "leads to a server of another deployment",
-      through(["p-1", "run-0"], ["p-2", "run-9"]),
-      "an unknown server behind p-2: Service r routes clients to this server, which is not the primary",
-    ],
-  ])("fails where a Service %s", (_what, way, text) => {
-    expect(found(way)).toBe(text);
+  it("fails where a Service does not lead clients to the right servers", async () => {
+    const ways: Readonly<Record<string, ClientWayFacts>> = {
+      "leads nowhere": to("primary"),
+      "leads to a replica": to("primary", "r-1"),
+      "leaves out a node": to("all", "r-0", "r-2"),
+      "has fewer proxies than wanted": through(["p-1", "run-0"]),
+      "has a proxy at a former primary": through(["p-1", "run-0"], ["p-2", "run-2"]),
+      "has a proxy that refuses clients": through(["p-1", "run-0"], ["p-2", undefined]),
+      "leads to a server of another deployment": through(["p-1", "run-0"], ["p-2", "run-9"]),
+    };
+    const texts = Object.entries(ways).map(([what, way]) => [what, found(way)] as const);
+    await expectReviewed("valkey/services", "What is said of Services that lead clients astray.", texts);
   });
 
   it("fails where nobody tells", () => {
@@ -406,20 +361,12 @@ describe("the row about the ways that clients take", () => {
 });
 
 describe("a verification as text", () => {
-  it('reads as the example of "Valkey on EKS": nodes, pairs with their zones, assertions, verdict', () => {
-    const text = formatVerification({ facts: good, verdict: judgeFacts(good) }).join("\n");
-    expect(text).toMatch(/NAME +ROLE +ADDRESS +ZONE/);
-    expect(text).toMatch(/PRIMARY +n-0 +a +slots 0-5460 \(5461\)\n {2}replica +n-\d +[bc] +other zone ✓/);
-    expect(text).toContain("VERIFY cluster: PASS — all 19 assertions hold.");
-  });
-
-  it("shows of a failed assertion what was expected, what was found and where", () => {
+  it("has nodes, pairs with their zones, assertions and the verdict, and of a failed assertion what was expected", async () => {
     const bad = withNode(good, 3, told("replica", { master_link_status: "down" }));
-    const text = formatVerification({ facts: bad, verdict: judgeFacts(bad) }).join("\n");
-    expect(text).toContain(
-      "✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down",
-    );
-    expect(text).toContain("VERIFY cluster: FAIL — 1 of 19 assertions do not hold: links-up.");
+    const text = (facts: DeploymentFacts): readonly string[] =>
+      formatVerification({ facts, verdict: judgeFacts(facts) });
+    const found = { "a healthy cluster": text(good), "a replica without its primary": text(bad) };
+    await expectReviewed("valkey/verifications", "Verifications as text.", found);
   });
 });
 

@@ -6,6 +6,7 @@ import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../../support/fixtures";
+import { expectReviewed } from "../../../support/reviewed";
 import { toolRun, workload } from "../../../support/benchmarks/tool-runs";
 
 const real = parseRunnerRecord(fixture("runner-record"));
@@ -84,36 +85,20 @@ describe("the outcome of a Job", () => {
     });
   });
 
-  it("warns of machines that are not tuned as promised", () => {
-    const untuned = ["node-3: transparent huge pages are always"];
-    expect(jobOutcome(facts({ untuned })).warnings).toEqual([{ code: "machine-untuned", text: untuned[0] }]);
-  });
-
-  it("warns where runners may share machines, and names the shared ones", () => {
-    const shared = jobOutcome(facts({ sharing: true, machines: ["node-3", "node-1"] }));
-    expect(shared.warnings).toEqual([
-      {
-        code: "shared-machine",
-        text: "1 of 2 runners shared machines with servers of the deployment (node-1); runners and servers take CPU from each other",
-      },
-    ]);
-    expect(jobOutcome(facts({ sharing: true })).warnings).toEqual([
-      {
-        code: "shared-machine",
-        text: "runners were allowed on machines with servers of the deployment, but none of them ran on such a machine",
-      },
-    ]);
-    expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
-  });
-
-  it("warns where the runners did not run at the same time", () => {
+  it("warns of machines that are shared or not tuned, and of runners that did not run at the same time", async () => {
     const late = record({ seconds: measured.seconds + alone.seconds / 2 });
-    expect(jobOutcome(facts({ records: [record(), late] })).warnings).toMatchObject([
-      {
-        code: "runners-apart",
-        text: expect.stringContaining("ran together during only 33.3 % of the measurement") as string,
-      },
-    ]);
+    const jobs: Readonly<Record<string, Partial<JobFacts<ValkeyBenchmarkRun>>>> = {
+      "a machine that is not tuned": { untuned: ["node-3: transparent huge pages are always"] },
+      "one shared machine of two": { sharing: true, machines: ["node-3", "node-1"] },
+      "machines that might have been shared": { sharing: true },
+      "shared machines": { sharing: true, machines: ["node-0", "node-1"] },
+      "runners apart": { records: [record(), late] },
+    };
+    const found = Object.entries(jobs).map(([what, changes]) => {
+      const { warnings, cpu } = jobOutcome(facts(changes));
+      return [what, { warnings, serversHere: cpu.serversHere }] as const;
+    });
+    await expectReviewed("benchmarks/job-warnings", "What is wrong with the runners of a Job.", found);
   });
 
   it("is a failure that names the runner and the phase", () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import { assertRunnersWork } from "../../../../benchmarks/load/jobs/runner-state";
+import { expectReviewed } from "../../../support/reviewed";
 
 type Pod = Plain<V1Pod>;
 
@@ -58,27 +59,19 @@ describe("runners", () => {
     expect(problem([pod(1)])).toBeUndefined();
   });
 
-  it.each<[string, Pod[], RegExp]>([
-    [
-      "evicted",
-      [pod(0), pod(1, evicted(), true)],
-      /^runner 1 on spot-1 \(bench-1\) was interrupted: EvictionByEvictionAPI, Evi/,
-    ],
-    [
-      "evicted, before it ends",
-      [pod(0), pod(1, evicted({ phase: "Running" }))],
-      /^runner 1 on spot-1 .* was interrupted: Evi/,
-    ],
-    ["gone with its machine", [pod(0)], /^runner 1 was interrupted: its pod is gone$/],
-    [
-      "deleted",
-      [pod(0), pod(1, ended(137), true)],
-      /^runner 1 on spot-1 \(bench-1\) was interrupted: its pod is being deleted$/,
-    ],
-  ])("are interrupted where one is %s", (_how, pods, message) => {
-    const found = problem(pods, 2);
-    expect(found?.message).toMatch(message);
-    expect(found?.interrupted).toBe(true);
+  it("are interrupted where one is taken or gone", async () => {
+    const taken: Readonly<Record<string, Pod[]>> = {
+      evicted: [pod(0), pod(1, evicted(), true)],
+      "evicted, before it ends": [pod(0), pod(1, evicted({ phase: "Running" }))],
+      "gone with its machine": [pod(0)],
+      deleted: [pod(0), pod(1, ended(137), true)],
+    };
+    const found = Object.entries(taken).map(([how, pods]) => {
+      const failure = problem(pods, 2);
+      expect(failure?.interrupted, how).toBe(true);
+      return [how, failure?.message] as const;
+    });
+    await expectReviewed("benchmarks/interruptions", "Runners that are interrupted.", found);
   });
 
   it("name the one that was taken first, not those that the end of the Job deletes", () => {

@@ -3,6 +3,7 @@ import { type MemtierRun, memtierArguments } from "../../../../benchmarks/load/m
 import { withoutSecrets } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { findMemtier } from "../../../../benchmarks/load/memtier/program";
 import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";
+import { expectReviewed } from "../../../support/reviewed";
 
 const MIX: MemtierWorkload = {
   loadGenerator: "memtier",
@@ -30,31 +31,15 @@ const run = (mix: Partial<MemtierWorkload> = {}, changes: Partial<MemtierRun> = 
 const line = (of: MemtierRun): string => memtierArguments(of, "out.json").join(" ");
 
 describe("the command line of memtier_benchmark", () => {
-  it("has the shares, keys and connections of the workload", () => {
-    expect(line(run())).toBe(
-      "-s 10.0.0.1 -p 6379 -t 2 -c 6 --pipeline=4 --test-time=3 --key-prefix=memtier- --key-minimum=1 --key-maximum=100 --distinct-client-seed --randomize --ratio=1:3 --key-pattern=R:R --data-size=32 --hide-histogram --json-out-file=out.json",
-    );
-  });
-
-  it("divides connections by the primaries of a cluster, because each client has one to each", () => {
-    expect(line(run({}, { mode: "cluster", primaries: 3 }))).toContain("--cluster-mode -t 2 -c 2 ");
-  });
-
-  it("sends ZRANGE and ZADD to sorted sets", () => {
-    expect(
-      memtierArguments(run({ data: "sorted-sets", reads: 0.9 }), "x").filter((arg) => arg.startsWith("--command")),
-    ).toEqual([
-      "--command=ZRANGE __key__ 0 -1",
-      "--command-ratio=9",
-      "--command-key-pattern=R",
-      "--command=ZADD __key__ 0.5 element:000000000000",
-      "--command-ratio=1",
-      "--command-key-pattern=R",
-    ]);
-  });
-
-  it("offers a rate per connection, and names the nearest rates where that is no whole number", () => {
-    expect(line(run({ rate: 1_200 }))).toContain("--rate-limiting=100 ");
+  it("has shares, keys, connections per primary, commands for sorted sets, and the rate of a connection", async () => {
+    await expectReviewed("benchmarks/memtier-arguments", "Command lines of memtier_benchmark.", {
+      replication: line(run()),
+      "a cluster, in which each client has a connection to each primary": line(
+        run({}, { mode: "cluster", primaries: 3 }),
+      ),
+      "sorted sets": line(run({ data: "sorted-sets", reads: 0.9 })),
+      "a rate": line(run({ rate: 1_200 })),
+    });
     expect(() => line(run({ rate: 1_000 }))).toThrow(
       "memtier cannot share rate 1000 evenly over 12 connections: each connection needs a whole number of requests per second; nearest rates: 996 or 1008",
     );

@@ -16,6 +16,7 @@ import {
   study,
   WORKLOAD,
 } from "../../../support/benchmarks/study";
+import { expectReviewed } from "../../../support/reviewed";
 
 /** Seven rounds at each treatment's rate with noise of 1 %. */
 function entriesOfRates(of: Study, rate: (treatment: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {
@@ -39,9 +40,6 @@ const evaluatedAt = (
 ): StudyRecord => evaluated(of, entriesOfRates(of, rate, entry), cores);
 /** A rate in proportion to the io-threads. */
 const byThreads = ({ levels }: Treatment): number => 1000 * (levels["io-threads"] ?? 0);
-const claims = ({ claims: all }: StudyRecord): string[] =>
-  all.map(({ document, finding }) => `${document}: ${finding}`);
-
 describe("comparisons", () => {
   it("are of treatments that differ in one factor, each against its first level", () => {
     const { treatments } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
@@ -158,173 +156,135 @@ describe("interleaved measurements", () => {
   });
 });
 
-describe("the study io-threads", () => {
-  const ladder = study({ "io-threads": [1, 2, 4, 8] }, { kind: "io-threads" });
-  const at = (rates: Readonly<Record<number, number>>, cores: number): StudyRecord =>
-    evaluatedAt(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0, cores);
+/** What a study has found, and what it says of documents. */
+const judged = ({ findings, claims }: StudyRecord): string[] => [
+  ...findings,
+  ...claims.map(({ document, claim, finding, why }) => `${document}: ${claim}: ${finding}: ${why}`),
+];
 
-  it("names the fewest threads that no other number beats, and the step to as many threads as cores", () => {
-    const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
-    expect(findings).toContain(
-      "SET: the best number of io-threads is 2: the lowest number for which the measurements show no better one",
-    );
-    expect(findings.find((finding) => finding.includes("step"))).toMatch(
-      /the step from 4 to 8 threads on 8 cores multiplies throughput by 0\.50 \(/,
-    );
-  });
-
-  it("judges the claims of Valkey on a Raspberry Pi on a machine with enough cores, and else says how many cores a test needs", () => {
-    expect(claims(at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 7))).toEqual([
-      "Valkey on a Raspberry Pi: supported",
-      "Valkey on a Raspberry Pi: supported",
-    ]);
-    expect(claims(at({ 1: 1000, 2: 1100, 4: 1405, 8: 1500 }, 7))).toEqual([
-      "Valkey on a Raspberry Pi: contradicted",
-      "Valkey on a Raspberry Pi: contradicted",
-    ]);
-    const small = at({ 1: 1000, 2: 400, 4: 200, 8: 100 }, 2);
-    expect(claims(small)).toEqual(["Valkey on a Raspberry Pi: inconclusive", "Valkey on a Raspberry Pi: supported"]);
-    expect(small.claims[0]?.why).toContain("a test of this claim needs 3 cores");
-  });
-});
-
-describe("the study topologies", () => {
-  const bases = [
-    { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: {} },
-    { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} },
-  ] as const;
-  const of = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
-  const at = (cluster: number, cores: number): StudyRecord =>
-    evaluatedAt(
-      of,
-      ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000),
-      cores,
-    );
-  const set = ({ claims: all }: StudyRecord): string | undefined =>
-    all.find(({ claim }) => claim.startsWith("SET"))?.finding;
-
-  it("judges the speed-up of Valkey on EKS on a machine with a core for each primary and the load generator", () => {
-    expect(set(at(2.9, 4))).toBe("supported");
-    expect(set(at(1.6, 4))).toBe("contradicted");
-    expect(set(at(2.5, 4))).toBe("inconclusive");
-    const small = at(2.9, 2);
-    expect(set(small)).toBe("inconclusive");
-    expect(small.claims[0]?.why).toContain("a test of this claim needs 4 cores");
-  });
-
-  it("judges GETs as equally fast within a tenth, and too wide intervals as inconclusive", () => {
-    const reading = study(
-      {},
-      { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) },
-    );
-    const parity = (cluster: number, spread = 1): unknown =>
-      evaluatedAt(
-        reading,
-        ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000,
-        4,
-        (treatment, round, rps) =>
-          treatmentEntry(treatment, round, rps * (treatment.mode === "cluster" && round % 2 === 0 ? spread : 1), {
-            test: "get",
-            title: "GET",
-          }),
-      ).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
-    // A significant difference of 4 % still counts as equally fast.
-    expect(parity(1.04)).toBe("supported");
-    expect(parity(1)).toBe("supported");
-    expect(parity(1.5)).toBe("contradicted");
-    expect(parity(1, 1.6)).toBe("inconclusive");
-  });
-
-  it("judges the gain of pipelining on any machine", () => {
-    expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({
-      finding: "supported",
-      why: expect.stringMatching(/^measured 5\.0\d \(/) as string,
+describe("studies of documents", () => {
+  it("name the best number of io-threads, and judge claims on machines with enough cores", async () => {
+    const ladder = study({ "io-threads": [1, 2, 4, 8] }, { kind: "io-threads" });
+    const at = (rates: Readonly<Record<number, number>>, cores: number): string[] =>
+      judged(evaluatedAt(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0, cores));
+    const best2 = { 1: 1000, 2: 1400, 4: 1405, 8: 700 };
+    await expectReviewed("benchmarks/study-io-threads", "Findings of the study io-threads.", {
+      "2 threads on 8 cores": at(best2, 8),
+      "2 threads on 7 cores": at(best2, 7),
+      "8 threads on 7 cores": at({ 1: 1000, 2: 1100, 4: 1405, 8: 1500 }, 7),
+      "1 thread on 2 cores": at({ 1: 1000, 2: 400, 4: 200, 8: 100 }, 2),
     });
   });
-});
 
-describe("the study density", () => {
-  const shards = study({ primaries: [1, 3, 4, 8], cpus: [1] }, { kind: "density" });
+  it("judge the speed-up of a cluster, and GETs that are as fast within a tenth", async () => {
+    const bases = [
+      { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: {} },
+      { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} },
+    ] as const;
+    const of = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
+    const at = (cluster: number, cores: number): string[] =>
+      judged(
+        evaluatedAt(
+          of,
+          ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000),
+          cores,
+        ),
+      );
+    const get = { ...WORKLOAD, tests: ["get" as const] };
+    const reading = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, get, 1) });
+    const parity = (cluster: number, spread = 1): string[] =>
+      judged(
+        evaluatedAt(
+          reading,
+          ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000,
+          4,
+          (treatment, round, rps) =>
+            treatmentEntry(treatment, round, rps * (treatment.mode === "cluster" && round % 2 === 0 ? spread : 1), {
+              ...{ test: "get", title: "GET" },
+            }),
+        ),
+      );
+    await expectReviewed("benchmarks/study-topologies", "Findings of the study topologies.", {
+      "2.9 times as fast on 4 cores": at(2.9, 4),
+      "1.6 times as fast on 4 cores": at(1.6, 4),
+      "2.5 times as fast on 4 cores": at(2.5, 4),
+      "2.9 times as fast on 2 cores": at(2.9, 2),
+      // A significant difference of 4 % still counts as equally fast.
+      "GETs that are 4 % faster": parity(1.04),
+      "GETs that are as fast": parity(1),
+      "GETs that are half as fast again": parity(1.5),
+      "GETs whose rates are wide apart": parity(1, 1.6),
+    });
+  });
 
-  it("fits the exponent of Single-node multi-shard, and excludes treatments that the load generator limited", () => {
+  it("fit the exponent of shards, without treatments that the load generator limited or that share CPUs", async () => {
+    const shards = study({ primaries: [1, 3, 4, 8], cpus: [1] }, { kind: "density" });
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
     const bound = (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
       treatmentEntry(treatment, round, rps, treatment.shape.primaries === 8 ? { warnings: [clientBound] } : {});
     const rate = ({ shape }: Treatment): number => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92);
-    const { fits, claims: found } = evaluatedAt(shards, rate, 60, bound);
-    expect(fits).toMatchObject([{ metric: "throughput" }]);
-    expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
-    expect(fits[0]?.excluded).toEqual([{ treatment: "8-primaries-1-cpu", why: "limited by the load generator" }]);
-    expect(found[0]).toMatchObject({ document: "Single-node multi-shard", finding: "supported" });
+    const told = (record: StudyRecord): object => ({
+      judged: judged(record),
+      fits: record.fits.map(({ exponent, factor, ...fit }) => ({
+        ...{ ...fit, factor: factor?.toFixed(0) ?? "none" },
+        exponent: exponent?.estimate.toFixed(3) ?? "none",
+      })),
+      shared: record.treatments.map(({ id, shared }) => `${id}: ${shared ?? "nothing shared"}`),
+    });
+    await expectReviewed("benchmarks/study-density", "Findings of the study density.", {
+      "60 cores": told(evaluatedAt(shards, rate, 60, bound)),
+      "2 cores": told(evaluatedAt(shards, () => 1000, 2)),
+    });
   });
 
-  it("has no exponent where shards share CPUs", () => {
-    const { fits, claims: found, treatments } = evaluatedAt(shards, () => 1000, 2);
-    expect(fits[0]).toMatchObject({ exponent: null, treatments: ["1-primary-1-cpu"] });
-    expect(treatments.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
-    expect(found[0]).toMatchObject({ finding: "inconclusive" });
-  });
-});
-
-describe("the study engines", () => {
-  const said = (dataSize: number, ...bytes: readonly number[]): string[] => {
-    const of = study({ engine: ["valkey", "redis-7"] }, { kind: "engines", tableGrowth: { keys: 200_000, dataSize } });
-    const entries = entriesOfRates(
-      of,
-      () => 1000,
-      (treatment, round, rps) => ({
-        ...treatmentEntry(treatment, round, rps),
-        growth: {
-          samples: bytes.map((each, index) => ({
-            seconds: index,
-            keys: 100_000 * (index + 1),
-            bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)),
-          })),
-        },
-      }),
-    );
-    return evaluated(of, entries, 2)
-      .claims.filter(({ claim }) => /149|which takes 127/.test(claim))
-      .map(({ finding, why }) => `${finding}: ${why}`);
-  };
-
-  it("judges bytes per entry of Dragonfly head-to-head over all rounds at its value size, and not those of Dragonfly", () => {
-    expect(said(64, 138, 156)).toEqual([
-      expect.stringMatching(/^supported: 138 to 158 bytes while the table grows/),
-      expect.stringMatching(/^inconclusive: the study does not measure Dragonfly/),
-    ]);
-    expect(said(64, 110, 140)[0]).toMatch(/^contradicted: 110 to 142/);
-    // The last round alone contains 149.
-    expect(said(64, 138, 147)[0]).toMatch(/^supported: 138 to 149/);
-    expect(said(256, 330, 348)).toEqual([
-      expect.stringMatching(
-        /^inconclusive: the study inserts values of 256 bytes, but the published document used values of 64 bytes/,
-      ),
-      expect.stringMatching(/^inconclusive/),
-    ]);
-  });
-});
-
-describe("the study billion", () => {
-  it("compares CPU per operation at an offered rate on a small machine", () => {
-    const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
-    const NODE = { node: "n", role: "primary", mainThread: null } as const;
-    const costing =
-      (cores: (primaries: number) => number) =>
-      (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
-        const base = measurementRecord();
-        return treatmentEntry(treatment, round, rps, {
-          cpu: {
-            ...base.cpu,
-            servers: [{ ...NODE, cores: cores(treatment.shape.primaries) * (1 + round / 500) }],
+  it("judge bytes per entry over all rounds at the value size of the document", async () => {
+    const said = (dataSize: number, ...bytes: readonly number[]): string[] => {
+      const of = study(
+        { engine: ["valkey", "redis-7"] },
+        { kind: "engines", tableGrowth: { keys: 200_000, dataSize } },
+      );
+      const entries = entriesOfRates(
+        of,
+        () => 1000,
+        (treatment, round, rps) => ({
+          ...treatmentEntry(treatment, round, rps),
+          growth: {
+            samples: bytes.map((each, index) => ({
+              ...{ seconds: index, keys: 100_000 * (index + 1) },
+              bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)),
+            })),
           },
-        });
-      };
-    const overhead = (cores: (primaries: number) => number): string | undefined =>
-      evaluatedAt(of, () => 20_000, 2, costing(cores)).claims.find(({ claim }) => claim.includes("cluster bus"))
-        ?.finding;
-    expect(overhead(() => 0.3)).toBe("supported");
-    expect(overhead((primaries) => primaries / 10)).toBe("contradicted");
+        }),
+      );
+      return judged(evaluated(of, entries, 2));
+    };
+    await expectReviewed("benchmarks/study-engines", "Findings of the study engines.", {
+      "138 to 156 bytes": said(64, 138, 156),
+      "110 to 140 bytes": said(64, 110, 140),
+      "138 to 147 bytes, of which the last round alone contains 149": said(64, 138, 147),
+      "values of 256 bytes": said(256, 330, 348),
+    });
+  });
+
+  it("compare CPU per operation at an offered rate on a small machine", async () => {
+    const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
+    const node = { node: "n", role: "primary", mainThread: null } as const;
+    const overhead = (cores: (primaries: number) => number): string[] =>
+      judged(
+        evaluatedAt(
+          of,
+          () => 20_000,
+          2,
+          (treatment, round, rps) => {
+            const servers = [{ ...node, cores: cores(treatment.shape.primaries) * (1 + round / 500) }];
+            return treatmentEntry(treatment, round, rps, { cpu: { ...measurementRecord().cpu, servers } });
+          },
+        ),
+      );
+    await expectReviewed("benchmarks/study-billion", "Findings of the study billion.", {
+      "the same CPU": overhead(() => 0.3),
+      "CPU that grows with the primaries": overhead((primaries) => primaries / 10),
+    });
   });
 });
 

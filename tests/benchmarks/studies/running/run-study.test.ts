@@ -67,6 +67,14 @@ const failingFor = (good: StepRunner, fails: (id: string, round: number) => bool
 });
 const run = (of: Study, steps: StepRunner, log = open(of)): Promise<StudyState> =>
   runStudy(of, log, [0, 1], steps, never, QUIET);
+/** A study in which measurements of some treatments fail. */
+const runFailing = (
+  of: Study,
+  fails: (id: string, round: number) => boolean,
+  why?: string,
+  log?: StudyCheckpointLog,
+): Promise<StudyState> => run(of, failingFor(runner(of, 0.02), fails, why), log);
+const isSecond = (id: string): boolean => id === "io-threads-2";
 
 describe("a study", () => {
   it("stops after six rounds when all ratios are precise, and measures every treatment in each", async () => {
@@ -122,11 +130,7 @@ describe("a study", () => {
 
   it("gives up a treatment that fails twice in succession, and goes on with the others", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const good = runner(of, 0.02);
-    const state = await run(
-      of,
-      failingFor(good, (id) => id === "io-threads-2", "it does not start"),
-    );
+    const state = await runFailing(of, isSecond, "it does not start");
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([
       undefined,
@@ -138,17 +142,10 @@ describe("a study", () => {
 
   it("reports that no comparison was possible when the baseline is given up", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const good = runner(of, 0.02);
-    const state = await run(
-      of,
-      failingFor(good, (id) => id === "io-threads-1"),
-    );
+    const state = await runFailing(of, (id) => id === "io-threads-1");
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(describeEnd(evaluateStudy(state))).toBe("no comparison was possible, because treatments failed");
-    const partly = await run(
-      of,
-      failingFor(good, (id) => id === "io-threads-3"),
-    );
+    const partly = await runFailing(of, (id) => id === "io-threads-3");
     expect(describeEnd(evaluateStudy(partly))).toBe(
       "every required comparison has a precision of 5 %, except comparisons with treatments that failed",
     );
@@ -157,23 +154,18 @@ describe("a study", () => {
   it("reports rounds as new only when they were measured after the resumption", async () => {
     const of = study({ "io-threads": [1, 2] });
     const place = temporaryDirectory();
-    const first: boolean[] = [];
-    const log = begin(place, of);
-    await runStudy(of, log, [0, 1], runner(of, 0.02), never, {
-      ...QUIET,
-      round: (_state, isNew) => first.push(isNew),
-    });
-    log.close();
-    expect(first).toEqual([true, true, true, true, true, true]);
-    const again: boolean[] = [];
-    const resumed = studyCheckpointLogs.resume(place);
-    const state = await runStudy(of, resumed, [0, 1], runner(of, 0.02), never, {
-      ...QUIET,
-      round: (_state, isNew) => again.push(isNew),
-    });
-    resumed.close();
-    expect(again).toEqual([false, false, false, false, false, false]);
-    expect(state).toMatchObject({ rounds: 6, ended: "precise" });
+    const toldBy = async (log: StudyCheckpointLog): Promise<boolean[]> => {
+      const told: boolean[] = [];
+      const round = (_state: StudyState, isNew: boolean): unknown => told.push(isNew);
+      expect(await runStudy(of, log, [0, 1], runner(of, 0.02), never, { ...QUIET, round })).toMatchObject({
+        rounds: 6,
+        ended: "precise",
+      });
+      log.close();
+      return told;
+    };
+    expect(await toldBy(begin(place, of))).toEqual(Array.from({ length: 6 }, () => true));
+    expect(await toldBy(studyCheckpointLogs.resume(place))).toEqual(Array.from({ length: 6 }, () => false));
   });
 
   it("resumes only with the versions that it began with", () => {
@@ -195,11 +187,7 @@ describe("a study", () => {
 
   it("keeps the ratios of a treatment from before it was given up", async () => {
     const of = study({ "io-threads": [1, 2] }, { precision: 0.0001, budget: 300 });
-    const good = runner(of, 0.02);
-    const state = await run(
-      of,
-      failingFor(good, (id, round) => id === "io-threads-2" && round > 7),
-    );
+    const state = await runFailing(of, (id, round) => isSecond(id) && round > 7);
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
       "every required comparison has a precision of 0 %, except comparisons with treatments that failed",
@@ -245,18 +233,13 @@ describe("a study", () => {
 
   it("does not end after resumption without the given-up treatment", async () => {
     const of = study({ "io-threads": [1, 2] });
-    const good = runner(of, 0.02);
     const place = temporaryDirectory();
     const log = begin(place, of);
-    const lost = await run(
-      of,
-      failingFor(good, (id) => id === "io-threads-2"),
-      log,
-    );
+    const lost = await runFailing(of, isSecond, "no", log);
     log.close();
     expect(lost).toMatchObject({ rounds: 6, ended: "precise" });
     const resumed = studyCheckpointLogs.resume(place);
-    const state = await run(of, good, resumed);
+    const state = await run(of, runner(of, 0.02), resumed);
     resumed.close();
     expect(state.rounds).toBeGreaterThan(6);
     expect(evaluateStudy(state).comparisons.find(({ metric }) => metric === "throughput")).toMatchObject({
@@ -279,10 +262,7 @@ describe("a study", () => {
     const of = study({ "io-threads": [1, 2] });
     const told: string[] = [];
     const good = runner(of, 0.02, (step) => told.push(step));
-    await run(
-      of,
-      failingFor(good, (id) => id === "io-threads-2"),
-    );
+    await run(of, failingFor(good, isSecond));
     expect(told.filter((step) => step.includes("beside")).every((step) => / [12]$/.test(step))).toBe(true);
   });
 

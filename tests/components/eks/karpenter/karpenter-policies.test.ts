@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { PolicyDocument } from "../../../../components/eks/karpenter/karpenter-policies";
 import { POOL_DEFAULTS } from "../../../../platforms/eks/pools/pools";
 import type { NamedPolicy, PolicyRequest } from "../../../support/aws/policy-simulation";
+import { karpenterPolicies } from "../../../support/aws/denied-requests";
 import { declaredPolicies, isAllowed } from "../../../support/aws/policy-simulation";
 import { ACCOUNT_ID, declare, plainArn, platformArgs } from "../../../support/pulumi/eks";
 import type { ProgramRun } from "../../../support/pulumi/pulumi-mocks";
@@ -22,20 +23,8 @@ beforeAll(async () => {
   queue = { name: "queue", policy: documentOf(program.one("aws:sqs/queuePolicy:QueuePolicy").inputs["policy"]) };
 }, 120_000);
 
-type Request = PolicyRequest;
-
 /** Decision that AWS would make, with every policy of the controller's role. */
-function decide(
-  request: Request,
-  extra: { readonly principal?: string; readonly resourcePolicy?: PolicyDocument } = {},
-): Promise<boolean> {
-  return isAllowed(
-    request,
-    extra.principal ?? CONTROLLER,
-    extra.principal === undefined ? policies : [],
-    extra.resourcePolicy,
-  );
-}
+const decide = (request: PolicyRequest): Promise<boolean> => isAllowed(request, CONTROLLER, policies);
 
 const OWN = "valkey";
 const FOREIGN = "orders";
@@ -43,67 +32,34 @@ const carries = (cluster: string): Record<string, string> => ({
   [`aws:ResourceTag/kubernetes.io/cluster/${cluster}`]: "owned",
   "aws:ResourceTag/karpenter.sh/nodepool": "servers",
 });
-const asksFor = (cluster: string): Record<string, string> => ({
-  [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned",
-  "aws:RequestTag/eks:eks-cluster-name": cluster,
-  "aws:RequestTag/karpenter.sh/nodepool": "servers",
-});
 const profileCarries = (cluster: string): Record<string, string> => ({
   [`aws:ResourceTag/kubernetes.io/cluster/${cluster}`]: "owned",
   "aws:ResourceTag/topology.kubernetes.io/region": "us-west-2",
   "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass": "servers",
 });
-const profileAsksFor = (cluster: string): Record<string, string> => ({
-  [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned",
-  "aws:RequestTag/eks:eks-cluster-name": cluster,
-  "aws:RequestTag/topology.kubernetes.io/region": "us-west-2",
-  "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "servers",
-});
 const profile = `arn:aws:iam::${ACCOUNT_ID}:instance-profile/valkey_1`;
 const QUEUE = `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey`;
 const role = (cluster: string): string => `arn:aws:iam::${ACCOUNT_ID}:role/${cluster}-karpenter-node`;
 
-const request = (action: string, resource: string, context: NonNullable<Request["context"]> = {}): Request => ({
-  action,
-  resource,
-  context,
-});
-const tagging = (kind: string, cluster: string): Request =>
-  request("ec2:CreateTags", ec2(kind), {
-    ...asksFor(cluster),
-    "ec2:CreateAction": "RunInstances",
-    "aws:TagKeys": ["Name"],
-  });
-
-/** Calls of Karpenter, each for a cluster: its own is to be allowed, a foreign one's refused. */
-const OPERATIONS: Readonly<Record<string, (cluster: string) => Request>> = {
-  "start a machine": (cluster) => request("ec2:RunInstances", ec2("instance"), asksFor(cluster)),
-  "start a machine's volume": (cluster) => request("ec2:RunInstances", ec2("volume"), asksFor(cluster)),
-  "start a machine's interface": (cluster) => request("ec2:RunInstances", ec2("network-interface"), asksFor(cluster)),
-  "start a fleet": (cluster) => request("ec2:CreateFleet", ec2("fleet"), asksFor(cluster)),
-  "start from a template": (cluster) => request("ec2:RunInstances", ec2("launch-template"), carries(cluster)),
-  "make a template": (cluster) => request("ec2:CreateLaunchTemplate", ec2("launch-template"), asksFor(cluster)),
-  "tag what it makes": (cluster) => tagging("instance", cluster),
-  "name a machine of its own": (cluster) =>
-    request("ec2:CreateTags", ec2("instance"), {
-      ...carries(cluster),
-      "aws:RequestTag/eks:eks-cluster-name": cluster,
-      "aws:TagKeys": ["Name", "karpenter.sh/nodeclaim"],
-    }),
-  "stop a machine": (cluster) => request("ec2:TerminateInstances", ec2("instance"), carries(cluster)),
-  "remove a template": (cluster) => request("ec2:DeleteLaunchTemplate", ec2("launch-template"), carries(cluster)),
-  "pass the machines' role": (cluster) =>
-    request("iam:PassRole", role(cluster), { "iam:PassedToService": "ec2.amazonaws.com" }),
-  "make an instance profile": (cluster) => request("iam:CreateInstanceProfile", profile, profileAsksFor(cluster)),
+const request = (
+  action: string,
+  resource: string,
+  context: NonNullable<PolicyRequest["context"]> = {},
+): PolicyRequest => ({ action, resource, context });
+/** Calls that no recording has (karpenter-calls.test.ts), or that only read, each for a cluster: its own or a foreign one. */
+const OPERATIONS: Readonly<Record<string, (cluster: string) => PolicyRequest>> = {
   "tag an instance profile": (cluster) =>
-    request("iam:TagInstanceProfile", profile, { ...profileCarries(cluster), ...profileAsksFor(cluster) }),
-  "give a profile its role": (cluster) => request("iam:AddRoleToInstanceProfile", profile, profileCarries(cluster)),
+    request("iam:TagInstanceProfile", profile, {
+      ...profileCarries(cluster),
+      [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned",
+      "aws:RequestTag/eks:eks-cluster-name": cluster,
+      "aws:RequestTag/topology.kubernetes.io/region": "us-west-2",
+      "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "servers",
+    }),
   "take a profile's role": (cluster) => request("iam:RemoveRoleFromInstanceProfile", profile, profileCarries(cluster)),
   "remove an instance profile": (cluster) => request("iam:DeleteInstanceProfile", profile, profileCarries(cluster)),
   "ask for the cluster's address": (cluster) =>
     request("eks:DescribeCluster", `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/${cluster}`),
-  "read the queue": (cluster) => request("sqs:ReceiveMessage", `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`),
-  "empty the queue": (cluster) => request("sqs:DeleteMessage", `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`),
 };
 
 describe("Karpenter's controller", () => {
@@ -114,7 +70,7 @@ describe("Karpenter's controller", () => {
     expect(await decide(operation(FOREIGN)), "a foreign one's").toBe(false);
   });
 
-  it.each<[string, Request, boolean]>([
+  it.each<[string, PolicyRequest, boolean]>([
     [
       "read machines of its region",
       request("ec2:DescribeInstances", "*", { "aws:RequestedRegion": "us-west-2" }),
@@ -168,62 +124,35 @@ describe("Karpenter's controller", () => {
     expect(await decide(request)).toBe(allowed);
   });
 
-  it("has policies short enough for AWS", () => {
+  it("has the policies of which every recorded call is allowed, short enough for AWS", () => {
+    expect(policies.map(({ policy }) => policy)).toEqual(karpenterPolicies(OWN, false).map(({ policy }) => policy));
     for (const { policy } of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(6144);
-  });
-
-  it("is trusted to its own cluster's pods only, by its service account", () => {
-    const trust = JSON.parse(
-      String(program.one("aws:iam/role:Role", "valkey-karpenter").inputs["assumeRolePolicy"]),
-    ) as { Statement: unknown };
-    expect(trust.Statement).toEqual([
-      {
-        Effect: "Allow",
-        Principal: { Service: "pods.eks.amazonaws.com" },
-        Action: ["sts:AssumeRole", "sts:TagSession"],
-        Condition: {
-          StringEquals: { "aws:RequestTag/eks-cluster-arn": `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/valkey` },
-        },
-      },
-    ]);
-    const association = program.one("aws:eks/podIdentityAssociation:PodIdentityAssociation").inputs;
-    const chart = program.one("kubernetes:helm.sh/v4:Chart", "valkey-karpenter").inputs;
-    expect(association).toMatchObject({
-      clusterName: "valkey",
-      namespace: chart["namespace"],
-      serviceAccount: (chart["values"] as { serviceAccount: { name: string } }).serviceAccount.name,
-    });
   });
 });
 
 describe("Karpenter's controller, where load generators are spot machines", () => {
-  const starting = (kind: string, cluster: string): Request => request("ec2:RunInstances", ec2(kind), asksFor(cluster));
-
-  it("may ask for them and tag the requests for its own cluster only, and else not at all", async () => {
+  it("has the policies by which it may ask for them, and else not", async () => {
     const { EksPlatform } = await import("../../../../components/eks/platform.js");
     const args = platformArgs();
     const clients = { ...POOL_DEFAULTS.clients, capacity: "spot" as const };
     const withSpot = declaredPolicies(
       await declare(() => new EksPlatform("valkey", { ...args, pools: { ...args.pools, clients } })),
     );
-    for (const make of [starting, tagging]) {
-      const kind = "spot-instances-request";
-      expect(await isAllowed(make(kind, OWN), CONTROLLER, withSpot)).toBe(true);
-      expect(await isAllowed(make(kind, FOREIGN), CONTROLLER, withSpot)).toBe(false);
-      expect(await isAllowed(make(kind, OWN), CONTROLLER, policies)).toBe(false);
-    }
+    expect(withSpot.map(({ policy }) => policy)).toEqual(karpenterPolicies(OWN).map(({ policy }) => policy));
     for (const { policy } of withSpot) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(6144);
   }, 60_000);
 });
 
 describe("the interruption queue", () => {
   const sends = (rule: string, secure = "true"): Promise<boolean> =>
-    decide(
+    isAllowed(
       request("sqs:SendMessage", QUEUE, {
         "aws:SourceArn": `arn:aws:events:us-west-2:${ACCOUNT_ID}:rule/${rule}`,
         "aws:SecureTransport": secure,
       }),
-      { principal: "events.amazonaws.com", resourcePolicy: queue.policy },
+      "events.amazonaws.com",
+      [],
+      queue.policy,
     );
 
   it("takes messages of its own rules, and of no other's, and none without TLS", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { machineType } from "../../../../platforms/eks/offers/machine-types";
-import { POOL_DEFAULTS, POOLS } from "../../../../platforms/eks/pools/pools";
+import { type PoolArgs, POOL_DEFAULTS, POOLS } from "../../../../platforms/eks/pools/pools";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import { nodeClassOf, nodePoolOf } from "../../../../components/eks/karpenter/pool-objects";
 
@@ -14,34 +14,29 @@ const cluster = {
 
 interface PoolSpec {
   readonly disruption: {
-    readonly consolidationPolicy: string;
     readonly budgets: readonly { readonly nodes: string; readonly reasons?: readonly string[] }[];
   };
   readonly template: {
-    readonly spec: {
-      readonly expireAfter: string;
-      readonly requirements: readonly {
-        readonly key: string;
-        readonly operator: string;
-        readonly values: readonly string[];
-      }[];
-    };
+    readonly spec: { readonly requirements: readonly { readonly key: string; readonly values: readonly string[] }[] };
   };
 }
+type PoolName = (typeof POOLS)[number];
+const specOf = (pool: PoolName, args: PoolArgs = POOL_DEFAULTS[pool]): PoolSpec =>
+  nodePoolOf(pool, args, cluster).spec as unknown as PoolSpec;
+const required = ({ template }: PoolSpec, key: string): readonly string[] | undefined =>
+  template.spec.requirements.find((each) => each.key === key)?.values;
 
 describe("a pool's objects", () => {
   it.each(POOLS)(
     "of %s require machine types that there are, with a price, of the architecture that is required",
     (pool) => {
-      const { requirements } = (nodePoolOf(pool, POOL_DEFAULTS[pool], cluster).spec as unknown as PoolSpec).template
-        .spec;
-      const types = requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values ?? [];
+      const types = required(specOf(pool), "node.kubernetes.io/instance-type") ?? [];
       expect(types.length).toBeGreaterThan(0);
       for (const type of types) {
         expect(machineType(type), type).toBeDefined();
         expect(pricesOf("us-west-2")?.machines[type], type).toBeDefined();
       }
-      expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual(["arm64"]);
+      expect(required(specOf(pool), "kubernetes.io/arch")).toEqual(["arm64"]);
     },
   );
 
@@ -50,25 +45,16 @@ describe("a pool's objects", () => {
     ["r7i.large", "amd64"],
     ["c8a.16xlarge", "amd64"],
   ])("of %s require the architecture %s", (type, architecture) => {
-    const pool = { ...POOL_DEFAULTS.servers, instanceTypes: [type] };
-    const { requirements } = (nodePoolOf("servers", pool, cluster).spec as unknown as PoolSpec).template.spec;
-    expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual([architecture]);
-  });
-
-  it("require on-demand machines, or spot ones where the pool is of them", () => {
-    const required = (capacity?: "spot" | "on-demand"): unknown =>
-      (
-        nodePoolOf("clients", { ...POOL_DEFAULTS.clients, capacity }, cluster).spec as unknown as PoolSpec
-      ).template.spec.requirements.find(({ key }) => key === "karpenter.sh/capacity-type");
-    expect(required()).toMatchObject({ operator: "In", values: ["on-demand"] });
-    expect(required("on-demand")).toMatchObject({ operator: "In", values: ["on-demand"] });
-    expect(required("spot")).toMatchObject({ operator: "In", values: ["spot"] });
+    const spec = specOf("servers", { ...POOL_DEFAULTS.servers, instanceTypes: [type] });
+    expect(required(spec, "kubernetes.io/arch")).toEqual([architecture]);
   });
 
   it.each(POOLS)("of %s let only empty machines go, however much the pool or its class changes", (pool) => {
-    const { disruption, template } = nodePoolOf(pool, POOL_DEFAULTS[pool], cluster).spec as unknown as PoolSpec;
-    expect(disruption.consolidationPolicy).toBe("WhenEmpty");
-    expect(template.spec.expireAfter).toBe("Never");
+    const { disruption, template } = specOf(pool);
+    expect({ ...disruption, ...template.spec }).toMatchObject({
+      consolidationPolicy: "WhenEmpty",
+      expireAfter: "Never",
+    });
     // As Karpenter counts: the least of the budgets that name the reason, or none; without one there is no limit.
     const allowed = (reason: string): string =>
       disruption.budgets.find(({ reasons }) => reasons?.includes(reason) ?? true)?.nodes ?? "unlimited";

@@ -13,14 +13,8 @@ describe("the control plane's tier", () => {
     expect([13, 277, 300].map((machines) => tierOf(machines))).toEqual(["standard", "standard", "standard"]);
     // Many pods on few machines.
     expect(tierOf(300, 4000)).toBe("tier-xl");
-    expect([301, 2125, 2126, 2752, 4250, 4251].map((machines) => tierOf(machines))).toEqual([
-      "tier-xl",
-      "tier-xl",
-      "tier-2xl",
-      "tier-2xl",
-      "tier-2xl",
-      "tier-4xl",
-    ]);
+    const tiers = [301, 2125, 2126, 2752, 4250, 4251].map((machines) => tierOf(machines).replace("tier-", ""));
+    expect(tiers.join(" ")).toBe("xl xl 2xl 2xl 2xl 4xl");
     // 30,000 pods in two minutes.
     expect(tierOf(1000, 26_000)).toBe("tier-2xl");
     expect(tierOf(100_000)).toBe("tier-8xl");

@@ -14,25 +14,8 @@ const families = [...new Set(MACHINE_TYPES.map(familyOf))];
 
 describe("the table of machine types", () => {
   it("has the current families of c, m and r, of Graviton, Intel and AMD", () => {
-    for (const letter of ["c", "m", "r"])
-      for (const kind of [
-        "6g",
-        "6gd",
-        "7g",
-        "7gd",
-        "8g",
-        "8gd",
-        "8gn",
-        "6i",
-        "6id",
-        "6in",
-        "7i",
-        "8i",
-        "6a",
-        "7a",
-        "8a",
-      ])
-        expect(families).toContain(`${letter}${kind}`);
+    const kinds = "6g 6gd 7g 7gd 8g 8gd 8gn 6i 6id 6in 7i 8i 6a 7a 8a".split(" ");
+    for (const letter of ["c", "m", "r"]) for (const kind of kinds) expect(families).toContain(`${letter}${kind}`);
     expect(families).toEqual(expect.arrayContaining(["c6gn", "c7gn", "m6idn", "r6idn"]));
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { explainApiError, explainStatus, parseStatus } from "../../../../platforms/kubernetes/api/api-errors";
+import { expectReviewed } from "../../../support/reviewed";
+import { explainApiError, parseStatus } from "../../../../platforms/kubernetes/api/api-errors";
 
 const api = { context: "prod", server: "https://10.0.0.9:6443" };
 const status = (message: string): string => JSON.stringify({ kind: "Status", status: "Failure", message });
@@ -7,31 +8,25 @@ const answered = (code: number, message: string): Error =>
   Object.assign(new Error("HTTP-Code: …"), { code, body: status(message) });
 
 describe("an error of the API server", () => {
-  it("names the permission to grant", () => {
-    const message =
-      'pods "valkey-0" is forbidden: User "system:serviceaccount:ci:bot" cannot create resource "pods/portforward" in API group "" in the namespace "data"';
-    expect(explainStatus(parseStatus(403, status(message)), "a port-forward to valkey-0", api)).toBe(
-      'a port-forward to valkey-0: system:serviceaccount:ci:bot may not create pods/portforward in namespace data; grant this user a Role with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]',
+  it("names the permission to grant, and tells credentials from permissions, quotas and admission checks", async () => {
+    const refused = (user: string, what: string): string => `is forbidden: User "${user}" cannot ${what}`;
+    const quota = "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1";
+    const messages: Readonly<Record<string, Error>> = {
+      "no right in a namespace": answered(
+        403,
+        `pods "valkey-0" ${refused("system:serviceaccount:ci:bot", 'create resource "pods/portforward" in API group "" in the namespace "data"')}`,
+      ),
+      "no right in the cluster": answered(
+        403,
+        `nodes "node-0" ${refused("jane", 'get resource "nodes" in API group "" at the cluster scope')}`,
+      ),
+      "a quota": answered(403, `pods "x" is forbidden: ${quota}`),
+      "wrong credentials": answered(401, "Unauthorized"),
+    };
+    const found = Object.entries(messages).map(
+      ([what, error]) => [what, explainApiError(error, "asking", api)] as const,
     );
-  });
-
-  it("asks for a ClusterRole where there is no namespace", () => {
-    const message =
-      'nodes "node-0" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope';
-    expect(explainApiError(answered(403, message), "reading the zone of machine node-0", api)).toMatch(
-      /jane may not get nodes; grant this user a ClusterRole with .*\["nodes"\].*\["get"\]$/,
-    );
-  });
-
-  it("contains the message of a quota or an admission check", () => {
-    const message = 'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1';
-    expect(explainApiError(answered(403, message), "creating Job x", api)).toBe(`creating Job x: ${message}`);
-  });
-
-  it("tells credentials from permissions", () => {
-    expect(explainApiError(answered(401, "Unauthorized"), "asking", api)).toBe(
-      "asking: the API server does not accept the credentials of context prod; log in again, or name a different context",
-    );
+    await expectReviewed("platforms/api-errors", "Answers of an API server that refuses.", found);
   });
 
   it("accepts a response that is no Status", () => {

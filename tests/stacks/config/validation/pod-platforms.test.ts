@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describePlan } from "../../../../stacks/plan/describe";
 import { planStack } from "../../../../stacks/plan/stack-plan";
 import { nameOf, thrownProblems } from "../../../support/problems";
+import { expectReviewed } from "../../../support/reviewed";
 import type { StackConfig } from "../../../../stacks/config/schema/stack";
 import { parseConfig } from "../../../../stacks/config/parse";
 
@@ -68,33 +69,27 @@ describe("what a platform can give", () => {
     expect(problems(platform, deployment)).toEqual([]);
   });
 
-  it("derives maxmemory from the memory limit, and says it with its parts", () => {
-    const config = parsed(kubernetes, { d: cluster() });
-    const { maxmemory = 0 } = config.deployments["d"]?.settings ?? {};
-    expect(maxmemory / 2 ** 30).toBeGreaterThan(0.4);
-    expect(maxmemory / 2 ** 30).toBeLessThan(0.8);
-    expect(describePlan(planStack("s", config)).join("\n")).toMatch(
-      /\n {2}maxmemory: \d+ MiB of the memory limit of 1\.0 GiB; the rest is for program .*, fragmentation/,
-    );
-    const host = parsed({ type: "host", zones: ["a", "b", "c"] }, { d: cluster() });
-    expect(host.deployments["d"]?.settings.maxmemory).toBeUndefined();
-  });
-
-  it("says what a deployment survives, and warns where everything is lost", () => {
-    const described = (deployment: Raw): string =>
-      describePlan(planStack("s", parsed(kubernetes, { d: deployment }))).join("\n");
-    const kept = described(cluster());
-    expect(kept).toContain(
-      "\n  if a zone fails: clients lose writes that no replica had received; clients cannot write for about 7 s",
-    );
-    expect(kept).not.toContain("everything is lost");
-    expect(described(cluster({ settings: { save: "" } }))).toContain(
-      "\nnote: d: everything is lost if all pods are killed at once",
-    );
-    expect(described({ mode: "replication", replicas: 2 })).not.toContain("everything is lost");
-    expect(described(single({ pods: { zones: ["a"] } }))).toContain(
-      "\nnote: d: everything is lost if the volume of a primary is deleted",
-    );
+  it("says the parts of the memory limit, what a deployment survives, where everything is lost, and where backups go", async () => {
+    const told = (deployments: Raw, platform = kubernetes): readonly string[] =>
+      describePlan(planStack("s", parsed(platform, deployments)));
+    const ofBackups = (line: string): boolean => line.includes("backups");
+    const elsewhere = { bucket: "ours", region: "eu-central-1" };
+    const backups = {
+      a: cluster({ backup: {} }),
+      b: cluster({ backup: elsewhere }),
+      c: cluster({ backup: { prefix: "former/c" } }),
+      d: cluster(),
+    };
+    const plans = {
+      "a cluster": told({ d: cluster() }),
+      "a cluster that saves nothing": told({ d: cluster({ settings: { save: "" } }) }),
+      replication: told({ d: single({ replicas: 2 }) }),
+      "a single server": told({ d: single({ pods: { zones: ["a"] } }) }),
+      "a platform with a bucket": told(backups, eks({ backups: {} })).filter(ofBackups),
+      "a platform without a bucket": told({ d: cluster() }, eks()).filter(ofBackups),
+    };
+    await expectReviewed("stacks/plans", "Plans of stacks with pods, in words.", plans);
+    expect(told({ d: cluster() }, { type: "host", zones: ["a", "b", "c"] }).join()).not.toContain("maxmemory");
   });
 
   it("derives the interval of pings for images whose servers know it, and for no others", () => {
@@ -119,28 +114,7 @@ describe("what a platform can give", () => {
   });
 });
 
-describe("the bucket of a platform on EKS", () => {
-  const withBucket = (deployments: Raw): StackConfig => parsed(eks({ backups: {} }), deployments);
-
-  it("takes the backups of the deployments without a bucket, and the plan names them", () => {
-    const config = withBucket({
-      a: cluster({ backup: {} }),
-      b: cluster({ backup: { bucket: "ours", region: "eu-central-1" } }),
-      c: cluster({ backup: { prefix: "former/c" } }),
-      d: cluster(),
-    });
-    const lines = describePlan(planStack("s", config));
-    expect(lines).toContain(
-      "backups of a, c: a new S3 bucket with a name that AWS generates, encrypted by AES256; deleted objects are kept for " +
-        "3 days; destroy keeps the bucket",
-    );
-    expect(lines.join("\n")).toMatch(/not counted: backups: storage in S3, and up to 172,800 PUT requests a day/);
-    const without = parsed(eks(), { d: cluster() });
-    expect(describePlan(planStack("s", without)).join("\n")).not.toContain("backups");
-  });
-
-  it("has a part for each deployment, also if the name of one part begins with the name of the other one", () => {
-    const backup = (prefix: string): Raw => cluster({ backup: { prefix } });
-    expect(withBucket({ a: backup("x"), b: backup("x-y") })).toBeDefined();
-  });
+it("has a part of the bucket for each deployment, also if the name of one part begins with the name of the other one", () => {
+  const backup = (prefix: string): Raw => cluster({ backup: { prefix } });
+  expect(parsed(eks({ backups: {} }), { a: backup("x"), b: backup("x-y") })).toBeDefined();
 });
