@@ -6,7 +6,7 @@
 const ALL = require("./scripts/rooms.json");
 const ROOMS = Object.keys(ALL);
 /** Rooms that work without a Pulumi engine. */
-const WITHOUT_PULUMI = ["cli", "backup", "benchmarks", "faults", "platforms", "valkey", "lib"];
+const WITHOUT_PULUMI = ["cli", "backup", "benchmarks", "faults", "platforms", "valkey", "model", "lib"];
 /** Folders of the repository that are no rooms of the program. */
 const OUTSIDE = ["bench", "examples", "policies", "scripts", "tests"];
 

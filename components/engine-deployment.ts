@@ -2,11 +2,13 @@
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../lib/errors";
 import { Formation, Rollout, DeploymentVerification } from "../provider/resources";
+import type { VALKEY_FIELDS } from "../model/deployment";
+import type { VALKEY_POD_FIELDS } from "../model/pods";
 import type { Engine } from "../valkey/settings/engines";
 import type { Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
 import { type ComparedParts, ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
-import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import type { DeploymentArgs } from "./kubernetes/arguments";
 import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubernetes/deployment/deployment-args";
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { plannedReference, storageRequest } from "./kubernetes/deployment/resource-inputs";
@@ -25,16 +27,7 @@ import { type ServerPods, serviceEndpoint } from "./kubernetes/pods/server-pods"
 import { planZones } from "./kubernetes/pods/zone-plan";
 import { type SecretFiles, accessFiles, replicationConfig } from "./kubernetes/server-config";
 
-type ValkeyOnly =
-  | "tls"
-  | "backup"
-  | "restoreFrom"
-  | "allowDowntime"
-  | "users"
-  | "external"
-  | "passwordOverlapSeconds"
-  | "onSilentReplica"
-  | "proxyImage";
+type ValkeyOnly = keyof typeof VALKEY_FIELDS | keyof typeof VALKEY_POD_FIELDS | "backup" | "restoreFrom" | "users";
 
 export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | "image"> {
   readonly engine: Exclude<Engine, "valkey">;

@@ -5,7 +5,7 @@ import type { KubernetesReference } from "../platforms/deployment-reference";
 import { connectionUrl } from "../valkey/connection-url";
 import type { RestoreResult } from "../backup/restoring/filling/fill-result";
 import type { Survival } from "../valkey/planning/survival";
-import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import type { DeploymentArgs } from "./kubernetes/arguments";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { type Servers, checkArguments, DeploymentSteps } from "./kubernetes/deployment/deployment-steps";
 import * as k8s from "./kubernetes/kubernetes-sdk";

@@ -5,7 +5,7 @@ import { BadInput, problem, within } from "../lib/errors";
 import { DeploymentVerification } from "../provider/resources";
 import { survivalWarning } from "../valkey/planning/survival";
 import { type ComparedParts, ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
-import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import type { DeploymentArgs } from "./kubernetes/arguments";
 import { DEFAULT_IMAGE } from "../platforms/kubernetes/default-images";
 import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubernetes/deployment/deployment-args";
 import type { ChartAddress, ChartValues } from "./kubernetes/deployment/chart-values";

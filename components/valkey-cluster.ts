@@ -1,6 +1,6 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
-import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import type { DeploymentArgs } from "./kubernetes/arguments";
 import { KubernetesDeployment } from "./kubernetes-deployment";
 import { ClusterServers } from "./kubernetes/servers/cluster-servers";
 

@@ -1,9 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import type { DeploymentArgs } from "./kubernetes/arguments";
 import { KubernetesDeployment } from "./kubernetes-deployment";
 import { BadInput, within } from "../lib/errors";
 import type { SentinelSettings } from "../valkey/sentinel-config";
-import type { SentinelRequest } from "../valkey/sentinel/sentinel-settings";
+import type { SentinelRequest } from "../model/deployment";
 import {
   describeSentinels,
   requestedSentinels,

@@ -17,7 +17,7 @@ import type { TakeoverScene } from "../provider/updates/takeover";
 import type { TakeoverPlan } from "../valkey/membership/takeover-plan";
 import { rowOf } from "../valkey/verification/assertions";
 import type { Look } from "./look";
-import type { OnLostMajority } from "./pod-settings";
+import type { OnLostMajority } from "../model/deployment";
 
 /** Time that an election has before the controller acts, as a multiple of the node timeout. */
 const ELECTION_TIMEOUTS = 4;

@@ -27,7 +27,7 @@ export type {
 } from "../components/measuring/arguments";
 export type { MixedWorkloadArgs, OpenLoopArgs, SearchArgs } from "../components/measuring/workload-arguments";
 export { DEFAULT_IMAGE } from "../platforms/kubernetes/default-images";
-export type { ClusterAccess, DeploymentArgs } from "../components/kubernetes/deployment/deployment-args";
+export type { ClusterAccess, DeploymentArgs } from "../components/kubernetes/arguments";
 export type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";
 export type { Shape } from "../valkey/topology/placement";
 export { BadInput, Failure } from "../lib/errors";

@@ -3,11 +3,13 @@ import { compact } from "../lib/compact";
 import { type SchemaNode, isMap, toJsonSchema } from "../lib/schema/json-schema";
 import { SECTIONS } from "../stacks/config/schema/stack";
 import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
+import { describeFields } from "./described-fields";
 
 /** Keys that Pulumi itself writes to a stack file. */
 const PULUMI_KEYS: readonly string[] = ["secretsprovider", "encryptedkey", "encryptionsalt", "environment"];
 
 export function sectionSchemas(): Readonly<Record<keyof typeof SECTIONS, SchemaNode>> {
+  describeFields();
   const entries = Object.entries(SECTIONS).map(([name, schema]) => {
     const node = { ...toJsonSchema(schema) };
     delete node.$schema;

@@ -1,19 +1,17 @@
 /** Settings of the pod `NAME-archive`. `up` writes them to a ConfigMap. */
 import * as z from "zod";
+import type { DrillInterval } from "../../model/backup";
 import { checkSettingsText } from "../../lib/pod/settings-text";
 
 export const ARCHIVER_PORT = 9_123;
 /** Path that answers with the status 200 when the archive could be opened once. */
 export const READY_PATH = "/ready";
-/** Seconds between two bases (RDB files) of a shard. */
-export const BASE_SECONDS = { min: 600, max: 2_592_000, default: 86_400 } as const;
-/** Greatest age of a state of the data that can be restored, seconds. */
-export const KEEP_SECONDS = { min: 3_600, max: 31_536_000, default: 604_800 } as const;
-
-/** Intervals of drills (restores for a test), with their lengths in seconds. */
-export const DRILL_SECONDS = { daily: 86_400, weekly: 604_800, monthly: 2_678_400 } as const;
-export type DrillInterval = keyof typeof DRILL_SECONDS;
-export const DRILL_INTERVALS: readonly DrillInterval[] = ["daily", "weekly", "monthly"];
+/** Lengths of the intervals of drills, seconds. */
+export const DRILL_SECONDS: Readonly<Record<DrillInterval, number>> = {
+  daily: 86_400,
+  weekly: 604_800,
+  monthly: 2_678_400,
+};
 
 export const bucketSchema = z.strictObject({
   bucket: z.string().min(1),

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { bucketSchema } from "../archiver/pod-settings";
 import { checkSettingsText } from "../../lib/pod/settings-text";
-import { TTL_RULES } from "../restoring/key-selection";
+import { TTL_RULES } from "../../model/backup";
 
 const fillSchema = z.strictObject({
   kind: z.literal("fill"),

@@ -1,11 +1,6 @@
-const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, NOT, TO] = Buffer.from("*?\\[]^-");
+import type { TtlRule } from "../../model/backup";
 
-/**
- * `absolute`: a restored key expires at the time at which the archived key would have expired. `remaining`: it gets the
- * TTL that the archived key had at the time as of which the data are restored.
- */
-export const TTL_RULES = ["absolute", "remaining"] as const;
-export type TtlRule = (typeof TTL_RULES)[number];
+const [ANY_BYTES, ANY_BYTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, NOT, TO] = Buffer.from("*?\\[]^-");
 
 export class KeySelection {
   readonly #patterns: readonly KeyPattern[];

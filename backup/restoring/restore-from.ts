@@ -4,24 +4,18 @@ import { isBucket } from "../archive/bucket/location";
 import { placeAt } from "../archive/bucket/open-place";
 import type { Place } from "../archive/store";
 import { parseInstant } from "./instant";
-import { type TtlRule, KeySelection } from "./key-selection";
+import type { BUCKET_FIELDS, RESTORE_FIELDS } from "../../model/backup";
+import type { Fields } from "../../model/fields";
+import { KeySelection } from "./key-selection";
 
 /** Archived data with which a new deployment is filled. */
-export interface RestoreFrom {
+export interface RestoreFrom extends Fields<typeof BUCKET_FIELDS>, Fields<typeof RESTORE_FIELDS> {
   /** Path of a folder on this machine, or `s3://BUCKET/PREFIX`. */
   readonly from: string;
-  /** URL of an S3 server. @default AWS */
-  readonly endpoint?: string | undefined;
   /** Region of the bucket. */
   readonly region?: string | undefined;
   /** Whether request URLs have the name of the bucket in the path. */
   readonly pathStyle?: boolean | undefined;
-  /** Time to restore, ISO 8601 with a time zone. @default the last time of the archive */
-  readonly at?: string | undefined;
-  /** Patterns of the keys to restore, in the syntax of the command KEYS. @default all keys */
-  readonly keys?: readonly string[] | undefined;
-  /** Rule for TTLs. @default "absolute" */
-  readonly ttl?: TtlRule | undefined;
 }
 
 const NAMES = { endpoint: "endpoint", region: "region", encryption: "encryption", pathStyle: "pathStyle" };

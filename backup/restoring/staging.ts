@@ -11,7 +11,8 @@ import { connect } from "../../valkey/connection";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import { infoNumber, parseInfo } from "../../valkey/topology/replies";
 import type { SlotRange } from "../../valkey/topology/slots";
-import { type TtlRule, ttlShift } from "./key-selection";
+import type { TtlRule } from "../../model/backup";
+import { ttlShift } from "./key-selection";
 import { type RestoreOptions, awaitLoaded, loadingSettings, neededDatabases } from "./loading";
 import { slotsOf } from "./restore-shape";
 

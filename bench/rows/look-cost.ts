@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LOOKING_OPTIONS } from "../../components/kubernetes/controller/controller";
-import { LOOK_SECONDS } from "../../controller/pod-settings";
+import { CONTROLLER_DEFAULTS } from "../../model/deployment";
 import { bundle } from "../../lib/bundle";
 import { Failure } from "../../lib/errors";
 import { availableCores } from "../../platforms/host/cpu";
@@ -22,7 +22,7 @@ import { CLUSTER } from "../fault-driver";
 import { crowdedNodeTimeout } from "./large-clusters";
 
 /** Time for which the cost is measured, seconds: ten looks. */
-const MEASURED_SECONDS = 10 * LOOK_SECONDS.default;
+const MEASURED_SECONDS = 10 * CONTROLLER_DEFAULTS.everySeconds;
 const LARGE: Shape = { primaries: 100, replicasPerPrimary: 1 };
 const MIB = 2 ** 20;
 
@@ -55,7 +55,7 @@ export const lookCost: readonly Benchmark[] = SIZES.map(({ nodes, where, limits,
   const [cpu, memory] = [`look-${nodes}-cpu`, `look-${nodes}-memory`];
   const run = async (context: BenchmarkContext): Promise<void> => {
     const { first, last } = await measure(context);
-    const what = `looks at ${nodes} nodes every ${LOOK_SECONDS.default} s, by ${where}`;
+    const what = `looks at ${nodes} nodes every ${CONTROLLER_DEFAULTS.everySeconds} s, by ${where}`;
     const percent = ((last.ticks - first.ticks) / TICKS_PER_SECOND / MEASURED_SECONDS) * 100;
     context.emit(
       singleRow({ id: cpu, what: `${what}: share of one core`, unit: "%" }, percent, atMost(limits.percent)),
@@ -97,7 +97,7 @@ async function measureProcess({ workbench }: BenchmarkContext): ReturnType<Size[
     const order: LookOrder = {
       target: { ...target, directives: Object.fromEntries(directives) },
       password: access.password ?? "",
-      everySeconds: LOOK_SECONDS.default,
+      everySeconds: CONTROLLER_DEFAULTS.everySeconds,
     };
     const [file, program] = [join(host.run.path, "look.json"), join(host.run.path, "look.cjs")];
     writeFileSync(file, JSON.stringify(order), { mode: 0o600 });

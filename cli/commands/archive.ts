@@ -6,7 +6,7 @@ import { epochMs } from "../../lib/clock";
 import { withTimeLimit } from "../../lib/polling";
 import { allRunsDirectories, runsDirectory } from "../../lib/system/paths";
 import { formatBytes, formatDuration, parseDuration } from "../../lib/units";
-import { BASE_SECONDS } from "../../backup/archiver/pod-settings";
+import { BASE_SECONDS } from "../../model/backup";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import type { ArchiveEvent } from "../../backup/archive/archive-shard";

@@ -2,7 +2,8 @@ import { textTable } from "../../lib/table";
 import { counted, formatCount } from "../../lib/units";
 import { type ServerComparison, differencesOf } from "../../backup/restoring/compare-servers";
 import { type Restore, formatTime } from "../../backup/archive/catalog";
-import type { KeySelection, TtlRule } from "../../backup/restoring/key-selection";
+import type { TtlRule } from "../../model/backup";
+import type { KeySelection } from "../../backup/restoring/key-selection";
 import type { RestoreShape } from "../../backup/restoring/restore-shape";
 import { formatRanges } from "../../valkey/topology/slots";
 

@@ -9,7 +9,8 @@ import { stagingProcesses } from "../../backup/restoring/host/staging-processes"
 import { startRestored, writeRestored } from "../../backup/restoring/host/start-restored";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { Restore } from "../../backup/archive/catalog";
-import type { KeySelection, TtlRule } from "../../backup/restoring/key-selection";
+import type { TtlRule } from "../../model/backup";
+import type { KeySelection } from "../../backup/restoring/key-selection";
 import { recordProof } from "../../backup/archive/keeping/proofs";
 import type { RestoreShape } from "../../backup/restoring/restore-shape";
 import type { Deployment } from "../../valkey/deployment";

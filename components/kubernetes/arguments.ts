@@ -1,80 +1,117 @@
 /** Arguments that decide which resources exist have plain types; others are `Input`s. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
-import type { OnLostMajority } from "../../controller/pod-settings";
+import type { CONTROLLER_FIELDS, DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../model/deployment";
+import type { Fields } from "../../model/fields";
+import type { Metrics, POD_FIELDS, VALKEY_POD_FIELDS } from "../../model/pods";
+import type { ExpectedTuning } from "../../valkey/machine-settings";
 import type { Engine } from "../../valkey/settings/engines";
 import type { BackupArgs, RestoreFromArgs } from "./backup-arguments";
 import type { ServerSettings } from "../../valkey/settings/settings";
 
-export interface ServerArgs {
-  readonly namespace: pulumi.Input<string>;
-  /** Engine of the servers. @default "valkey" */
-  readonly engine?: Engine | undefined;
+/** Access to the Kubernetes cluster. The provider reaches the pods through port-forwards of the API server. */
+export interface ClusterAccess {
   /**
-   * Image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. It must contain sh, timeout, and the engine's server
-   * and client. checkov's rule CKV_K8S_43 asks for a digest. There is no default digest, because a copy of the image in
-   * a different registry may have a different digest. Set the digest in the stack.
+   * Path of a kubeconfig, or its text, which must not contain secrets.
+   * @default the path in KUBECONFIG, else ~/.kube/config
    */
-  readonly image: string;
-  /**
-   * When machines ask the registry for the image: at every start of a container (`Always`), or only if they do not have
-   * the image (`IfNotPresent`). With `IfNotPresent`, servers may run different images after somebody has pushed a new
-   * image with the same tag. So use `IfNotPresent` with a tag only for images that were loaded onto the machines by
-   * hand (CKV_K8S_15, a rule of the scanner checkov).
-   * @default "IfNotPresent" for an image with a digest, else "Always"
-   */
-  readonly imagePullPolicy?: PullPolicy | undefined;
-  /**
-   * Names of Secrets in the namespace, of the type `kubernetes.io/dockerconfigjson`, with the credentials for the
-   * registries of all images.
-   * @default none
-   */
-  readonly imagePullSecrets?: readonly string[] | undefined;
-  /**
-   * Password of the user `default`, with which clients and nodes log in. If the password changes, the resource `Access`
-   * first sets the new password on running servers. After that, the pods get the new password.
-   */
-  readonly password: pulumi.Input<string>;
-  /**
-   * Time for which a starting primary waits for a silent replica, which may have newer data. `"wait"`: until the
-   * replica answers. A number: seconds, 1 to 86400. After that the primary starts with its own data, or lets the best
-   * replica that answers take over (docs/failures.md).
-   * @default 60; without an append-only file `"wait"`, unless a replica answers that has had a primary since it started
-   */
-  readonly onSilentReplica?: "wait" | number | undefined;
-  /** Password of the user `admin` of Sentinels. Pods get it as a file of the Secret. @default no Sentinels */
-  readonly sentinelPassword?: pulumi.Input<string> | undefined;
+  readonly kubeconfig?: pulumi.Input<string> | undefined;
+  /** Context of the kubeconfig. @default the current context */
+  readonly context?: string | undefined;
+}
+
+/**
+ * Arguments of a deployment. Plain values decide which objects exist; `Input`s may come from other resources. The
+ * Kubernetes provider in the component's options and `kubeconfig` must refer to the same Kubernetes cluster.
+ */
+export interface DeploymentArgs
+  extends
+    ClusterAccess,
+    Fields<typeof DEPLOYMENT_FIELDS>,
+    Fields<typeof VALKEY_FIELDS>,
+    Fields<typeof POD_FIELDS>,
+    Fields<typeof VALKEY_POD_FIELDS> {
   /** Users besides `default`, by name. @default none */
   readonly users?: UserArgs | undefined;
   /**
    * Directives of valkey.conf by name, except the directives that the deployment sets itself. Sizes are in bytes. The
    * section `settings` of a stack file takes the same names (docs/configuration.md).
    */
-  readonly settings: ServerSettings;
-  readonly resources: Resources;
-  readonly storage: Storage;
-  readonly placement: Placement;
-  /**
-   * Image for the proxies in front of a primary with Sentinels. It must contain HAProxy 3.1 or newer with Lua, like the
-   * official images of HAProxy.
-   * @default `PROXY_IMAGE`
-   */
-  readonly proxyImage?: string | undefined;
+  readonly settings?: ServerSettings | undefined;
   readonly access?: NetworkAccess | undefined;
-  /** Access for clients outside the Kubernetes cluster. @default none */
-  readonly external?: ExternalReach | undefined;
   /** Metrics exporter for Prometheus, as a sidecar of every server. @default none */
   readonly metrics?: Metrics | undefined;
-  /** A pod that verifies the deployment between updates, and repairs it. @default none */
-  readonly controller?: ControllerArgs | undefined;
   /** Backup to an S3 bucket. @default none */
   readonly backup?: BackupArgs | undefined;
   /** Archive whose data a new deployment gets. @default none: a new deployment is empty */
   readonly restoreFrom?: RestoreFromArgs | undefined;
-  /** TLS for all connections, with a certificate from a Secret or from cert-manager. @default plain TCP */
-  readonly tls?: Tls | undefined;
   /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
+  /**
+   * The pod `NAME-controller`, which verifies the deployment between updates and repairs it. `false` means no
+   * controller. With a controller, the Pulumi program needs the right to create ClusterRoles.
+   * @default a controller with the defaults of its arguments
+   */
+  readonly controller?: boolean | ControllerArgs | undefined;
+  /** Namespace of the deployment. It must exist. @default "default" */
+  readonly namespace?: pulumi.Input<string> | undefined;
+  /**
+   * Zones of the servers: values of `topology.kubernetes.io/zone`. Servers are spread evenly: the numbers of servers in
+   * two zones differ by at most one.
+   */
+  readonly zones: readonly string[];
+  /** Constraints on the machines, in addition to the zones. @default `preferred` anti-affinity, any machine */
+  readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
+  /**
+   * Container image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. It must contain sh, timeout, and the engine's
+   * server and client.
+   * @default DEFAULT_IMAGE
+   */
+  readonly image?: string | undefined;
+  /**
+   * Password of the user `default`, at least 16 characters. Secret. After a change the old and the new password are
+   * valid for `passwordOverlapSeconds`. No server restarts.
+   * @default 48 hexadecimal digits, made once and kept in the state
+   */
+  readonly password?: pulumi.Input<string> | undefined;
+  /**
+   * Existing Kubernetes Secret with the password of the user `default`. It replaces `password` and `passwordVersion`.
+   * Each update reads this Secret again. If its password has changed, the servers get the new password.
+   * @default none
+   */
+  readonly passwordSecret?: SecretKey | undefined;
+  /** CPU and memory of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
+  readonly resources?: Resources | undefined;
+  /** Volume of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
+  readonly storage?: Partial<Storage> | undefined;
+  /**
+   * Time limit, seconds, for pods to start and for the servers to form a cluster or a primary with replicas.
+   * @default 600
+   */
+  readonly timeoutSeconds?: number | undefined;
+  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */
+  readonly tuning?: ExpectedTuning | undefined;
+  /** Change this number to verify the deployment again. @default 0 */
+  readonly trigger?: number | undefined;
+}
+
+/** Arguments of a deployment's servers, with the defaults of the deployment. */
+export interface ServerArgs extends Omit<DeploymentArgs, "zones" | keyof CompleteArgs>, CompleteArgs {}
+
+interface CompleteArgs {
+  /** Engine of the servers. @default "valkey" */
+  readonly engine?: Engine | undefined;
+  readonly namespace: pulumi.Input<string>;
+  readonly image: string;
+  readonly password: pulumi.Input<string>;
+  /** Password of the user `admin` of Sentinels. Pods get it as a file of the Secret. @default no Sentinels */
+  readonly sentinelPassword?: pulumi.Input<string> | undefined;
+  readonly settings: ServerSettings;
+  readonly resources: Resources;
+  readonly storage: Storage;
+  readonly placement: Placement;
+  readonly controller?: ControllerArgs | undefined;
+  readonly tls?: Tls | undefined;
 }
 
 /** One value in a Kubernetes Secret. */
@@ -97,8 +134,6 @@ interface UserArg {
    */
   readonly password: pulumi.Input<string>;
 }
-
-export type PullPolicy = "Always" | "IfNotPresent";
 
 /** CPU and memory of the server's container, as Kubernetes quantities such as `"1"`, `"500m"` and `"12Gi"`. */
 export interface Resources {
@@ -180,65 +215,12 @@ export interface NetworkAccess {
 }
 
 /**
- * Services for clients outside the Kubernetes cluster. In replication mode there is one Service for the primary and one
- * for reads. In cluster mode each server has its own Service, and announces the address of this Service to all clients,
- * also to clients inside the Kubernetes cluster. Adding or removing the Services needs no restart.
- */
-export interface ExternalReach {
-  /**
-   * Type of the Services. With `NodePort`, clients reach a server at the address of the machine on which it runs. In
-   * cluster mode, `NodePort` needs Valkey 9.1.
-   */
-  readonly type: "LoadBalancer" | "NodePort";
-  /** Annotations of the Services. The Kubernetes controller that creates load balancers reads them. @default none */
-  readonly annotations?: Readonly<Record<string, string>> | undefined;
-  /**
-   * CIDR blocks from which load balancers accept connections. In cluster mode clients inside the Kubernetes cluster use
-   * the load balancers too. If clients run inside the Kubernetes cluster, include the addresses of pods and machines.
-   * @default any
-   */
-  readonly sourceRanges?: readonly string[] | undefined;
-}
-
-export interface Metrics {
-  /** Image of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
-  readonly image?: string | undefined;
-  /** Whether a ServiceMonitor is created. A ServiceMonitor needs the Prometheus operator. @default false */
-  readonly serviceMonitor?: boolean | undefined;
-}
-
-/**
  * The controller, a small pod that verifies the deployment at intervals. It publishes metrics, creates Events and makes
  * repairs that are safe (docs/healing.md).
  */
-export interface ControllerArgs {
+export interface ControllerArgs extends Fields<typeof CONTROLLER_FIELDS> {
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
-  /** Seconds between two verifications while the verdict is PASS, from 5 to 120. @default 30 */
-  readonly everySeconds?: number | undefined;
-  /** Whether the controller repairs the deployment. With `false`, it only reports what it finds. @default true */
-  readonly repair?: boolean | undefined;
-  /**
-   * Reaction when a shard of a cluster has lost its primary and cannot elect a replica. `report`: an Event tells which
-   * command to run. `takeover`: if the primary's machine is known to be off, the replica with the greatest offset takes
-   * over. Writes that this replica has not received are lost. `takeover` needs volumes and an append-only file or
-   * snapshots.
-   * @default "report"
-   */
-  readonly onLostMajority?: OnLostMajority | undefined;
-  /**
-   * Seconds after which the controller replaces the pods of a machine that does not come back, 60 to 86400. A volume
-   * that only this machine can use is deleted. The controller replaces one pod at a time, and only while the other
-   * servers have all data (docs/lost-machines.md). Needs `repair: true` and replicas.
-   * @default pods of lost machines are not replaced
-   */
-  readonly replaceLostMachinesAfterSeconds?: number | undefined;
-  /**
-   * Whether the controller restores the configured value of a setting that somebody changed by hand. It restores only
-   * settings that servers take without a restart. Needs `repair: true`.
-   * @default false
-   */
-  readonly repairSettings?: boolean | undefined;
   /**
    * Ports of the API server to which the controller may connect. Some network plugins check the port of the API server
    * itself instead of the port of the Service `kubernetes`. With such a plugin, add this port, for example 8443 or
@@ -249,32 +231,6 @@ export interface ControllerArgs {
 }
 
 export interface Tls {
-  /**
-   * Name of a Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`. The certificate must be valid for the DNS
-   * names of the client Service and of every pod. Servers load a new certificate without a restart.
-   */
+  /** Name of the Secret with the certificate. */
   readonly secretName: string;
-}
-
-/** Source of the servers' certificate. Set either `secretName` or `issuer`. */
-export interface TlsSource {
-  /**
-   * Name of a Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`. The certificate must be valid for the DNS
-   * names of the client Service and of every pod. Servers load a new certificate without a restart.
-   */
-  readonly secretName?: string | undefined;
-  /**
-   * Issuer of cert-manager, which must be installed. cert-manager writes the certificate to the Secret `NAME-tls` and
-   * renews it.
-   */
-  readonly issuer?: CertificateIssuer | undefined;
-}
-
-export interface CertificateIssuer {
-  readonly name: string;
-  /**
-   * Kind of the issuer. An `Issuer` is in the deployment's namespace. A `ClusterIssuer` serves all namespaces. @default
-   * "Issuer"
-   */
-  readonly kind?: "Issuer" | "ClusterIssuer" | undefined;
 }

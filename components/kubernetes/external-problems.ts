@@ -2,7 +2,7 @@
 import { type Problem, problem } from "../../lib/errors";
 import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
-import type { ExternalReach } from "./arguments";
+import type { ExternalReach } from "../../model/deployment";
 
 export function externalProblems({ type, sourceRanges = [] }: Pick<ExternalReach, "type" | "sourceRanges">): Problem[] {
   const refused = (code: string, message: string): Problem => problem(code, "sourceRanges", message);

@@ -1,5 +1,5 @@
 import { BadInput } from "../../lib/errors";
-import type { TlsSource } from "./arguments";
+import type { TlsSource } from "../../model/pods";
 import { overlapSecret } from "../../platforms/kubernetes/access/overlap-names";
 import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
 
@@ -78,10 +78,7 @@ export function objectNames(deployment: string): ObjectNames {
   };
 }
 
-/** @throws BadInput unless exactly one source is given */
-export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSource): string {
-  if ((secretName === undefined) === (issuer === undefined))
-    throw BadInput.of(deployment, "two-certificates", "expected either secretName or issuer", "tls");
+export function tlsSecretName(deployment: string, { secretName }: TlsSource): string {
   return secretName ?? `${deployment}-tls`;
 }
 

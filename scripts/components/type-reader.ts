@@ -29,6 +29,8 @@ export class TypeReader {
     const type = this.checker.getTypeOfSymbol(symbol);
     const description = this.description(symbol);
     const standard = symbol.getJsDocTags(this.checker).find((tag) => tag.name === "default");
+    const value = this.#value(type, path, this.#declaredName(symbol) ?? `${owner}${capitalised(camelCase(name))}`);
+    this.#sortEnumeration(value, symbol);
     return {
       name,
       description,
@@ -37,8 +39,17 @@ export class TypeReader {
         (symbol.flags & ts.SymbolFlags.Optional) === 0 &&
         !mayBe(innerType(type, this.checker), ts.TypeFlags.Null | ts.TypeFlags.Undefined),
       isSecret: /(^|\s)Secret\.(\s|$)/.test(description),
-      ...this.#value(type, path, this.#declaredName(symbol) ?? `${owner}${capitalised(camelCase(name))}`),
+      ...value,
     };
+  }
+
+  /** Values as the property's declaration lists them: the compiler has them in the order of their first use anywhere. */
+  #sortEnumeration({ shape }: Value, { declarations: [declaration] = [] }: ts.Symbol): void {
+    const type = shape.kind === "named" ? this.types.get(shape.name) : undefined;
+    if (shape.kind !== "named" || type?.kind !== "enum" || declaration === undefined) return;
+    const source = declaration.getText();
+    const place = (value: string): number => source.indexOf(JSON.stringify(value));
+    this.types.set(shape.name, { ...type, values: type.values.toSorted((a, b) => place(a) - place(b)) });
   }
 
   description(symbol: ts.Symbol | undefined): string {

@@ -8,9 +8,9 @@ import type { LoadedDeployment } from "../../benchmarks/workloads/suitability";
 import { type Workload, adjustKeySpace, adjustedLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { SentinelSettings } from "../../valkey/sentinel-config";
-import { type SentinelRequest, sentinelSettings } from "../../valkey/sentinel/sentinel-settings";
+import { sentinelSettings } from "../../valkey/sentinel/sentinel-settings";
 import type { Shape } from "../../valkey/topology/placement";
-import type { ChartConfig, DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
+import type { ChartConfig, DeploymentConfig } from "../config/schema/deployments";
 import type { HostConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
 import type { StudySectionConfig } from "../config/schema/study";
@@ -28,16 +28,7 @@ export function configuredChart(deployment: DeploymentConfig): ChartConfig | und
 
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
   if (deployment.mode !== "replication" || typeof deployment.sentinel !== "object") return undefined;
-  return sentinelSettings(sentinelRequest(deployment.sentinel));
-}
-
-/** Translates settings of Sentinels from the option names of sentinel.conf to the names in this program. */
-export function sentinelRequest({ count, quorum, ...timeouts }: SentinelConfig): SentinelRequest {
-  return {
-    ...{ count, quorum },
-    downAfterMs: timeouts["down-after-milliseconds"],
-    failoverTimeoutMs: timeouts["failover-timeout"],
-  };
+  return sentinelSettings(deployment.sentinel);
 }
 
 export function hostPlans(

@@ -1,5 +1,7 @@
 /** The restore of a deployment on pods: arguments of the component from the stack file. */
 import type { RestoreFromArgs } from "../../components/kubernetes/backup-arguments";
+import { BUCKET_FIELDS, RESTORE_FIELDS, RESTORE_POD_FIELDS } from "../../model/backup";
+import { pickFields } from "../../model/fields";
 import type { RestoreFromConfig } from "../config/schema/backup";
 import type { PodPlatform } from "./pod-settings";
 
@@ -12,9 +14,9 @@ export function podRestore(
 ): PodRestore {
   const [bucket = "", ...prefix] = from.replace(/^s3:\/\//, "").split("/");
   const usual = platform.type === "eks" && restoreFrom.endpoint === undefined ? platform.region : undefined;
-  const { endpoint, credentials, role, memory, timeoutSeconds, at, keys, ttl } = restoreFrom;
+  const { credentials, role } = restoreFrom;
   return {
-    ...{ bucket, prefix: prefix.join("/").replace(/\/$/, ""), endpoint, region: region ?? usual },
-    ...{ credentials, role, memory, timeoutSeconds, at, keys, ttl },
+    ...{ bucket, prefix: prefix.join("/").replace(/\/$/, ""), region: region ?? usual, credentials, role },
+    ...pickFields({ ...BUCKET_FIELDS, ...RESTORE_FIELDS, ...RESTORE_POD_FIELDS }, restoreFrom),
   };
 }

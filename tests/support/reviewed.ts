@@ -1,4 +1,4 @@
-/** What a person reviews instead of a test that types it again. */
+/** Texts and values that a person reviews in a file, instead of a test that types them again. */
 import { join } from "node:path";
 import { expect } from "vitest";
 import { ROOT } from "../../lib/system/package";

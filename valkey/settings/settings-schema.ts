@@ -1,13 +1,8 @@
 /** Stack files and the arguments of components use the same schema. */
 import { z } from "zod";
+import { DIRECTIVE_NAME } from "../../model/deployment";
 import { wholeNumber, oneLine, byteSize } from "../../lib/schema/fields";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
-
-/**
- * Pattern for names of directives. It also matches directives of modules (`search.reader-threads`) and Dragonfly's
- * flags.
- */
-export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
 
 /**
  * Settings of a server. Directives that matter for topology, durability or speed have their own types. All other

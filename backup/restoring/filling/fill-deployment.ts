@@ -16,7 +16,8 @@ import { dataProblems, filledProblem, formatProgress, readServers, versionProble
 import { type ReplaySource, KeyReader } from "../key-reader";
 import { type RestoreResult, resultOf } from "./fill-result";
 import { writeFilled } from "./filled-key";
-import { type KeySelection, type TtlRule, ttlShift } from "../key-selection";
+import type { TtlRule } from "../../../model/backup";
+import { type KeySelection, ttlShift } from "../key-selection";
 import type { RestoreOptions } from "../loading";
 import { type StagingServers, stageSets } from "../staging";
 import { type WantedKeys, scanWanted } from "../wanted-keys";

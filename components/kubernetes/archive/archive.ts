@@ -3,13 +3,9 @@ import { type Problem, problem } from "../../../lib/errors";
 import * as pulumi from "@pulumi/pulumi";
 import { ARCHIVER_BUNDLE } from "../../../backup/archiver/bundle";
 import type { ArchiverSettings } from "../../../backup/archiver/pod-settings";
-import {
-  ARCHIVER_PORT,
-  BASE_SECONDS,
-  DRILL_SECONDS,
-  KEEP_SECONDS,
-  READY_PATH,
-} from "../../../backup/archiver/pod-settings";
+import { ARCHIVER_PORT, DRILL_SECONDS, READY_PATH } from "../../../backup/archiver/pod-settings";
+import { BACKUP_DEFAULTS, BACKUP_FIELDS } from "../../../model/backup";
+import { pickFields } from "../../../model/fields";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { Mode } from "../../../valkey/node";
@@ -26,7 +22,6 @@ import { backupProblems } from "./backup-problems";
 import { type BucketAccess, bucketEgress, bucketPlace, createBucketAccess } from "./bucket-access";
 
 const SPOOL_DIRECTORY = "/archive/spool";
-const SPOOL_SIZE = "4Gi";
 /** Part of the spool volume that waiting data may use: a file is deleted only when all of it has been read. */
 const SPOOL_PART = 0.75;
 /** Time that a stopping pod has to write the received data to the bucket, seconds. */
@@ -50,7 +45,7 @@ export function createArchive(
 ): BucketAccess {
   const { deployment, names } = context;
   const name = names.archive;
-  const { spoolSize = SPOOL_SIZE } = args;
+  const { spoolSize = BACKUP_DEFAULTS.spoolSize } = args;
   const labels = archiveLabels(deployment);
   createBackupPodPolicy(context, {
     ...{ name, labels, bucket: bucketEgress(args), connectsToServers: true, metricsPort: ARCHIVER_PORT },
@@ -80,9 +75,11 @@ function settingsOf(
   { credentialsDirectory }: BucketAccess,
 ): pulumi.Output<string> {
   const { deployment } = context;
-  const { spoolSize = SPOOL_SIZE, baseEverySeconds = BASE_SECONDS.default, keepSeconds = KEEP_SECONDS.default } = args;
+  const { spoolSize, baseEverySeconds, keepSeconds, drill } = {
+    ...BACKUP_DEFAULTS,
+    ...pickFields(BACKUP_FIELDS, args),
+  };
   const { tls } = context.args;
-  const { drill } = args;
   return pulumi.all([bucketPlace(context, args), serversRecord(context)]).apply(([place, servers]) => {
     const settings: ArchiverSettings = {
       ...{ deployment, mode, servers, place },

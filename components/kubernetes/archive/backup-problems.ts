@@ -1,6 +1,7 @@
 import { type Problem, problem } from "../../../lib/errors";
-import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../backup/archiver/pod-settings";
 import { compact } from "../../../lib/compact";
+import { BACKUP_DEFAULTS, BACKUP_FIELDS } from "../../../model/backup";
+import { fieldProblems } from "../../../model/fields";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { BackupArgs, BucketArgs } from "../backup-arguments";
 
@@ -18,32 +19,26 @@ const ENCRYPTION = /^(none|AES256|aws:kms(:.+)?)$/;
 
 /** Arguments that other resources compute are not known yet. The pod checks them when it starts. */
 export function backupProblems(args: BackupArgs): Problem[] {
-  const { encryption, baseEverySeconds, keepSeconds } = args;
-  return compact([
+  const { encryption } = args;
+  return withFieldProblems(fieldProblems(BACKUP_FIELDS, args), [
     ...bucketProblems(args),
     textProblem("encryption", encryption, ENCRYPTION, "none, AES256, aws:kms or aws:kms:KEY"),
-    rangeProblem("baseEverySeconds", baseEverySeconds, BASE_SECONDS),
-    rangeProblem("keepSeconds", keepSeconds, KEEP_SECONDS),
     orderProblem(args),
     sizeProblem("spoolSize", args.spoolSize, SMALLEST_SPOOL),
-    drillProblem(args),
     drillMemoryProblem(args),
   ]);
 }
 
-export function rangeProblem(
-  field: string,
-  value: number | undefined,
-  { min, max }: { readonly min: number; readonly max: number },
-): Problem | undefined {
-  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return undefined;
-  return problem("out-of-range", field, `it is ${value}; expected a whole number from ${min} to ${max} seconds`);
+/** A field whose value is wrong in itself is not checked further. */
+export function withFieldProblems(found: readonly Problem[], others: readonly (Problem | undefined)[]): Problem[] {
+  const paths = new Set(found.map(({ path }) => path));
+  return [...found, ...compact(others).filter(({ path }) => !paths.has(path))];
 }
 
 /** A base is deleted only with the commands that follow until the next base, so data would be kept for longer. */
 function orderProblem({ baseEverySeconds, keepSeconds }: BackupArgs): Problem | undefined {
-  const base = baseEverySeconds ?? BASE_SECONDS.default;
-  const keep = keepSeconds ?? KEEP_SECONDS.default;
+  const base = baseEverySeconds ?? BACKUP_DEFAULTS.baseEverySeconds;
+  const keep = keepSeconds ?? BACKUP_DEFAULTS.keepSeconds;
   if (keep >= base) return undefined;
   const message = `it is ${keep}; expected at least baseEverySeconds, which is ${base}`;
   return problem("kept-too-short", "keepSeconds", message);
@@ -54,11 +49,6 @@ export function sizeProblem(field: string, size: string | undefined, least = "64
   if (size === undefined || parseQuantity(size) >= parseQuantity(least)) return undefined;
   const message = `it is ${JSON.stringify(size)}; expected a quantity of at least ${least}, such as 4Gi`;
   return problem("too-small", field, message);
-}
-
-function drillProblem({ drill }: BackupArgs): Problem | undefined {
-  if (drill === undefined || DRILL_INTERVALS.includes(drill)) return undefined;
-  return problem("unknown-interval", "drill", `it is ${JSON.stringify(drill)}; expected daily, weekly or monthly`);
 }
 
 function drillMemoryProblem({ drill, drillMemory }: BackupArgs): Problem | undefined {

@@ -1,6 +1,7 @@
 import { type Problem, problem } from "../../../lib/errors";
-import { LOOK_SECONDS, LOST_MACHINE_SECONDS } from "../../../controller/pod-settings";
 import { compact } from "../../../lib/compact";
+import { CONTROLLER_FIELDS } from "../../../model/deployment";
+import { fieldProblems } from "../../../model/fields";
 import type { Mode } from "../../../valkey/node";
 import type { ControllerArgs } from "../arguments";
 
@@ -12,23 +13,12 @@ export interface ControlledKind {
 }
 
 export function controllerProblems(args: ControllerArgs, kind: ControlledKind): Problem[] {
-  const { everySeconds, replaceLostMachinesAfterSeconds } = args;
   return [
-    ...rangeProblems("everySeconds", everySeconds, LOOK_SECONDS),
-    ...rangeProblems("replaceLostMachinesAfterSeconds", replaceLostMachinesAfterSeconds, LOST_MACHINE_SECONDS),
+    ...fieldProblems(CONTROLLER_FIELDS, args),
     ...settingsProblems(args),
     ...replacementProblems(args, kind),
     ...takeoverProblems(args, kind),
   ];
-}
-
-function rangeProblems(
-  field: keyof ControllerArgs,
-  value: number | undefined,
-  { min, max }: { readonly min: number; readonly max: number },
-): Problem[] {
-  if (value === undefined || (value >= min && value <= max)) return [];
-  return [problem("out-of-range", field, `it is ${value}; expected ${min} to ${max} seconds`)];
 }
 
 function settingsProblems({ repair = true, repairSettings = false }: ControllerArgs): Problem[] {

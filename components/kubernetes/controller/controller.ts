@@ -1,7 +1,9 @@
 /** The controller of a deployment: a pod that verifies and repairs it between updates. */
 import * as pulumi from "@pulumi/pulumi";
 import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
-import { CONTROLLER_PORT, LOOK_SECONDS, type ControllerSettings } from "../../../controller/pod-settings";
+import { CONTROLLER_DEFAULTS, CONTROLLER_FIELDS } from "../../../model/deployment";
+import { pickFields } from "../../../model/fields";
+import { CONTROLLER_PORT, type ControllerSettings } from "../../../controller/pod-settings";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { budgetNames } from "../../../platforms/kubernetes/pods/disruption-budgets";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -107,26 +109,16 @@ function objectsOf({ name, statefulSet, sentinel, shape }: KubernetesReference):
 /** Without `tuning`: inspecting machines needs the right to run programs in pods. */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
-  {
-    everySeconds = LOOK_SECONDS.default,
-    repair = true,
-    repairSettings = false,
-    onLostMajority = "report",
-    ...args
-  }: ControllerArgs,
+  args: ControllerArgs,
 ): ControllerSettings {
-  const { replaceLostMachinesAfterSeconds } = args;
   const inside = {
     ...(target.tls && { caFile: TLS_FILES.authority }),
     ...(target.sentinel && { sentinelPasswordFile: `${SECRET_DIRECTORY}/${SENTINEL_PASSWORD_FILE}` }),
   };
   return {
     target: { ...target, inside },
-    everySeconds,
-    repair,
-    repairSettings,
-    onLostMajority,
-    ...(replaceLostMachinesAfterSeconds === undefined ? {} : { replaceLostMachinesAfterSeconds }),
+    ...CONTROLLER_DEFAULTS,
+    ...pickFields(CONTROLLER_FIELDS, args),
     passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,
   };
 }

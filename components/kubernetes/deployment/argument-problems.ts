@@ -4,9 +4,11 @@
  */
 import { type Problem, problem } from "../../../lib/errors";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
+import { DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../../model/deployment";
+import { fieldProblems } from "../../../model/fields";
+import { POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
 import type { Shape } from "../../../valkey/topology/placement";
-import type { Resources } from "../arguments";
-import type { DeploymentArgs } from "./deployment-args";
+import type { DeploymentArgs, Resources } from "../arguments";
 
 /** Arguments that are checked. Each component has some of them. */
 export type PlainArguments = Partial<DeploymentArgs> & {
@@ -16,6 +18,8 @@ export type PlainArguments = Partial<DeploymentArgs> & {
 };
 
 type Unchecked = Omit<PlainArguments, "resources"> & { readonly shape: Shape; readonly resources: Partial<Resources> };
+const FIELDS = { ...DEPLOYMENT_FIELDS, ...VALKEY_FIELDS, ...POD_FIELDS, ...VALKEY_POD_FIELDS };
+
 type Rule = readonly [isRight: (value: unknown) => boolean, expected: string];
 
 const text = (pattern: RegExp, expected: string): Rule => [
@@ -26,10 +30,6 @@ const oneOf = (...names: readonly string[]): Rule => text(new RegExp(`^(${names.
 const seconds = (least: number, most: number): Rule => [
   (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
   `a whole number of seconds from ${least} to ${most}`,
-];
-const SILENT: Rule = [
-  (value) => value === "wait" || seconds(1, 86_400)[0](value),
-  'a whole number of seconds from 1 to 86400, or "wait"',
 ];
 const quantity = (example: string): Rule => [
   (value) => typeof value === "string" && parseQuantity(value) > 0,
@@ -69,17 +69,15 @@ export function argumentProblems(args: Unchecked): Problem[] {
     ["storage.className", args.storage?.className, CLASS],
     ["storage.onDestroy", args.storage?.onDestroy, oneOf("keep", "delete")],
     ["placement.hostAntiAffinity", args.placement?.hostAntiAffinity, oneOf("required", "preferred", "none")],
-    ["imagePullPolicy", args.imagePullPolicy, oneOf("Always", "IfNotPresent")],
     ["timeoutSeconds", args.timeoutSeconds, seconds(1, 86_400)],
-    ["passwordOverlapSeconds", args.passwordOverlapSeconds, seconds(90, 3600)],
     ["maxLagSeconds", args.maxLagSeconds, seconds(1, 3600)],
-    ["onSilentReplica", args.onSilentReplica, SILENT],
   ];
-  return [...required, ...optional.filter(([, value]) => value !== undefined)].flatMap(([path, value, rule]) => {
+  const own = [...required, ...optional.filter(([, value]) => value !== undefined)].flatMap(([path, value, rule]) => {
     const isComputed = typeof value === "object" && value !== null && !Array.isArray(value);
     const [isRight, expected] = rule;
     if (isComputed || isRight(value)) return [];
     const found = value === undefined ? "missing" : JSON.stringify(value);
     return [problem("wrong-value", path, ` is ${found}; expected ${expected}`)];
   });
+  return [...own, ...fieldProblems(FIELDS, args)];
 }

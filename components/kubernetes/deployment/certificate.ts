@@ -2,7 +2,8 @@
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { nodeCount } from "../../../valkey/topology/placement";
-import type { CertificateIssuer, ServerArgs } from "../arguments";
+import type { CertificateIssuer } from "../../../model/pods";
+import type { ServerArgs } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
 import { objectLabels, objectNames } from "../names";
 import type { DeploymentKind } from "../deployment-context";

@@ -20,18 +20,11 @@ import {
   DeploymentVerification,
   Volumes,
 } from "../../../provider/resources";
+import { VALKEY_FIELDS } from "../../../model/deployment";
 import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
 import { type Survival, survivalWarning } from "../../../valkey/planning/survival";
-import type { DeploymentArgs } from "./deployment-args";
-import {
-  controllerOf,
-  DEFAULT_OVERLAP_SECONDS,
-  DEFAULT_RESOURCES,
-  DEFAULT_TIMEOUT_SECONDS,
-  keepsData,
-  serverArgs,
-} from "./deployment-args";
-import type { ServerArgs } from "../arguments";
+import { controllerOf, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, keepsData, serverArgs } from "./deployment-args";
+import type { DeploymentArgs, ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
 import { externalServices, reachProblems } from "../servers/external-services";
@@ -39,7 +32,7 @@ import { archiveProblems, createArchive } from "../archive/archive";
 import { type ControlledKind, controllerProblems } from "../controller/controller-problems";
 import { createController } from "../controller/controller";
 import { type RestorePods, createRestorePods } from "../restoring/restore";
-import { RESTORE_SECONDS, restoreProblems } from "../restoring/restore-problems";
+import { restoreProblems } from "../restoring/restore-problems";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
@@ -55,6 +48,8 @@ export interface Servers extends pulumi.Resource {
   readonly revision: pulumi.Output<string>;
   readonly endpoint: pulumi.Output<string>;
 }
+
+const DEFAULT_RESTORE_SECONDS = 86_400;
 
 interface Request {
   readonly name: string;
@@ -103,7 +98,7 @@ export class DeploymentSteps {
   constructor(private readonly request: Request) {
     const { name, kind, args, parent } = request;
     this.#timeoutSeconds = args.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
-    this.#overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
+    this.#overlapSeconds = VALKEY_FIELDS.passwordOverlapSeconds.parse(args.passwordOverlapSeconds);
     const wanted = deploymentPassword(name, args, parent);
     const sentinelPassword =
       kind.sentinel && new Password(`${name}-sentinel`, { version: args.passwordVersion ?? 0 }, { parent }).password;
@@ -177,7 +172,7 @@ export class DeploymentSteps {
     const { labels, source, dependsOn } = pods;
     const inputs = { target: this.#planned, source, labels, timeoutSeconds: this.#timeoutSeconds };
     const check = new ArchiveCheck(name, { ...inputs, pod: pulumi.output(pods.check) }, this.#after([...dependsOn]));
-    const { timeoutSeconds: restoreSeconds = RESTORE_SECONDS.default } = restoreFrom;
+    const { timeoutSeconds: restoreSeconds = DEFAULT_RESTORE_SECONDS } = restoreFrom;
     return { check, pods, restoreSeconds };
   }
 

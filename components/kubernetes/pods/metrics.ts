@@ -1,7 +1,8 @@
 /** A sidecar of each server, a Service and, if `serviceMonitor` is set, a ServiceMonitor. */
 import { compact } from "../../../lib/compact";
 import * as k8s from "../kubernetes-sdk";
-import type { Metrics, ServerArgs, Tls } from "../arguments";
+import type { Metrics } from "../../../model/pods";
+import type { ServerArgs, Tls } from "../arguments";
 import { type DeploymentContext, objectMetadata } from "../deployment-context";
 import { sidecarResources, EXPORTER_RESOURCES } from "./sidecar-resources";
 import { EXPORTER_IMAGE } from "../../../platforms/kubernetes/default-images";

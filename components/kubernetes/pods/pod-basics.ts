@@ -1,6 +1,7 @@
 /** Settings of every pod of a deployment: no rights in Kubernetes or on the machine, and its placement. */
 import type { types } from "@pulumi/kubernetes";
-import type { Placement, PullPolicy } from "../arguments";
+import type { PullPolicy } from "../../../model/pods";
+import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { scheduling } from "./placement";
 

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { DrillInterval } from "../../../backup/archiver/pod-settings";
+import type { DrillInterval } from "../../../model/backup";
 import { checksum } from "../../../lib/checksum";
 import type { RestorerSettings } from "../../../backup/restorer/pod-settings";
 import { type BucketAccess, bucketEgress, bucketPlace } from "../archive/bucket-access";

@@ -1,13 +1,10 @@
 /** Problems of the arguments of `restoreFrom`, and the bucket that it means. */
 import { type Problem, problem } from "../../../lib/errors";
-import { compact } from "../../../lib/compact";
 import { parseInstant } from "../../../backup/restoring/instant";
-import { TTL_RULES } from "../../../backup/restoring/key-selection";
-import { bucketProblems, rangeProblem, sizeProblem } from "../archive/backup-problems";
+import { RESTORE_FIELDS, RESTORE_POD_FIELDS } from "../../../model/backup";
+import { fieldProblems } from "../../../model/fields";
+import { bucketProblems, sizeProblem, withFieldProblems } from "../archive/backup-problems";
 import type { BackupArgs, BucketArgs, RestoreFromArgs } from "../backup-arguments";
-
-/** Time limit of a restore, seconds. */
-export const RESTORE_SECONDS = { min: 60, max: 604_800, default: 86_400 } as const;
 
 /** Without a bucket of its own, that of the deployment's backup, with the same server, region and credentials. */
 export function restoredBucket(
@@ -28,10 +25,10 @@ export function restoredBucket(
 }
 
 export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | undefined): Problem[] {
-  const { at, keys = [], ttl, memory, scratchSize, timeoutSeconds: seconds } = args;
+  const { at, keys = [], memory, scratchSize } = args;
   const bucket = restoredBucket(args, backup);
   const time = "a time with a time zone, such as 2026-11-24T08:00:00Z";
-  return compact([
+  return withFieldProblems(fieldProblems({ ...RESTORE_FIELDS, ...RESTORE_POD_FIELDS }, args), [
     ...(bucket === undefined
       ? [problem("no-bucket", "bucket", "it is missing, and the deployment has no backup")]
       : bucketProblems(bucket)),
@@ -41,11 +38,7 @@ export function restoreProblems(args: RestoreFromArgs, backup: BackupArgs | unde
     keys.includes("")
       ? problem("empty-pattern", "keys", 'it has an empty pattern; expected patterns such as "app:*"')
       : undefined,
-    ttl === undefined || TTL_RULES.includes(ttl)
-      ? undefined
-      : problem("unknown-rule", "ttl", `it is ${JSON.stringify(ttl)}; expected ${TTL_RULES.join(" or ")}`),
     sizeProblem("memory", memory),
     sizeProblem("scratchSize", scratchSize),
-    rangeProblem("timeoutSeconds", seconds, RESTORE_SECONDS),
   ]);
 }

@@ -8,7 +8,8 @@ import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
 import { leadToPrimary } from "./server-objects";
 import { objectNames, selectorLabels } from "../names";
-import type { ExternalReach, ServerArgs } from "../arguments";
+import type { ExternalReach } from "../../../model/deployment";
+import type { ServerArgs } from "../arguments";
 import { nodeCount } from "../../../valkey/topology/placement";
 
 const LONGEST = 63;

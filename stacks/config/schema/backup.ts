@@ -1,16 +1,7 @@
 /** Schemas of a deployment's options `backup` and `restoreFrom` in the stack file. */
 import { z } from "zod";
-import { BASE_SECONDS, DRILL_INTERVALS, KEEP_SECONDS } from "../../../backup/archiver/pod-settings";
-import { wholeNumber } from "../../../lib/schema/fields";
-import { quantity, objectName } from "./pod-options";
-import { RESTORE_SECONDS } from "../../../components/kubernetes/restoring/restore-problems";
-import { TTL_RULES } from "../../../backup/restoring/key-selection";
-
-/** Schema of the URL of an S3 server. */
-const endpointSchema = z.string().optional().meta({
-  description: "URL of an S3 server, such as `https://minio.example.com:9000`.",
-  fallback: "AWS",
-});
+import { BACKUP_FIELDS, BUCKET_FIELDS, RESTORE_FIELDS, RESTORE_POD_FIELDS } from "../../../model/backup";
+import { objectName } from "../../../model/pods";
 
 /** Schema of the Secret with a pod's keys for the bucket. */
 const credentialsSchema = z
@@ -41,7 +32,7 @@ export const backupSchema = z.strictObject({
     description: "Beginning of the names of all objects. Each deployment needs its own prefix.",
     fallback: "`NAMESPACE/NAME`",
   }),
-  endpoint: endpointSchema,
+  ...BUCKET_FIELDS,
   region: z.string().optional().meta({
     description: "Region of the bucket.",
     fallback:
@@ -49,34 +40,7 @@ export const backupSchema = z.strictObject({
   }),
   credentials: credentialsSchema,
   role: roleSchema("NAME-archive"),
-  baseEverySeconds: wholeNumber(BASE_SECONDS.min, BASE_SECONDS.max).default(BASE_SECONDS.default).meta({
-    description: "Time between two bases of a shard. A base is a copy of all data.",
-    unit: "seconds",
-  }),
-  keepSeconds: z.int().min(KEEP_SECONDS.min).max(KEEP_SECONDS.max).default(KEEP_SECONDS.default).meta({
-    description: "Time for which every instant can be restored. At least `baseEverySeconds`.",
-    unit: "seconds",
-  }),
-  encryption: z.string().default("none").meta({
-    description:
-      "Encryption by the S3 server: `none` (the bucket's own default), `AES256`, `aws:kms`, or `aws:kms:KEY` with a key's ID, ARN or alias.",
-  }),
-  spoolSize: quantity.default("4Gi").meta({
-    description: "Disk space of the pod for what the bucket has not taken yet.",
-  }),
-  drill: z
-    .enum(DRILL_INTERVALS)
-    .optional()
-    .meta({
-      description:
-        "Interval of drills. A drill restores the last archived data for a test, and compares every key with the archive. " +
-        "It needs `drillMemory` while it runs.",
-      fallback: "no drills",
-    }),
-  drillMemory: quantity.optional().meta({
-    description: "Memory of the server that loads the data of one shard in a drill. Needs `drill`.",
-    fallback: "the memory limit of the deployment's servers",
-  }),
+  ...BACKUP_FIELDS,
 });
 
 export type BackupConfig = z.infer<typeof backupSchema>;
@@ -102,7 +66,7 @@ export const restoreFromSchema = z.strictObject({
         "The archive: `s3://BUCKET/PREFIX`, or on the platform `host` the absolute path of a folder on this machine. " +
         "The platform `host` takes the keys for the bucket from the environment.",
     }),
-  endpoint: endpointSchema,
+  ...BUCKET_FIELDS,
   region: z.string().optional().meta({
     description: "Region of the bucket.",
     fallback: "the region of the environment (`AWS_REGION`); with `endpoint`, `us-east-1`",
@@ -114,31 +78,8 @@ export const restoreFromSchema = z.strictObject({
   }),
   credentials: credentialsSchema,
   role: roleSchema("NAME-restore"),
-  memory: quantity.optional().meta({
-    description: "Memory for the data of one archived shard (platforms `kubernetes` and `eks`).",
-    fallback: "the memory limit of the deployment's servers",
-  }),
-  timeoutSeconds: wholeNumber(RESTORE_SECONDS.min, RESTORE_SECONDS.max).optional().meta({
-    description: "Time limit of the restore (platforms `kubernetes` and `eks`).",
-    unit: "seconds",
-    fallback: "`86400`, a day",
-  }),
-  at: z.string().optional().meta({
-    description: "Time to restore, with a time zone, such as `2026-11-24T08:00:00Z`.",
-    fallback: "the last time of the archive",
-  }),
-  keys: z.array(z.string()).optional().meta({
-    description: "Patterns of the keys to restore, in the syntax of the command `KEYS`, such as `app:*`.",
-    fallback: "all keys",
-  }),
-  ttl: z
-    .enum(TTL_RULES)
-    .default("absolute")
-    .meta({
-      description:
-        "TTLs of restored keys. `absolute`: keys expire at the same time as the archived keys. `remaining`: keys have " +
-        "the TTL that the archived keys had at the restored time.",
-    }),
+  ...RESTORE_POD_FIELDS,
+  ...RESTORE_FIELDS,
 });
 
 export type RestoreFromConfig = z.infer<typeof restoreFromSchema>;

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/settings/engines";
-import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/settings/settings-schema";
-import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-settings";
+import { settingsSchema } from "../../../valkey/settings/settings-schema";
 import {
   CHART_REPOSITORY,
   CHART_VERSION,
@@ -11,11 +10,10 @@ import {
   versionProblem,
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
-import { LOOK_SECONDS, LOST_MACHINE_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
+import { CONTROLLER_FIELDS, DEPLOYMENT_FIELDS, SENTINEL_FIELDS, VALKEY_FIELDS } from "../../../model/deployment";
+import { objectName } from "../../../model/pods";
 import { backupSchema, restoreFromSchema } from "./backup";
-import { deploymentPodsSchema, externalSchema, objectName } from "./pod-options";
-
-const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
+import { deploymentPodsSchema } from "./pod-options";
 
 const refinement = (problem: (text: string) => string | undefined) =>
   [
@@ -35,23 +33,8 @@ const deploymentKeys = {
   settings: settingsSchema
     .prefault({})
     .meta({ description: "Directives of valkey.conf by name, except those that the deployment decides itself." }),
-  newerDirectives: z.array(directiveName).optional().meta({
-    description: "Names of directives in `settings` that only servers newer than this package know.",
-    fallback: "none",
-  }),
-  onSilentReplica: z
-    .union([z.literal("wait"), wholeNumber(1, 86_400)])
-    .optional()
-    .meta({
-      description:
-        "Time for which a starting primary waits for a silent replica, which may have newer data (platforms " +
-        "`kubernetes` and `eks`, Valkey). `wait`: until the replica answers. A number: seconds.",
-      fallback:
-        "60; without an append-only file `wait`, unless a replica answers that has had a primary since it started",
-    }),
-  passwordVersion: wholeNumber(0).default(0).meta({
-    description: "Change this number to have the next `pulumi up` generate a new password.",
-  }),
+  ...DEPLOYMENT_FIELDS,
+  ...VALKEY_FIELDS,
   passwordSecret: z
     .strictObject({
       name: objectName.meta({ description: "Name of a Secret in the stack's namespace." }),
@@ -65,10 +48,6 @@ const deploymentKeys = {
         "so its namespace, must exist before the first `pulumi up` (see `createNamespace`).",
       fallback: "a generated password",
     }),
-  passwordOverlapSeconds: wholeNumber(90, 3600).default(120).meta({
-    description: "Time for which the former password stays valid after a change (platforms `kubernetes` and `eks`).",
-    unit: "seconds",
-  }),
   users: z
     .record(z.string().refine(...refinement(userNameProblem)), z.strictObject({ rules: userRules }))
     .optional()
@@ -77,52 +56,8 @@ const deploymentKeys = {
         "Users in addition to `default`, by name (platforms `kubernetes` and `eks`, Valkey). Passwords are generated.",
       fallback: "none",
     }),
-  external: externalSchema.optional().meta({
-    description:
-      "Services for clients outside the Kubernetes cluster (platforms `kubernetes` and `eks`, Valkey). In " +
-      "replication mode, one Service leads to the primary and one is for reads. In cluster mode, each node has a " +
-      "Service and announces the address of this Service to all clients.",
-    fallback: "none",
-  }),
   controller: z
-    .strictObject({
-      everySeconds: wholeNumber(LOOK_SECONDS.min, LOOK_SECONDS.max).default(LOOK_SECONDS.default).meta({
-        description: "Time between two verifications while the deployment passes.",
-        unit: "seconds",
-      }),
-      repair: z.boolean().default(true).meta({
-        description: "Whether the controller repairs the deployment. If false, the controller only reports problems.",
-      }),
-      onLostMajority: z
-        .enum(ON_LOST_MAJORITY)
-        .default("report")
-        .meta({
-          description:
-            "Reaction to shards that have lost their primary and cannot elect a replica. `report`: a " +
-            "Kubernetes Event contains the command with which you let a replica take over. `takeover`: the " +
-            "replica with the greatest replication offset takes over, if the machine of the lost primary is " +
-            "known to be off. Writes that this replica has not received are lost. `takeover` needs volumes, " +
-            "and an append-only file or snapshots.",
-        }),
-      replaceLostMachinesAfterSeconds: wholeNumber(LOST_MACHINE_SECONDS.min, LOST_MACHINE_SECONDS.max)
-        .optional()
-        .meta({
-          description:
-            "Time after which the controller replaces the pods of a machine that does not come back. The " +
-            "controller also deletes volumes that only this machine can use. It replaces one pod at a time, " +
-            "and only if the other servers have all data. Needs `repair: true` and replicas.",
-          unit: "seconds",
-          fallback: "pods of lost machines are not replaced",
-        }),
-      repairSettings: z
-        .boolean()
-        .default(false)
-        .meta({
-          description:
-            "Whether the controller also resets settings that somebody changed by hand. It sets the " +
-            "configured values without a restart. Needs `repair: true`.",
-        }),
-    })
+    .strictObject(CONTROLLER_FIELDS)
     .optional()
     .meta({
       description:
@@ -143,47 +78,14 @@ const deploymentKeys = {
       "is compared with the archive. A later change or removal changes no data. `npm start` does not restore.",
     fallback: "the deployment begins empty",
   }),
-  oversubscribed: z
-    .boolean()
-    .default(false)
-    .meta({
-      description:
-        "Whether to allow more `io-threads` than cores, and a `maxmemory` that is too large for the memory limit. " +
-        "Use this option to measure the cost of such settings.",
-    }),
   pods: deploymentPodsSchema.optional().meta({
     description: "Settings of the pods that differ from those of the platform (platforms `kubernetes` and `eks`).",
     fallback: "the platform's",
   }),
 } as const;
 
-const sentinelSchema = z.strictObject({
-  count: wholeNumber(...SENTINEL_LIMITS.count)
-    .refine(
-      (value) => value % 2 === 1,
-      "expected an odd number: 4 Sentinels, for example, tolerate no more failures than 3",
-    )
-    .default(SENTINEL_DEFAULTS.count)
-    .meta({ description: "Number of Sentinels: an odd number. They are spread over the zones." }),
-  quorum: wholeNumber(1, 9).optional().meta({
-    description: "Number of Sentinels that must agree that the primary is down before a failover.",
-    fallback: "a majority",
-  }),
-  "down-after-milliseconds": wholeNumber(...SENTINEL_LIMITS.downAfterMs)
-    .default(SENTINEL_DEFAULTS.downAfterMs)
-    .meta({
-      description: "Time without a reply after which a Sentinel considers a node down.",
-      unit: "milliseconds",
-    }),
-  "failover-timeout": wholeNumber(...SENTINEL_LIMITS.failoverTimeoutMs)
-    .default(SENTINEL_DEFAULTS.failoverTimeoutMs)
-    .meta({
-      description: "Time after which an unfinished failover is tried again.",
-      unit: "milliseconds",
-    }),
-});
-export type SentinelConfig = z.infer<typeof sentinelSchema>;
-export const DEFAULT_SENTINELS: SentinelConfig = sentinelSchema.parse({});
+const sentinelSchema = z.strictObject(SENTINEL_FIELDS);
+export const DEFAULT_SENTINELS = sentinelSchema.parse({});
 
 const chartSchema = z.strictObject({
   version: z

@@ -1,6 +1,7 @@
 /** The platform `kubernetes`: an existing Kubernetes cluster. */
 import { z } from "zod";
-import { resourceQuantities, clientFields, objectName, podFields, quantity, resources, zoneLabel } from "./pod-options";
+import { objectName } from "../../../model/pods";
+import { resourceQuantities, clientFields, podFields, quantity, resources, zoneLabel } from "./pod-options";
 
 const tolerationSchema = z.strictObject({
   key: z.string().optional().meta({ description: "Key of the taint.", fallback: "every key" }),

@@ -3,6 +3,7 @@ import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools/pools";
 import { wholeNumber } from "../../../lib/schema/fields";
+import { METRICS_FIELDS, objectName, POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
 
 /** An amount of CPU, memory or storage, as a Kubernetes quantity. */
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");
@@ -13,10 +14,6 @@ export const zoneLabel = z
     /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
     "expected a label's value: letters, digits, dots, hyphens and underscores",
   );
-/** Name of a Kubernetes object. */
-export const objectName = z
-  .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected lower-case letters, digits and hyphens");
 /** A machine type of AWS. */
 export const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
 
@@ -32,10 +29,7 @@ export const resources = z.strictObject({
 });
 
 const metricsSchema = z.strictObject({
-  image: z.string().min(1).optional().meta({ description: "Image of the exporter.", fallback: "a pinned image" }),
-  serviceMonitor: z.boolean().default(false).meta({
-    description: "Whether a ServiceMonitor of the Prometheus operator is created.",
-  }),
+  ...METRICS_FIELDS,
   alerts: z.boolean().default(false).meta({
     description: "Whether a PrometheusRule of the Prometheus operator is created, with alerts on the servers.",
   }),
@@ -49,23 +43,8 @@ export const podFields = {
   image: z.string().min(1).default(DEFAULT_IMAGE).meta({
     description: "Image of the Valkey servers and of valkey-benchmark.",
   }),
-  proxyImage: z.string().min(1).optional().meta({
-    description: "Image of HAProxy 3, for the proxies in front of primaries with Sentinels.",
-    fallback: "a pinned image",
-  }),
-  imagePullPolicy: z.enum(["Always", "IfNotPresent"]).optional().meta({
-    description: "Policy for pulling images.",
-    fallback: "Kubernetes' own default",
-  }),
-  imagePullSecrets: z
-    .array(objectName)
-    .optional()
-    .meta({
-      description:
-        "Names of Secrets in the namespace, with credentials for the registries of all images. A namespace " +
-        "that the stack creates has no such Secrets.",
-      fallback: "none",
-    }),
+  ...POD_FIELDS,
+  ...VALKEY_POD_FIELDS,
   hostAntiAffinity: z
     .enum(["required", "preferred", "none"])
     .default("preferred")
@@ -79,40 +58,6 @@ export const podFields = {
     description: "Prometheus exporter in the pod of every server.",
     fallback: "no exporter",
   }),
-  tls: z
-    .strictObject({
-      secretName: objectName.optional().meta({
-        description:
-          "Secret of the namespace with tls.crt, tls.key and ca.crt. Servers load a new certificate without a restart.",
-        fallback: "the Secret that the issuer writes",
-      }),
-      issuer: z
-        .strictObject({
-          name: objectName.meta({ description: "Name of the issuer." }),
-          kind: z.enum(["Issuer", "ClusterIssuer"]).default("Issuer").meta({
-            description:
-              "Kind of the issuer. An `Issuer` belongs to the namespace, a `ClusterIssuer` to the whole cluster.",
-          }),
-        })
-        .optional()
-        .meta({
-          description: "Issuer of cert-manager, which writes the Secret NAME-tls of each deployment and renews it.",
-          fallback: "none",
-        }),
-    })
-    .refine(({ secretName, issuer }) => (secretName === undefined) !== (issuer === undefined), {
-      message: "expected either secretName or issuer",
-    })
-    .optional()
-    .meta({ description: "TLS for clients, replication and the cluster bus.", fallback: "plain TCP" }),
-  allowDowntime: z
-    .boolean()
-    .default(false)
-    .meta({
-      description:
-        "Whether `pulumi up` may restart all nodes at once to switch TLS on or off. Clients are cut off until the " +
-        "nodes run again. The nodes keep their data. If the data is not on volumes, the change is refused.",
-    }),
 } as const;
 
 const perPrimary = z.strictObject({
@@ -148,27 +93,6 @@ export const clientFields = {
       fallback: "pinned images",
     }),
 } as const;
-
-/** Access to one deployment for clients outside the Kubernetes cluster. */
-export const externalSchema = z.strictObject({
-  type: z.enum(["LoadBalancer", "NodePort"]).meta({
-    description: "Type of the Services. Clusters with node ports need Valkey 9.1.",
-  }),
-  annotations: z.record(z.string().min(1), z.string()).optional().meta({
-    description: "Annotations of the Services, for the load balancer controller.",
-    fallback: "none",
-  }),
-  sourceRanges: z
-    .array(z.string())
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        "Address blocks from which load balancers accept connections. In cluster mode, include the blocks of pods " +
-        "and machines, because clients in the Kubernetes cluster use the load balancers too.",
-      fallback: "any",
-    }),
-});
 
 const podStorageSchema = z.strictObject({
   className: objectName.optional().meta({ description: "Storage class.", fallback: "the platform's" }),

@@ -27,18 +27,10 @@ export function podBackupProblems(
   platform: PlatformConfig,
   label: Label,
 ): Problem[] {
-  const { backup, engine } = deployment;
+  const { backup } = deployment;
   if (backup === undefined) return [];
   const path = label(["deployments", name, "backup"]);
   return compact([
-    isPodPlatform(platform)
-      ? undefined
-      : problem(
-          "no-pods",
-          path,
-          `the platform ${platform.type} has no pods; npm start -- archive writes backups of its deployments`,
-        ),
-    engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
     configuredChart(deployment) === undefined
       ? undefined
       : problem("excluded-by-chart", path, "cannot be set together with chart"),

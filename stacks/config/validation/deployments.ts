@@ -4,13 +4,15 @@ import { type ControlledKind, controllerProblems } from "../../../components/kub
 import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { compact } from "../../../lib/compact";
 import { formatBytes } from "../../../lib/units";
+import { VALKEY_FIELDS } from "../../../model/deployment";
+import { changedFields } from "../../../model/fields";
 import { writesToDisk } from "../../../valkey/settings/settings";
 import { settingProblems } from "../../../valkey/settings/settings-problems";
 import { memoryProblem } from "../../../valkey/planning/memory-plan";
 import { sentinelProblems } from "../../../valkey/sentinel/sentinel-settings";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { tagOf } from "../../../valkey/settings/version";
-import { configuredChart, configuredShape, sentinelRequest } from "../../plan/benchmark-plans";
+import { configuredChart, configuredShape } from "../../plan/benchmark-plans";
 import type { PodPlatform } from "../../plan/pod-settings";
 import { deploymentZones, isPodPlatform, platformZones, podSettings, memoryDemand } from "../../plan/pod-settings";
 import type { Label } from "../../../lib/schema/problems";
@@ -27,9 +29,11 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...deployments.flatMap(([name, deployment]) => [
       ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
       ...(platform === undefined ? [] : sentinelConflicts(name, deployment, platform, label)),
-      ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
+      ...(platform === undefined ? [] : valkeyPodProblems(name, deployment, platform, label)),
       ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
-      ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
+      ...(deployment.external === undefined
+        ? []
+        : within(label(["deployments", name, "external"]), externalProblems(deployment.external))),
       ...(platform === undefined ? [] : podControllerProblems(name, deployment, platform, label)),
       ...(platform === undefined ? [] : podBackupProblems(name, deployment, platform, label)),
       ...(platform === undefined ? [] : restoreFromProblems(name, deployment, platform, label)),
@@ -122,24 +126,38 @@ function sentinelConflicts(
     engine === "valkey"
       ? undefined
       : problem("needs-valkey", path, `Sentinels need Valkey, but ${name} runs ${engine}`),
-    ...within(path, sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones })),
+    ...within(path, sentinelProblems(sentinel, { name, replicas, zones })),
   ]);
 }
 
-function userProblems(
+/** Additions to the message that a key needs pods. */
+const WITHOUT_PODS: Readonly<Record<string, string>> = {
+  users: "; its deployments have only the user default",
+  external: "; its servers are reached only on this machine",
+  controller: "; npm start -- watch verifies its deployments again and again",
+  backup: "; npm start -- archive writes backups of its deployments",
+};
+
+function valkeyPodProblems(
   name: string,
-  { users, engine }: DeploymentConfig,
+  deployment: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
 ): Problem[] {
-  if (users === undefined) return [];
-  const path = label(["deployments", name, "users"]);
-  return compact([
-    isPodPlatform(platform)
-      ? undefined
-      : problem("no-users", path, `the platform ${platform.type} has only the user default`),
-    engine === "valkey" ? undefined : problem("needs-valkey", path, `users need Valkey, but ${name} runs ${engine}`),
-  ]);
+  const { engine } = deployment;
+  const given = [
+    ...changedFields(VALKEY_FIELDS, deployment),
+    ...(["users", "controller", "backup"] as const).filter((key) => deployment[key] !== undefined),
+  ];
+  return given.flatMap((key) => {
+    const path = label(["deployments", name, key]);
+    return compact([
+      isPodPlatform(platform)
+        ? undefined
+        : problem("no-pods", path, `the platform ${platform.type} has no pods${WITHOUT_PODS[key] ?? ""}`),
+      engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
+    ]);
+  });
 }
 
 function passwordProblems(
@@ -158,45 +176,16 @@ function passwordProblems(
   ]);
 }
 
-function reachProblems(
-  name: string,
-  { external, engine }: DeploymentConfig,
-  platform: PlatformConfig,
-  label: Label,
-): Problem[] {
-  if (external === undefined) return [];
-  const path = label(["deployments", name, "external"]);
-  return compact([
-    isPodPlatform(platform)
-      ? undefined
-      : problem(
-          "no-services",
-          path,
-          `the platform ${platform.type} has no Services; its servers are reached only on this machine`,
-        ),
-    engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
-    ...within(path, externalProblems(external)),
-  ]);
-}
-
 function podControllerProblems(
   name: string,
   deployment: DeploymentConfig,
   platform: PlatformConfig,
   label: Label,
 ): Problem[] {
-  const { controller, engine } = deployment;
+  const { controller } = deployment;
   if (controller === undefined) return [];
   const path = label(["deployments", name, "controller"]);
   return compact([
-    isPodPlatform(platform)
-      ? undefined
-      : problem(
-          "no-pods",
-          path,
-          `the platform ${platform.type} has no pods; npm start -- watch verifies its deployments again and again`,
-        ),
-    engine === "valkey" ? undefined : problem("needs-valkey", path, `needs Valkey, but ${name} runs ${engine}`),
     configuredChart(deployment) === undefined
       ? undefined
       : problem("excluded-by-chart", path, "cannot be set together with chart"),

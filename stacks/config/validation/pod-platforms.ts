@@ -4,6 +4,8 @@ import { chartValueProblems } from "../../../components/kubernetes/deployment/ch
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { compact } from "../../../lib/compact";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
+import { VALKEY_FIELDS } from "../../../model/deployment";
+import { changedFields } from "../../../model/fields";
 import { settingsSchema } from "../../../valkey/settings/settings-schema";
 import { SETTINGS_SYNTAX } from "../../../valkey/settings/engines";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -53,12 +55,12 @@ function chartProblems(name: string, deployment: DeploymentConfig, platform: Pla
   const path = own("chart");
   if (!isPodPlatform(platform))
     return [problem("no-charts", path, `the platform ${platform.type} cannot install charts`)];
-  const { engine, users, external, passwordSecret, passwordVersion, pods } = deployment;
+  const { engine, users, passwordSecret, passwordVersion, pods } = deployment;
   const excluded = compact([
     engine === "valkey" ? undefined : own("engine"),
     configuredSentinels(deployment) && own("sentinel"),
     users && own("users"),
-    external && own("external"),
+    ...changedFields(VALKEY_FIELDS, deployment).map((key) => own(key)),
     passwordSecret && own("passwordSecret"),
     passwordVersion === 0 ? undefined : own("passwordVersion"),
     pods?.storage?.ephemeral === true ? own("pods", "storage", "ephemeral") : undefined,

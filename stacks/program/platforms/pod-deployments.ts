@@ -1,12 +1,14 @@
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { EngineDeployment } from "../../../components/engine-deployment";
-import type { DeploymentArgs } from "../../../components/kubernetes/deployment/deployment-args";
+import type { DeploymentArgs, NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
-import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import type { BackupArgs, RestoreFromArgs } from "../../../components/kubernetes/backup-arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
+import { DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../../model/deployment";
+import { pickFields } from "../../../model/fields";
+import { POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
 import { Password } from "../../../provider/resources";
 import { UpstreamChart } from "../../../components/upstream-chart";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
@@ -106,16 +108,16 @@ function deployPods(
       }),
     );
   const args = {
-    ...deploymentArgs(deployment, platform, { ...settings, placement: on(name) }),
-    passwordVersion: deployment.passwordVersion,
+    ...pickFields({ ...DEPLOYMENT_FIELDS, ...VALKEY_FIELDS }, deployment),
+    ...pickFields({ ...POD_FIELDS, ...VALKEY_POD_FIELDS }, platform),
+    ...podArgs({ ...settings, placement: on(name) }),
+    settings: deployment.settings,
+    metrics: platform.metrics,
     passwordSecret: deployment.passwordSecret,
     users,
-    external: deployment.external,
     controller: deployment.controller ?? false,
     backup: deployment.backup && backupArgs(name, deployment.backup, place),
     restoreFrom: deployment.restoreFrom && restoreArgs(name, podRestore(deployment.restoreFrom, platform), place),
-    passwordOverlapSeconds: deployment.passwordOverlapSeconds,
-    onSilentReplica: deployment.onSilentReplica,
     access: accessOf(place),
     namespace: place.namespace.name,
     kubeconfig: place.kubeconfig,
@@ -185,25 +187,8 @@ function onMachines(placement: Placement, object: string, selectors: PodDestinat
   return { ...placement, nodeSelector: { ...placement.nodeSelector, ...own } };
 }
 
-function deploymentArgs(
-  { settings, newerDirectives, oversubscribed }: DeploymentConfig,
-  { proxyImage, imagePullPolicy, imagePullSecrets, metrics, tls, allowDowntime }: PodPlatform,
-  { image, resources, storage, placement: { zones, ...placement } }: PodSettings,
-): DeploymentArgs & { readonly image: string } {
-  return {
-    zones,
-    placement,
-    image,
-    proxyImage,
-    imagePullPolicy,
-    imagePullSecrets,
-    settings,
-    newerDirectives,
-    oversubscribed,
-    resources,
-    storage,
-    metrics,
-    tls,
-    allowDowntime,
-  };
+function podArgs({ image, resources, storage, placement: { zones, ...placement } }: PodSettings): DeploymentArgs & {
+  readonly image: string;
+} {
+  return { zones, placement, image, resources, storage };
 }

@@ -5,7 +5,7 @@
  */
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ExternalReach } from "../../../components/kubernetes/arguments";
+import type { ExternalReach } from "../../../model/deployment";
 import { externalServices } from "../../../components/kubernetes/servers/external-services";
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";

@@ -21,7 +21,7 @@ const WANTED = {
   deployment: {
     mode: "replication",
     replicas: 2,
-    sentinel: { quorum: 2, "down-after-milliseconds": 10_000, "failover-timeout": 10_000 },
+    sentinel: { quorum: 2, downAfterMs: 10_000, failoverTimeoutMs: 10_000 },
     controller: { everySeconds: 120, repair: false },
     passwordOverlapSeconds: 90,
     settings: { save: "", "repl-diskless-sync-delay": 0, "enable-debug-command": "local" },

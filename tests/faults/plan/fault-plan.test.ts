@@ -28,7 +28,7 @@ const planned = (fault: Fault, outline: DeploymentOutline): FaultPlan => {
   if (typeof plan === "string") throw new Error(plan);
   return plan;
 };
-/** What is done, with its warnings, or why nothing is done. */
+/** Planned steps with their warnings, or the reason why nothing is done. */
 const described = (fault: Fault, changes: Partial<DeploymentOutline> = {}, primaries = 3): unknown => {
   const plan = planFault(fault, cluster(primaries, 3, changes));
   return typeof plan === "string" ? `not planned: ${plan}` : describeFaultPlan(plan);

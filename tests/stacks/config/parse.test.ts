@@ -22,7 +22,7 @@ type Raw = Record<string, unknown>;
 const parsed = (raw: Raw, overrides?: OptionOverrides): StackConfig => parseConfig("stack x", raw, MACHINE, overrides);
 const problems = (raw: Raw): readonly string[] => thrownProblems(() => parsed(raw)).map(nameOf);
 
-/** What becomes of a stack's configuration and options. */
+/** Configuration that a stack's file and options give. */
 function told(raw: Raw, overrides?: OptionOverrides): object {
   const config = parsed(raw, overrides);
   const { deployments, benchmark, measures } = config;

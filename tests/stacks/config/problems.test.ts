@@ -76,8 +76,8 @@ describe("bad input", () => {
   testProblems("./problems.txt", problems, [
     ["wrong-value deployments.cluster.users.app.rules", deployment({ users: { app: { rules: "+get >secret ~*" } } })],
     ["wrong-value deployments.cluster.users.default", deployment({ users: { default: { rules: "+get ~*" } } })],
-    ["no-users deployments.cluster.users", deployment({ users: { app: { rules: "+get ~*" } } })],
-    ["no-services deployments.cluster.external", deployment({ external: { type: "NodePort" } })],
+    ["no-pods deployments.cluster.users", deployment({ users: { app: { rules: "+get ~*" } } })],
+    ["no-pods deployments.cluster.external", deployment({ external: { type: "NodePort" } })],
     ["wrong-value deployments.cluster.external.type", deployment({ external: { type: "ClusterIP" } })],
     [
       "ranges-of-node-ports deployments.cluster.external.sourceRanges",
@@ -173,6 +173,9 @@ describe("bad input", () => {
     ["no-pods deployments.d.controller", hostCluster({ controller: {} })],
     ["excluded-by-chart deployments.d.controller", podSingle({ replicas: 2, chart: {}, controller: {} })],
     ["needs-valkey deployments.d.controller", podSingle({ replicas: 2, engine: "redis", controller: {} })],
+    ["needs-valkey deployments.d.onSilentReplica", podSingle({ engine: "redis", onSilentReplica: 5 })],
+    ["no-pods deployments.cluster.passwordOverlapSeconds", deployment({ passwordOverlapSeconds: 90 })],
+    ["excluded-by-chart deployments.d.chart", podSingle({ replicas: 2, onSilentReplica: "wait", chart: {} })],
     ["wrong-value deployments.d.controller.everySeconds", podCluster({ controller: { everySeconds: 1 } })],
     [
       "needs-repair deployments.d.controller.replaceLostMachinesAfterSeconds",

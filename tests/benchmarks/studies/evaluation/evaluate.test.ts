@@ -156,7 +156,7 @@ describe("interleaved measurements", () => {
   });
 });
 
-/** What a study has found, and what it says of documents. */
+/** Findings of a study, with what they say of documents. */
 const judged = ({ findings, claims }: StudyRecord): string[] => [
   ...findings,
   ...claims.map(({ document, claim, finding, why }) => `${document}: ${claim}: ${finding}: ${why}`),
