@@ -2,12 +2,7 @@
 import * as z from "zod";
 import { wholeNumber } from "../lib/schema/fields";
 import { type Fields, typed } from "./fields";
-
-/**
- * Pattern for names of directives. It also matches directives of modules (`search.reader-threads`) and Dragonfly's
- * flags.
- */
-export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
+import { DIRECTIVE_NAME } from "./settings";
 
 /** Fields of deployments of every engine. */
 export const DEPLOYMENT_FIELDS = {

@@ -18,6 +18,9 @@ type Optional<S extends FieldSchemas> = { readonly [Name in keyof S]?: Given<z.i
 /** The values that a program gives. Each keeps the docstring of its field. */
 export type Fields<S extends FieldSchemas> = Required<Omit<S, OptionalNames<S>>> & Optional<Pick<S, OptionalNames<S>>>;
 
+/** The values after their checks, such as a size in bytes for `256mb`. */
+export type ParsedFields<S extends FieldSchemas> = { readonly [Name in keyof S]?: z.output<S[Name]> };
+
 /** The schema of a type that has a name, which the compiler's own type for a schema would lose. */
 export const typed = <T>(schema: z.ZodType): z.ZodType<T, T> => schema as z.ZodType<T, T>;
 

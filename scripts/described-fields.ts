@@ -7,6 +7,7 @@ import { ROOT } from "../lib/system/package";
 import * as backup from "../model/backup";
 import * as deployment from "../model/deployment";
 import * as pods from "../model/pods";
+import * as settings from "../model/settings";
 
 /** Limits of a group of fields that its own texts do not repeat. */
 const LIMITS: Readonly<Record<string, string>> = {
@@ -16,7 +17,7 @@ const LIMITS: Readonly<Record<string, string>> = {
 
 /** A JSON Schema that was made before this has no descriptions. */
 export function describeFields(): void {
-  for (const [file, exported] of Object.entries({ backup, deployment, pods })) {
+  for (const [file, exported] of Object.entries({ backup, deployment, pods, settings })) {
     const texts = docstrings(join(ROOT, "model", `${file}.ts`));
     for (const [group, fields] of Object.entries<object>(exported))
       for (const [name, schema] of Object.entries(fields)) {
@@ -51,7 +52,7 @@ function docstrings(
             if (docs === undefined || property.name === undefined) return [];
             const standard = ts.getJSDocTags(property).find(({ tagName }) => tagName.text === "default");
             const texts = { description: plain(docs.comment), fallback: standard && plain(standard.comment) };
-            return [[`${constant.getText(file)}.${property.name.getText(file)}`, texts] as const];
+            return [[`${constant.getText(file)}.${property.name.getText(file).replaceAll('"', "")}`, texts] as const];
           }),
     ),
   );

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { FaultKind, FaultOptions } from "../../../faults/plan/fault";
 import { FAULT_KINDS, FAULTS, scenarioSeconds as seconds } from "../../../faults/plan/fault";
-import { APPENDFSYNC_VALUES } from "../../../valkey/settings/settings";
+import { APPENDFSYNC_VALUES } from "../../../model/settings";
 import { wholeNumber } from "../../../lib/schema/fields";
 
 /**

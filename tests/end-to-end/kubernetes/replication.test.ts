@@ -131,23 +131,23 @@ story("replication without Sentinels", NAME, { deployment: BASE }, [
     },
   },
   {
-    title: "a crash of the primary's process loses nothing that a replica had",
-    precondition: note,
-    change: (live) => live.crash(former ?? ""),
-    client: "is not asked",
-    verdict: hasStayed,
-  },
-  {
     title: "a primary that starts while its replicas do not answer waits for them, and says so",
     precondition: note,
     change: async (live) => {
-      const silent = (await live.replicas()).map((pod) => live.run(pod, "echo 'DEBUG SLEEP 25' | tell localhost 60"));
+      const silent = (await live.replicas()).map((pod) => live.run(pod, "echo 'DEBUG SLEEP 35' | tell localhost 60"));
       await live.crash(former ?? "");
       await expect(openDeployment(live.target, live.password, { timeoutMs: 12_000 })).rejects.toThrow(
         /orders-0 waits for orders-\S+ \(silent\) .*until they answer; .*kubectl exec orders-0 -- touch/,
       );
       await Promise.all(silent);
     },
+    client: "is not asked",
+    verdict: hasStayed,
+  },
+  {
+    title: "a crash of the primary's process loses nothing that a replica had",
+    precondition: note,
+    change: (live) => live.crash(former ?? ""),
     client: "is not asked",
     verdict: hasStayed,
   },
