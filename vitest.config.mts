@@ -8,11 +8,9 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
 /** Files on Kubernetes that run at the same time. */
 const KUBERNETES_AT_ONCE = 4;
-/** Waits for machines that are played, most of the time: beside the tests that need no Kubernetes. Its machines are in the way of other pods. */
-const KARPENTER = "tests/end-to-end/kubernetes/karpenter.test.ts";
-/** Tests on Kubernetes that measure, and those that stop machines, if this run may stop some. */
+/** Tests on Kubernetes that measure or need the processors for hundreds of machines, and those that stop machines, if this run may stop some. */
 const KUBERNETES_ALONE = [
-  ...["job", "load-generators"],
+  ...["job", "load-generators", "karpenter"],
   ...(process.env["VALKEY_TEST_MACHINE_COMMAND"] === undefined ? [] : ["lost-machines", "lost-majority"]),
 ].map((name) => `tests/end-to-end/kubernetes/${name}.test.ts`);
 /**
@@ -28,7 +26,7 @@ const LONGEST = [
   ...["lost-majority", "kubernetes/archive", "only-copy", "kubernetes/restore", "troubles", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
-const ORDER = ["real", "kubernetes", "kubernetes-alone", "kubernetes-karpenter", "pure"];
+const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
 const FETCHED = "tests/runner/fetch-programs.ts";
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
@@ -93,7 +91,7 @@ export default defineConfig({
         test: {
           name: "kubernetes",
           include: [KUBERNETES],
-          exclude: [...KUBERNETES_ALONE, KARPENTER],
+          exclude: KUBERNETES_ALONE,
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
           maxWorkers: hasKubernetes ? KUBERNETES_AT_ONCE : maxWorkers,
@@ -109,16 +107,6 @@ export default defineConfig({
           isolate: false,
           maxWorkers: hasKubernetes ? 1 : maxWorkers,
           sequence: { groupOrder: hasKubernetes ? 3 : 0 },
-        },
-      },
-      {
-        test: {
-          name: "kubernetes-karpenter",
-          include: [KARPENTER],
-          ...REAL,
-          isolate: false,
-          maxWorkers,
-          sequence: { groupOrder: 0 },
         },
       },
     ],

@@ -81,14 +81,14 @@ it.each([
   };
   const spy = vi.spyOn(Date, "now");
   try {
-    await run([0], 3);
-    await run(isBefore === true ? [stepMs] : isBefore === false ? [0, stepMs] : [stepMs, 0], 3);
+    await run([0], 2);
+    await run(isBefore === true ? [stepMs] : isBefore === false ? [0, stepMs] : [stepMs, 0], 2);
   } finally {
     spy.mockRestore();
   }
   expect(lines.filter((line) => line.includes("deleted set"))).toEqual([]);
   const { periods } = await readCatalog(new DirectoryStore(folder));
-  expect(periods[0]?.shards[0]?.sets.length).toBeGreaterThanOrEqual(6);
+  expect(periods[0]?.shards[0]?.sets.length).toBeGreaterThanOrEqual(4);
 });
 
 it("restores the newest data after the clock was set back, and refuses a time that it has twice", async () => {
@@ -98,7 +98,7 @@ it("restores the newest data after the clock was set back, and refuses a time th
   const spy = vi.spyOn(Date, "now");
   const write = async (value: string): Promise<void> => {
     await callNode(deployment, 0, "SET", "key", value);
-    await sleep(8_000);
+    await sleep(4_000);
   };
   let twice = 0;
   const schedule = { baseEveryMs: DAY, keepMs: 7 * DAY };
@@ -108,7 +108,7 @@ it("restores the newest data after the clock was set back, and refuses a time th
       await write("first");
       twice = Date.now();
       await write("second");
-      spy.mockImplementation(() => now() - 12_000);
+      spy.mockImplementation(() => now() - 7_000);
       await write("third");
       await write("newest");
     });
@@ -132,7 +132,7 @@ it("restores the newest data after the clock was set back, and refuses a time th
 it("deletes a set when the archive has run for the kept time since the set ended", async () => {
   const deployment = await sandbox.replication("deleted", 0);
   const folder = join(sandbox.host.run.path, "deleted-archive");
-  await runArchiver(deployment, folder, { baseEveryMs: 2_000, keepMs: 3_000 }, (lines) =>
+  await runArchiver(deployment, folder, { baseEveryMs: 1_000, keepMs: 2_000 }, (lines) =>
     eventually("two sets are deleted", () => lines.filter((line) => line.includes("deleted set")).length >= 2, 60_000),
   );
   const catalog = await readCatalog(new DirectoryStore(folder));
@@ -143,8 +143,7 @@ it("deletes a set when the archive has run for the kept time since the set ended
 it("does not delete sets that a restore reads, until the restore ends or dies", async () => {
   const deployment = await sandbox.replication("held", 0);
   const folder = join(sandbox.host.run.path, "held-archive");
-  const schedule = { baseEveryMs: 2_000, keepMs: 1_000 };
-  await runArchiver(deployment, folder, { ...schedule, keepMs: 7 * DAY }, (lines) => bases(lines, 5));
+  await runArchiver(deployment, folder, { baseEveryMs: 1_000, keepMs: 7 * DAY }, (lines) => bases(lines, 4));
   const store = new DirectoryStore(folder);
   const { periods, ...common } = await readCatalog(store);
   const [period] = periods;
@@ -164,7 +163,7 @@ it("does not delete sets that a restore reads, until the restore ends or dies", 
     ),
   ]);
   const retention = new Retention(store, {
-    ...{ keepMs: schedule.keepMs, holdMs: 10_000, liveSets: new Set<string>(), lost: never, signal: never },
+    ...{ keepMs: 1_000, holdMs: 7_000, liveSets: new Set<string>(), lost: never, signal: never },
     onTidied: () => undefined,
     onError: (error) => {
       throw error;
@@ -176,13 +175,13 @@ it("does not delete sets that a restore reads, until the restore ends or dies", 
     (line) => reports.push(line),
     async () => {
       retention.tidy();
-      await sleep(5_000);
+      await sleep(3_500);
       expect(await names()).toContain(second.set.name);
       await eventually("the hold of the killed restore ends", async () => !(await names()).includes(second.set.name));
-      await sleep(10_000);
+      await sleep(7_000);
       expect(await names()).toContain(first.set.name);
     },
-    1_000,
+    700,
   );
   await eventually("the set is deleted", async () => !(await names()).includes(first.set.name));
   await retention.end();

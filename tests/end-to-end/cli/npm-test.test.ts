@@ -77,8 +77,9 @@ export default { test: { projects: [
 }
 
 describe("npm test", { timeout: 60_000 }, () => {
-  it("passes when all tests do that are not skipped, and counts those by their reason", async () => {
+  it("passes when all tests do that are not skipped, one on real servers at the second try, and tells reasons", async () => {
     const { status, lines, below } = await run({
+      flaky: FLAKY("flaky"),
       one: `it("holds", () => {});
 it("cannot be", ({ skip }) => { skip("needs a moon"); });
 describe.skip("a suite (skipped: needs a moon)", () => { it("a", () => {}); it("b", () => {}); });
@@ -86,12 +87,19 @@ it.skip("is left out", () => {});`,
     });
     expect(below(/^Skipped/)).toEqual(["3  needs a moon", "1  no reason given: tests/one.test.ts: is left out"]);
     expect(below(/^Failed:/)).toEqual([]);
-    expect(lines.at(-1)).toBe("1 passed, 0 failed, 4 skipped");
+    expect(below(/^Flaky.*: 1, /)).toEqual(["flaky: tests/flaky.test.ts: passes at last: flaky"]);
+    const told = lines.slice(lines.findIndex((line) => line.startsWith("Flaky"))).join("\n");
+    expect(told).toMatch(/: flaky\n {4}Error: first error of flaky\n {4}and more of it\n/);
+    expect(lines.join("\n")).toMatch(/✗ tests\/flaky.test.ts: passes at last: flaky\n {2}Error: first error of flaky/);
+    expect(lines.at(-1)).toBe("2 passed, 0 failed, 4 skipped");
     expect(status).toBe(0);
   });
 
-  it("counts and names a test, a hook, a file and an error of no test that fail", async () => {
+  it("counts and names a test, a hook and a file that fail, and a third flaky test", async () => {
     const { status, lines, below } = await run({
+      ...{ one: FLAKY("one"), two: FLAKY("two"), three: FLAKY("three") },
+      // Tests without servers have no second try.
+      "pure-flaky": FLAKY("four"),
       "pure-test": `it("breaks", () => { expect(1).toBe(2); });`,
       // A test that a hook keeps from running is not skipped.
       before: `describe("suite", () => { beforeAll(() => { throw new Error("no ground"); }); it("stands on it", () => {}); });`,
@@ -101,10 +109,12 @@ it.skip("is left out", () => {});`,
       holds: `it("holds", () => {});`,
     });
     expect(below(/^Failed:/).sort()).toEqual([
+      "3 flaky tests",
       "tests/after.test.ts: suite (before or after its tests)",
       "tests/before.test.ts: suite (before or after its tests)",
       "tests/file.test.ts",
       "tests/long.test.ts: says much",
+      "tests/pure-flaky.test.ts: passes at last: four",
       "tests/pure-test.test.ts: breaks",
     ]);
     const told = lines.slice(lines.lastIndexOf("Failed:")).join("\n");
@@ -112,7 +122,7 @@ it.skip("is left out", () => {});`,
     // The end of a log that was cut off within the long error names it, too.
     const repeated = lines.indexOf("  tests/long.test.ts: says much: Error: much");
     expect(lines.slice(repeated).indexOf("  more")).toBeGreaterThan(0);
-    expect(lines.at(-1)).toBe("2 passed, 5 failed");
+    expect(lines.at(-1)).toBe("5 passed, 7 failed");
     expect(status).toBe(1);
   });
 
@@ -125,29 +135,6 @@ it.skip("is left out", () => {});`,
     expect(below(/^Failed:/).join("\n")).toMatch(/an error outside of all tests/);
     expect(lines.join("\n")).toMatch(/unheard/);
     expect(lines.at(-1)).toMatch(/^2 passed, [2-4] failed$/);
-    expect(status).toBe(1);
-  });
-
-  it("tries tests on real servers twice, and tells the first error of one that passed only then", async () => {
-    const { status, lines, below } = await run({ one: FLAKY("one") });
-    expect(below(/^Flaky.*: 1, /)).toEqual(["flaky: tests/one.test.ts: passes at last: one"]);
-    const told = lines.slice(lines.findIndex((line) => line.startsWith("Flaky"))).join("\n");
-    expect(told).toMatch(/: one\n {4}Error: first error of one\n {4}and more of it\n/);
-    expect(lines.join("\n")).toMatch(/✗ tests\/one.test.ts: passes at last: one\n {2}Error: first error of one/);
-    expect(lines.at(-1)).toBe("1 passed, 0 failed");
-    expect(status).toBe(0);
-  });
-
-  it("fails for a third flaky test", async () => {
-    const { status, lines, below } = await run({ one: FLAKY("one"), two: FLAKY("two"), three: FLAKY("three") });
-    expect(below(/^Failed:/)).toEqual(["3 flaky tests"]);
-    expect(lines.at(-1)).toBe("3 passed, 1 failed");
-    expect(status).toBe(1);
-  });
-
-  it("fails for a test without servers that would pass at a second try", async () => {
-    const { status, below } = await run({ "pure-one": FLAKY("one") });
-    expect(below(/^Failed:/)).toEqual(["tests/pure-one.test.ts: passes at last: one"]);
     expect(status).toBe(1);
   });
 
