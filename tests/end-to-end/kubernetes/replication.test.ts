@@ -134,11 +134,14 @@ story("replication without Sentinels", NAME, { deployment: BASE }, [
     title: "a primary that starts while its replicas do not answer waits for them, and says so",
     precondition: note,
     change: async (live) => {
-      const silent = (await live.replicas()).map((pod) => live.run(pod, "echo 'DEBUG SLEEP 35' | tell localhost 60"));
+      const silent = (await live.replicas()).map((pod) => live.run(pod, "echo 'DEBUG SLEEP 45' | tell localhost 60"));
       await live.crash(former ?? "");
-      await expect(openDeployment(live.target, live.password, { timeoutMs: 12_000 })).rejects.toThrow(
-        /orders-0 waits for orders-\S+ \(silent\) .*until they answer; .*kubectl exec orders-0 -- touch/,
-      );
+      const waits = /orders-0 waits for orders-\S+ \(silent\) .*until they answer; .*kubectl exec orders-0 -- touch/;
+      // It says so when it has asked them.
+      await live.here.until(30, async () => {
+        const said = await openDeployment(live.target, live.password, { timeoutMs: 3000 }).then(() => "", String);
+        return waits.test(said) ? undefined : `said: ${said}`;
+      });
       await Promise.all(silent);
     },
     client: "is not asked",
