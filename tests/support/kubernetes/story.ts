@@ -74,10 +74,14 @@ export function story(
         if (failed !== undefined && (await live.failing()).length > 0)
           skip(`not tried: "${failed}" has left the deployment without a PASS`);
         failed = row.title;
+        let isPlayed = false;
         try {
           await play(row, live);
+          isPlayed = true;
         } finally {
           await row.back?.(live);
+          // What the row has done may end by itself, so that the next ones can be tried.
+          if (!isPlayed) await live.verified().catch(() => undefined);
         }
         if (row.back !== undefined) await live.isWhole();
         failed = undefined;
