@@ -1,4 +1,5 @@
 /** Ends a run after SIGINT or SIGTERM: in order if that is quick enough, else by force. */
+import { execFileSync } from "node:child_process";
 import type { Vitest } from "vitest/node";
 import { print } from "../../cli/terminal/terminal";
 
@@ -48,6 +49,25 @@ export class Interruption {
     cancel();
     // Vitest kills its processes when it is told a second time.
     setTimeout(cancel, grace);
-    setTimeout(this.onTimeout, grace + KILL_MS);
+    setTimeout(() => {
+      killChildren();
+      this.onTimeout();
+    }, grace + KILL_MS);
   };
+}
+
+/** Ends processes of vitest that are still there, on a busy machine. They would hold this run's output open. */
+function killChildren(): void {
+  let pids = "";
+  try {
+    pids = execFileSync("pgrep", ["-P", String(process.pid)], { encoding: "utf8" });
+  } catch {
+    // There are none, or there is no pgrep.
+  }
+  for (const pid of pids.split("\n").filter(Boolean))
+    try {
+      process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
 }
