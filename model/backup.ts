@@ -8,7 +8,7 @@ export type DrillInterval = "daily" | "weekly" | "monthly";
 
 /**
  * `absolute`: a restored key expires at the time at which the archived key would have expired. `remaining`: it gets the
- * TTL that the archived key had at the time as of which the data are restored.
+ * TTL that the archived key had at the restored time.
  */
 export const TTL_RULES = ["absolute", "remaining"] as const satisfies readonly TtlRule[];
 export type TtlRule = "absolute" | "remaining";

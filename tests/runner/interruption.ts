@@ -62,7 +62,7 @@ function killChildren(): void {
   try {
     pids = execFileSync("pgrep", ["-P", String(process.pid)], { encoding: "utf8" });
   } catch {
-    // There are none, or there is no pgrep.
+    // No process is left, or this machine has no pgrep.
   }
   for (const pid of pids.split("\n").filter(Boolean))
     try {

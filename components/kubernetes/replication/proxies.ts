@@ -144,8 +144,8 @@ interface ProxyPlan {
  * - `weight 0`: no clients before Sentinels have named a server; checks go on.
  * - `inter` and `fall`: clients stay about as long as Sentinels wait.
  * - `fastinter 10ms`: answers of a replica then take 0.2 to 0.4 s.
- * - `timeout check 2s`: on a busy machine a check with a TLS handshake takes long, and the next one follows at once. Checks that fail for
- *   that reason would cut all clients. From a primary that is frozen, Sentinels lead clients away.
+ * - `timeout check 2s`: on a busy machine a check with a TLS handshake takes long, and several failed checks cut all
+ *   clients. Sentinels lead clients away from a frozen primary.
  * - `redispatch`: clients get the new primary at once when the former one refuses.
  * - `tcp-check connect default`: the options of the server's line, also for TLS.
  * - `min-recv 64`: the role is in the first 64 bytes; else the check of a replica lasts until its time limit.

@@ -1,6 +1,7 @@
 /**
- * To which member of which of AWS' calls the providers give each input. Every type that a stack registers is here; an
- * input goes to the member of its name, and one without such a member fails the test until it has a rule.
+ * Rules that send each input of a resource to a member of an AWS call, as the providers do. Every type that a stack
+ * registers is here. By default an input goes to the member of its name. Without such a member the test fails until the
+ * input has a rule.
  */
 
 /** Target of an input. */
