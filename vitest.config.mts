@@ -27,7 +27,7 @@ const LONGEST = [
 ];
 /** Projects in the order in which their files begin. */
 const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
-const FETCHED = "tests/runner/fetch-programs.ts";
+const PROGRAMS = ["tests/runner/fetch-programs.ts", "tests/runner/compile-programs.ts"];
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
 const maxWorkers = 5;
@@ -67,7 +67,7 @@ export default defineConfig({
           name: "real",
           // Their imports take longer than many of them. Each test closes what it opened.
           isolate: false,
-          globalSetup: FETCHED,
+          globalSetup: PROGRAMS,
           include: ["tests/end-to-end/**/*.test.ts"],
           exclude: [...ALONE, KUBERNETES],
           ...REAL,
@@ -78,7 +78,7 @@ export default defineConfig({
       {
         test: {
           name: "alone",
-          globalSetup: FETCHED,
+          globalSetup: PROGRAMS,
           include: ALONE,
           exclude: [KUBERNETES],
           ...REAL,
@@ -90,6 +90,7 @@ export default defineConfig({
       {
         test: {
           name: "kubernetes",
+          globalSetup: PROGRAMS,
           include: [KUBERNETES],
           exclude: KUBERNETES_ALONE,
           ...REAL,
@@ -102,6 +103,7 @@ export default defineConfig({
       {
         test: {
           name: "kubernetes-alone",
+          globalSetup: PROGRAMS,
           include: KUBERNETES_ALONE,
           ...REAL,
           isolate: false,

@@ -7,6 +7,7 @@ import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/ru
 import { ROOT } from "../../lib/system/package";
 import { type Results, resultsSchema } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
+import { compiledProgram } from "../runner/compile-programs";
 import { type Ended, captured } from "./captured";
 import { never, valkeyHome } from "./valkey/real";
 
@@ -60,7 +61,7 @@ export class Place {
 
   async start(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Command> {
     const env = { ...process.env, ...(await this.#environment()), ...environment };
-    const child = spawn(process.execPath, ["--import", "tsx", "cli/main.ts", ...args], {
+    const child = spawn(process.execPath, [compiledProgram("cli/main.ts"), ...args], {
       cwd: ROOT,
       env,
       stdio: ["ignore", "pipe", "pipe"],

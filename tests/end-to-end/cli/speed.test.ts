@@ -8,6 +8,7 @@ import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host
 import { isProcessAlive, type ProcessIdentity } from "../../../lib/system/process-identity";
 import { memoryRunsDirectory } from "../../../lib/system/paths";
 import { ROOT } from "../../../lib/system/package";
+import { compiledProgram } from "../../runner/compile-programs";
 import { eventually, valkeyHome } from "../../support/valkey/real";
 
 let directory: string;
@@ -27,7 +28,7 @@ async function start(...ids: string[]): Promise<{ child: ChildProcess; ended: Pr
   const env = { ...process.env, VALKEY_HOME: await valkeyHome(), VALKEY_MEASURED_CACHE: directory };
   const child = spawn(
     process.execPath,
-    ["--import", "tsx", "bench/run.ts", ...ids, "--output", join(directory, "bench.json")],
+    [compiledProgram("bench/run.ts"), ...ids, "--output", join(directory, "bench.json")],
     { cwd: ROOT, env, stdio: "ignore" },
   );
   return { child, ended: new Promise((resolve) => child.once("close", resolve)) };

@@ -1,20 +1,20 @@
 /** Repairs of real servers, without an update: what they put right, and what they leave alone. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { awaitCondition } from "../../../lib/polling";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import { repairDeployment } from "../../../provider/updates/repair";
 import { verify } from "../../../valkey/verification/verify";
+import { compiledProgram } from "../../runner/compile-programs";
 import { useResizableCluster } from "../../support/valkey/hooks";
 import { failing, never, referenceTo, withNode, callNode } from "../../support/valkey/real";
 import type { RepairOrder } from "../../support/valkey/repair-child";
 import { shape } from "../../support/valkey/resizable-cluster";
 
 async function killedAfter(milliseconds: number, order: RepairOrder): Promise<void> {
-  const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "../../support/valkey/repair-child.ts")]);
+  const child = spawn(process.execPath, [compiledProgram("tests/support/valkey/repair-child.ts")]);
   const closed = once(child, "close");
   child.stdin.end(JSON.stringify(order));
   await once(child.stdout, "data");

@@ -1,6 +1,5 @@
 /** Clusters of real servers that tests resize. */
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect } from "vitest";
 import type { DeploymentNode } from "../../../valkey/node";
@@ -11,6 +10,7 @@ import type { ServerSettings } from "../../../valkey/settings/settings";
 import type { Shape } from "../../../valkey/topology/placement";
 import { countSlots } from "../../../valkey/topology/slots";
 import { verify } from "../../../valkey/verification/verify";
+import { compiledProgram } from "../../runner/compile-programs";
 import { callNode, failing, never, Sandbox } from "./real";
 import type { ResizeOrder } from "./resize-child";
 
@@ -91,7 +91,7 @@ export class ResizableCluster {
       password: this.deployment.access.password ?? "",
       shape: wanted,
     };
-    const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "resize-child.ts")], {
+    const child = spawn(process.execPath, [compiledProgram("tests/support/valkey/resize-child.ts")], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     child.stdin.end(JSON.stringify(order));
