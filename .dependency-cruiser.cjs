@@ -71,6 +71,13 @@ module.exports = {
       to: { path: "^node_modules/@pulumi/" },
     },
     {
+      name: "no-pulumi-in-operations-outside-the-provider",
+      comment: "The controller's pod and the tests of handlers load no Pulumi.",
+      severity: "error",
+      from: { path: "^operations/", pathNot: "^operations/(provider/|protocol/engine-values)" },
+      to: { path: "^node_modules/@pulumi/" },
+    },
+    {
       name: "no-pulumi-in-configuration-and-plans",
       comment: "Configuration and plans are plain data; only stacks/program runs in an engine.",
       severity: "error",

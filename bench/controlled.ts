@@ -7,7 +7,7 @@ import { objectNames } from "../components/kubernetes/names";
 import { PASSWORD_FILE } from "../components/kubernetes/server-config";
 import { Failure, messageOf } from "../lib/errors";
 import { holdsInTime } from "../lib/polling";
-import { inspectDeployment } from "../provider/updates/drift";
+import { inspectDeployment } from "../operations/inspection/drift";
 import type { Endpoint, Mode } from "../valkey/node";
 import { nodeCount } from "../valkey/topology/placement";
 import type { SlotRange } from "../valkey/topology/slots";

@@ -1,7 +1,7 @@
 /** Redis or Dragonfly on Kubernetes, verified, for comparisons with Valkey. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../lib/errors";
-import { Formation, Rollout, DeploymentVerification } from "../provider/resources";
+import { Formation, Rollout, DeploymentVerification } from "../operations/provider/resources";
 import type { VALKEY_FIELDS } from "../model/deployment";
 import type { VALKEY_POD_FIELDS } from "../model/pods";
 import type { Engine } from "../valkey/settings/engines";

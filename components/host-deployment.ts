@@ -3,9 +3,15 @@ import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../valkey/verification/topology-record";
 import type { DeploymentReference } from "../platforms/deployment-reference";
 import type { RestoreFrom } from "../backup/restoring/restore-from";
-import type { HostRestoreOutputs } from "../provider/handlers/host-restore";
-import type { HostServersInputs } from "../provider/handlers/host-servers";
-import { Formation, HostRestore, HostServers, Password, DeploymentVerification } from "../provider/resources";
+import type { HostRestoreOutputs } from "../operations/handlers/restoring/host-restore";
+import type { HostServersInputs } from "../operations/handlers/host-servers";
+import {
+  Formation,
+  HostRestore,
+  HostServers,
+  Password,
+  DeploymentVerification,
+} from "../operations/provider/resources";
 
 export interface HostDeploymentArgs extends Omit<HostServersInputs, "password"> {
   /** Change this number to verify the deployment again. */

@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
 import { BadInput, problem, within } from "../lib/errors";
-import { DeploymentVerification } from "../provider/resources";
+import { DeploymentVerification } from "../operations/provider/resources";
 import { survivalWarning } from "../valkey/planning/survival";
 import { type ComparedParts, ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
 import type { DeploymentArgs } from "./kubernetes/arguments";

@@ -1,6 +1,6 @@
 /**
  * Fields: a schema for each name. The schema checks a value, and the docstring of the field is its text in TypeScript,
- * in the reference pages, in `plugin/schema.json` and in `stacks/schema.json`.
+ * in the reference pages, in `components/plugin/schema.json` and in `stacks/schema.json`.
  */
 import * as z from "zod";
 import type { Problem } from "../lib/errors";

@@ -6,14 +6,14 @@ import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 import { GENERATOR_BUNDLE } from "../benchmarks/load/open-loop/bundle";
 import { ARCHIVER_BUNDLE } from "../backup/archiver/bundle";
-import { CONTROLLER_BUNDLE } from "../controller/bundle";
+import { CONTROLLER_BUNDLE } from "../operations/controller/bundle";
 import { RESTORER_BUNDLE } from "../backup/restorer/bundle";
 import { ROOT } from "../lib/system/package";
 import ROOMS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
 /** These files are packed in place, not in `dist`. */
-const IN_PLACE = ["cli", "plugin", "stacks"];
+const IN_PLACE = ["cli", "components/plugin", "stacks"];
 
 /** TypeScript's native compiler is a separate program and takes a fifth of the time. */
 function compile(): void {
@@ -40,10 +40,11 @@ async function bundleDeclarations(): Promise<void> {
 
 /** Files that are not compiled, such as shell scripts, Lua and JSON, next to the code that reads them. */
 function copyOtherFiles(): void {
-  for (const room of Object.keys(ROOMS).filter((name) => !IN_PLACE.includes(name)))
+  for (const room of Object.keys(ROOMS))
     for (const entry of readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })) {
       const path = relative(ROOT, join(entry.parentPath, entry.name));
-      const isNeeded = entry.isFile() && !/\.m?ts$/.test(entry.name);
+      const isInPlace = IN_PLACE.some((folder) => path.startsWith(`${folder}/`));
+      const isNeeded = entry.isFile() && !isInPlace && !/\.m?ts$/.test(entry.name);
       if (isNeeded) cpSync(join(ROOT, path), join(OUTPUT, path));
     }
 }

@@ -35,7 +35,7 @@ source <(npx valkey-measured completion bash)
 export function generatedFiles(): Readonly<Record<string, string>> {
   const components = readComponents();
   return {
-    "plugin/schema.json": `${JSON.stringify(packageSchema(components), null, 1)}\n`,
+    "components/plugin/schema.json": `${JSON.stringify(packageSchema(components), null, 1)}\n`,
     "docs/components.md": componentReference(components),
     "stacks/schema.json": `${JSON.stringify(stackFileSchema(), null, 1)}\n`,
     "docs/configuration.md": configurationReference(),

@@ -50,7 +50,7 @@ function main([tag = "", repository = "", directory]: readonly string[]): number
     return 2;
   }
   const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-  const schema = JSON.parse(read("plugin/schema.json")) as object;
+  const schema = JSON.parse(read("components/plugin/schema.json")) as object;
   const files = releaseFiles({ tag, repository }, read("CHANGELOG.md"), schema);
   mkdirSync(directory, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);

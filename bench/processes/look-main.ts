@@ -3,11 +3,11 @@
  * that its memory and CPU time are those of looks alone. Its argument is a file with a `LookOrder`.
  */
 import { readFileSync } from "node:fs";
-import { watch } from "../../controller/watch";
+import { watch } from "../../operations/inspection/watch";
 import type { EndpointReference } from "../../platforms/deployment-reference";
 // The controller's pod has this library in its memory too.
 import { CoreV1Api } from "../../platforms/kubernetes/api/client-library.mjs";
-import { inspectDeployment } from "../../provider/updates/drift";
+import { inspectDeployment } from "../../operations/inspection/drift";
 import type { SeenData } from "../../valkey/verification/facts";
 
 export interface LookOrder {

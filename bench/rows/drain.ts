@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../lib/errors";
 import { median } from "../../lib/statistics/median";
-import { loosenBudgets, tightenBudgets } from "../../provider/updates/budgets";
+import { loosenBudgets, tightenBudgets } from "../../operations/changes/budgets";
 import { DeployedPods, podLabels } from "../../tests/support/kubernetes/deployed-pods";
 import { type Benchmark, type BenchmarkContext, NO_KUBERNETES } from "../workbench";
 import { atMost, comparedRow } from "../row";

@@ -1,7 +1,7 @@
 /** Machines whose power is cut and that do not come back: a controller replaces pods, or lets replicas take over. */
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
-import { inspectDeployment } from "../../provider/updates/drift";
+import { inspectDeployment } from "../../operations/inspection/drift";
 import type { ControllerArgs } from "../../components/kubernetes/arguments";
 import { ControlledPods } from "../../tests/support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../tests/support/kubernetes/deployed-pods";

@@ -2,7 +2,7 @@
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { topologyOf } from "../../valkey/verification/topology-record";
-import { type Inspection, inspectDeployment } from "../../provider/updates/drift";
+import { type Inspection, inspectDeployment } from "../../operations/inspection/drift";
 import { formatStatus, formatVerification } from "../../valkey/verification/format";
 import { type DeployedTarget, deployedTargets } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";

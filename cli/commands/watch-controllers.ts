@@ -1,8 +1,8 @@
 /** `npm start -- status STACK --watch`: prints what the controllers of a stack find, when they find it. */
 import { controllerLabels } from "../../components/kubernetes/names";
-import { LOOKS_PATH } from "../../controller/endpoint";
-import { type Look, changesOf } from "../../controller/look";
-import { CONTROLLER_PORT } from "../../controller/pod-settings";
+import { LOOKS_PATH } from "../../operations/inspection/endpoint";
+import { type Look, changesOf } from "../../operations/inspection/look";
+import { CONTROLLER_PORT } from "../../operations/controller/pod-settings";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import { type KubernetesReference, openKubernetesClient } from "../../platforms/deployment-reference";

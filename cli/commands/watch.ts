@@ -1,10 +1,10 @@
 /** `npm start -- watch`: verifies deployments again and again, and prints what changes. */
 import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { z } from "zod";
-import { changesOf, type Look } from "../../controller/look";
-import { LookEndpoint } from "../../controller/endpoint";
-import { type Watched, watch } from "../../controller/watch";
-import { inspectDeployment } from "../../provider/updates/drift";
+import { changesOf, type Look } from "../../operations/inspection/look";
+import { LookEndpoint } from "../../operations/inspection/endpoint";
+import { type Watched, watch } from "../../operations/inspection/watch";
+import { inspectDeployment } from "../../operations/inspection/drift";
 import type { Endpoint } from "../../valkey/node";
 import { compareData, verify } from "../../valkey/verification/verify";
 import { deployedTargets } from "../targets/deployed-stack";

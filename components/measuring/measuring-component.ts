@@ -6,8 +6,8 @@ import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { ExternalServers } from "../../platforms/external-servers";
 import { type DeploymentNode, formatEndpoint } from "../../valkey/node";
-import type { MeasuredTarget } from "../../provider/handlers/load-generator";
-import { Measurement } from "../../provider/resources";
+import type { MeasuredTarget } from "../../operations/handlers/load-generator";
+import { Measurement } from "../../operations/provider/resources";
 import type { ExternalNode, ExternalTarget, LoadGeneratorArgs, MeasurementTarget, MeasuringArgs } from "./arguments";
 
 const DEFAULT_PORT = 6379;

@@ -1,4 +1,4 @@
-// To deploy the cluster: pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a (then zones[1],
+// To deploy the cluster: pulumi package add ../../components/plugin; pulumi config set --path 'zones[0]' us-west-2a (then zones[1],
 // zones[2]); pulumi up
 package main
 

@@ -5,10 +5,10 @@ import { meaning, reachable } from "./model";
 
 const INTRODUCTION = `# Components
 
-<!-- Made by npm run docs from plugin/components.ts and the classes that it lists. Change it there. -->
+<!-- Made by npm run docs from components/plugin/components.ts and the classes that it lists. Change it there. -->
 
 Programs in TypeScript import the classes from this package. Programs in every Pulumi language get them with
-\`pulumi package add PATH/plugin\`. PATH is the path of a copy of this repository, or of the installed package.
+\`pulumi package add PATH/components/plugin\`. PATH is the path of a copy of this repository, or of the installed package.
 The folder \`examples/\` of the repository has a program in each language, a program for a test (\`automation-api\`), and a program for an
 existing EKS cluster.
 

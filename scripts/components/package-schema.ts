@@ -1,10 +1,10 @@
-/** Generates `plugin/schema.json`: the package schema from which Pulumi makes libraries for each language. */
+/** Generates `components/plugin/schema.json`: the package schema from which Pulumi makes libraries for each language. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
-import { camelCase } from "../../plugin/property-names";
+import { camelCase } from "../../components/plugin/property-names";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning } from "./model";
-import { PROVIDER } from "../../provider/kinds";
+import { PROVIDER } from "../../operations/provider/kinds";
 import { description, keywords, license, name as packageName } from "../../package.json";
 
 const LANGUAGES = ["nodejs", "python", "go", "csharp", "java"];

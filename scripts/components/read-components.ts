@@ -1,4 +1,4 @@
-/** Reads the components that `plugin/components.ts` lists, with TypeScript's compiler. */
+/** Reads the components that `components/plugin/components.ts` lists, with TypeScript's compiler. */
 import { join, relative } from "node:path";
 import ts from "typescript";
 import { compact } from "../../lib/compact";
@@ -7,7 +7,7 @@ import { ROOT } from "../../lib/system/package";
 import { type ComponentModel, type ComponentModels, type Property, meaning, reachable } from "./model";
 import { innerType, TypeReader } from "./type-reader";
 
-const LIST = join(ROOT, "plugin/components.ts");
+const LIST = join(ROOT, "components/plugin/components.ts");
 
 /** @throws Failure that names declarations without a description, or that other languages cannot express */
 export function readComponents(): ComponentModels {
@@ -30,11 +30,11 @@ export function readComponents(): ComponentModels {
   const models = { components, types: new Map([...reader.types].filter(([name]) => used.has(name))) };
   const problems = [...reader.problems, ...withoutDescription(models)];
   if (problems.length > 0)
-    throw new Failure(`plugin/components.ts:\n${problems.map((each) => `  - ${each}`).join("\n")}`);
+    throw new Failure(`components/plugin/components.ts:\n${problems.map((each) => `  - ${each}`).join("\n")}`);
   return models;
 }
 
-/** @param symbol an entry of COMPONENTS in plugin/components.ts: a function that loads the class */
+/** @param symbol an entry of COMPONENTS in components/plugin/components.ts: a function that loads the class */
 function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.Symbol): ComponentModel {
   const { name } = symbol;
   const loaded = checker.getTypeOfSymbol(symbol).getCallSignatures()[0]?.getReturnType();
@@ -43,7 +43,9 @@ function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.S
   const instance = constructor?.getReturnType();
   const declaration = instance?.getSymbol()?.valueDeclaration;
   if (constructor === undefined || args === undefined || instance === undefined || declaration === undefined)
-    throw new Failure(`plugin/components.ts: ${name} loads no class whose constructor takes a name and arguments`);
+    throw new Failure(
+      `components/plugin/components.ts: ${name} loads no class whose constructor takes a name and arguments`,
+    );
   const outputs = instance.getProperties().filter((each) => isOutput(checker, each));
   const example = instance
     .getSymbol()

@@ -1,6 +1,6 @@
 /** Reads types of arguments and outputs with TypeScript's compiler. */
 import ts from "typescript";
-import { camelCase } from "../../plugin/property-names";
+import { camelCase } from "../../components/plugin/property-names";
 import type { Forms, NamedType, Property, Shape, Value } from "./model";
 
 /** Instead of a type such as `Partial<T>`, the reader describes `T`. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { type BenchmarkJobArgs, BenchmarkJob } from "../../components/benchmark-job";
 import { problemText } from "../../lib/errors";
-import { handler as measurement, type MeasurementInputs } from "../../provider/handlers/measurement";
+import { handler as measurement, type MeasurementInputs } from "../../operations/handlers/measurement";
 import { type DeclaredResource, evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 

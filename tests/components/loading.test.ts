@@ -17,7 +17,7 @@ const HEAVY = [
 ];
 /** Rooms and folders whose work is done in the provider's process. */
 const FAR = [
-  "provider/handlers",
+  "operations/handlers",
   "benchmarks/report",
   "benchmarks/run",
   "benchmarks/measuring",

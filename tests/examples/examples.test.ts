@@ -6,8 +6,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { ROOT } from "../../lib/system/package";
-import { checkedArguments } from "../../plugin/component-arguments";
-import { readPackageSchema } from "../../plugin/package-schema";
+import { checkedArguments } from "../../components/plugin/component-arguments";
+import { readPackageSchema } from "../../components/plugin/package-schema";
 
 const EXAMPLES = join(ROOT, "examples");
 const schema = readPackageSchema();
@@ -59,7 +59,7 @@ describe("every example", () => {
     (example) => {
       const { plugins, packages } = projectOf(example);
       const path = plugins?.providers.find(({ name }) => name === "valkey")?.path ?? packages?.["valkey"];
-      expect(["../../plugin", "node_modules/valkey-measured/plugin"]).toContain(path);
+      expect(["../../components/plugin", "node_modules/valkey-measured/components/plugin"]).toContain(path);
     },
   );
 });

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ArchiverSettings } from "../../../backup/archiver/pod-settings";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { PodCredentials } from "../../../provider/resources";
+import { PodCredentials } from "../../../operations/provider/resources";
 import type { BucketArgs } from "../backup-arguments";
 import { type DeploymentContext, objectMetadata } from "../deployment-context";
 import { createSecretFiles } from "../files";

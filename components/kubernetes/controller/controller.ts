@@ -1,9 +1,9 @@
 /** The controller of a deployment: a pod that verifies and repairs it between updates. */
 import * as pulumi from "@pulumi/pulumi";
-import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
+import { CONTROLLER_BUNDLE } from "../../../operations/controller/bundle";
 import { CONTROLLER_DEFAULTS, CONTROLLER_FIELDS } from "../../../model/deployment";
 import { pickFields } from "../../../model/fields";
-import { CONTROLLER_PORT, type ControllerSettings } from "../../../controller/pod-settings";
+import { CONTROLLER_PORT, type ControllerSettings } from "../../../operations/controller/pod-settings";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { budgetNames } from "../../../platforms/kubernetes/pods/disruption-budgets";
 import { nodeCount } from "../../../valkey/topology/placement";

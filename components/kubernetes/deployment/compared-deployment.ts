@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { DeploymentVerification } from "../../../provider/resources";
+import type { DeploymentVerification } from "../../../operations/provider/resources";
 
 /** Parts of a deployment that become outputs of the component. */
 export interface ComparedParts extends Pick<ComparedDeployment, "endpoint" | "password" | "formationMs" | "reference"> {

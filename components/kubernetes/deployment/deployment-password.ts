@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput, problem } from "../../../lib/errors";
-import { Password } from "../../../provider/resources";
+import { Password } from "../../../operations/provider/resources";
 import type { SecretKey } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
 

@@ -19,7 +19,7 @@ import {
   TlsCheck,
   DeploymentVerification,
   Volumes,
-} from "../../../provider/resources";
+} from "../../../operations/provider/resources";
 import { VALKEY_FIELDS } from "../../../model/deployment";
 import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
 import { type Survival, survivalWarning } from "../../../valkey/planning/survival";

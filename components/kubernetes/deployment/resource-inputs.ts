@@ -1,7 +1,7 @@
 /** Inputs that are known before the deployment's servers exist. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { StorageRequest } from "../../../provider/updates/volume-refusals";
+import type { StorageRequest } from "../../../operations/changes/volume-refusals";
 import { rulesOf } from "../../../valkey/access/users";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { ServerArgs, UserArgs } from "../arguments";

@@ -101,7 +101,7 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
 
 /**
  * Allows one unavailable pod, so a primary and its replica are never evicted together. `DeploymentVerification` may
- * allow more for a cluster, by `disruptionGroups` in `provider/updates/budgets.ts`.
+ * allow more for a cluster, by `disruptionGroups` in `operations/changes/budgets.ts`.
  */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;

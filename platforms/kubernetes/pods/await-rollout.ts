@@ -1,4 +1,4 @@
-/** `nextRestart` in `provider/updates/primary-moves.ts` decides in which order pods restart. */
+/** `nextRestart` in `operations/changes/primary-moves.ts` decides in which order pods restart. */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";

@@ -1,5 +1,5 @@
 /**
- * `disruptionGroups` in `provider/updates/budgets.ts` decides which pods share a budget;
+ * `disruptionGroups` in `operations/changes/budgets.ts` decides which pods share a budget;
  * `components/kubernetes/servers/server-objects.ts` creates the first one.
  */
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";

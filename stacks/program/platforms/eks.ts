@@ -9,7 +9,7 @@ import { isSpot } from "../../../platforms/eks/pools/pools";
 import { nodeSelectorsOfMachineSets } from "../../../platforms/eks/pools/machine-sets";
 import { type EksPlanArgs, planEks } from "../../../platforms/eks/plan";
 import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
-import { VolumeDeletionWait } from "../../../provider/resources";
+import { VolumeDeletionWait } from "../../../operations/provider/resources";
 import { eksLoad, eksPlanArgs } from "../../plan/eks";
 import { withImages } from "../../plan/images";
 import type { Deployed } from "./deployed";

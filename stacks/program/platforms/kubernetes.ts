@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods/running-pods";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/cluster/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { ClusterCheck } from "../../../provider/resources";
+import { ClusterCheck } from "../../../operations/provider/resources";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pod-settings";
 import type { ProgramDeployment } from "./deployed";

@@ -9,7 +9,7 @@ import { createLoadGeneratorPolicy } from "../../../components/kubernetes/networ
 import { DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../../model/deployment";
 import { pickFields } from "../../../model/fields";
 import { POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
-import { Password } from "../../../provider/resources";
+import { Password } from "../../../operations/provider/resources";
 import { UpstreamChart } from "../../../components/upstream-chart";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyAlerts } from "../../../components/valkey-alerts";

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../support/directory";
 import { readArchiverSettings } from "../../../backup/archiver/pod-settings";
 import { restoredBucket } from "../../../components/kubernetes/restoring/restore-problems";
-import { readControllerSettings } from "../../../controller/pod-settings";
+import { readControllerSettings } from "../../../operations/controller/pod-settings";
 import { checksum } from "../../../lib/checksum";
 import { readRestorerSettings } from "../../../backup/restorer/pod-settings";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";

@@ -7,7 +7,7 @@ import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messageOf } from "../../../lib/errors";
 import { ROOT } from "../../../lib/system/package";
-import { resourceType } from "../../../provider/kinds";
+import { resourceType } from "../../../operations/provider/kinds";
 import { InstalledPackage } from "../../support/installed-package";
 import { ProviderProcess } from "../../support/pulumi/provider-process";
 import { resultsIn, TIMED } from "../../support/command";
@@ -211,7 +211,7 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   });
 
   it("brings the provider, as Pulumi's engine starts it", async () => {
-    const provider = await ProviderProcess.start(join(here.path, "plugin"));
+    const provider = await ProviderProcess.start(join(here.path, "components", "plugin"));
     try {
       const { id } = await provider.create(resourceType("Password"), {});
       expect(id).toMatch(/^[0-9a-f]{16}$/);

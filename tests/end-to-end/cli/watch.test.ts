@@ -1,7 +1,7 @@
 /** `watch` beside real servers: what it prints, the metrics that it serves, and how it ends. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Look } from "../../../controller/look";
-import { LOOKS_PATH } from "../../../controller/endpoint";
+import type { Look } from "../../../operations/inspection/look";
+import { LOOKS_PATH } from "../../../operations/inspection/endpoint";
 import { METRICS_PATH } from "../../../lib/pod/text-server";
 import { findFreePorts } from "../../../platforms/host/ports";
 import type { Deployment } from "../../../valkey/deployment";

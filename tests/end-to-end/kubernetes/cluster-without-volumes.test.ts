@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import { Lease } from "../../../platforms/kubernetes/api/lease";
-import { WANTED_NOTE, wantedNodes } from "../../../provider/updates/update-leases";
+import { WANTED_NOTE, wantedNodes } from "../../../operations/changes/update-leases";
 import { injectFault } from "../../support/faults/fault-subject";
 import { ControllerPod } from "../../support/kubernetes/controller-pod";
 import type { LiveDeployment } from "../../support/kubernetes/live-deployment";

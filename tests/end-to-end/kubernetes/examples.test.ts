@@ -17,7 +17,7 @@ const ENVIRONMENT = {
   PULUMI_SKIP_UPDATE_CHECK: "true",
 };
 
-const PLUGIN = join(ROOT, "plugin");
+const PLUGIN = join(ROOT, "components", "plugin");
 /** As a throw-away cluster has room. */
 const SMALL = { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } };
 

@@ -10,8 +10,11 @@ import { externalServices } from "../../../components/kubernetes/servers/externa
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import { type KubernetesReference, openDeployment } from "../../../platforms/deployment-reference";
-import type { ExternalAddressesInputs, ExternalAddressesOutputs } from "../../../provider/handlers/external-addresses";
-import { handler } from "../../../provider/handlers/external-addresses";
+import type {
+  ExternalAddressesInputs,
+  ExternalAddressesOutputs,
+} from "../../../operations/handlers/deployment/external-addresses";
+import { handler } from "../../../operations/handlers/deployment/external-addresses";
 import { form } from "../../../valkey/formation/form";
 import { formatEndpoint } from "../../../valkey/node";
 import { slotTags } from "../../../valkey/topology/slot-tags";

@@ -6,7 +6,7 @@ import { imageCheckPod } from "../../../components/kubernetes/pods/image-check-p
 import { objectNames } from "../../../components/kubernetes/names";
 import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import { awaitCondition } from "../../../lib/polling";
-import { type ImageCheckInputs, handler } from "../../../provider/handlers/checks/image-check";
+import { type ImageCheckInputs, handler } from "../../../operations/handlers/deployment/image-check";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";

@@ -4,9 +4,9 @@ import { podReference } from "../../../components/kubernetes/deployment/referenc
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { Lease } from "../../../platforms/kubernetes/api/lease";
-import type { AnyHandler } from "../../../provider/kinds";
-import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../../../provider/updates/update-leases";
-import { ValkeyProvider } from "../../../provider/valkey-provider";
+import type { AnyHandler } from "../../../operations/provider/kinds";
+import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../../../operations/changes/update-leases";
+import { ValkeyProvider } from "../../../operations/provider/valkey-provider";
 import { KUBECONFIG, openThrowAwayClient, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 
 const KIND = { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } } as const;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { watchControllers } from "../../../cli/commands/watch-controllers";
 import { objectNames, proxyLabels } from "../../../components/kubernetes/names";
-import type { Look } from "../../../controller/look";
+import type { Look } from "../../../operations/inspection/look";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { formSentinels } from "../../../valkey/sentinel/form-sentinels";
 import { captured } from "../../support/captured";

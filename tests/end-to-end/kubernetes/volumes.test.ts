@@ -5,7 +5,7 @@ import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../compo
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { type KubernetesReference, openKubernetesClient } from "../../../platforms/deployment-reference";
 import { orphanStatefulSet } from "../../../platforms/kubernetes/volumes/statefulset-recreation";
-import { handler as volumes } from "../../../provider/handlers/volumes";
+import { handler as volumes } from "../../../operations/handlers/deployment/volumes";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";

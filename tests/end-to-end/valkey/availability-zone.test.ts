@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { GlideClusterClient } from "@valkey/valkey-glide";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
-import { handler } from "../../../provider/handlers/checks/deployment-verification";
+import { handler } from "../../../operations/handlers/deployment/deployment-verification";
 import { tellZones } from "../../../valkey/availability-zone";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { handler } from "../../../provider/handlers/formation";
+import { handler } from "../../../operations/handlers/deployment/formation";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { describeLeftoverSettings } from "../../../valkey/membership/temporary-settings";

@@ -5,7 +5,7 @@ import { form } from "../../../valkey/formation/form";
 import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import { slotTags } from "../../../valkey/topology/slot-tags";
-import { inspectDeployment } from "../../../provider/updates/drift";
+import { inspectDeployment } from "../../../operations/inspection/drift";
 import { Clients } from "../../support/valkey/clients";
 import { useResizableCluster } from "../../support/valkey/hooks";
 import { callNode, clusterViews, eventually, never, referenceTo, withNode } from "../../support/valkey/real";

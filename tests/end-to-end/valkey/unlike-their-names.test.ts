@@ -1,7 +1,7 @@
 /** Verdicts on real servers that are not what their names, their mode or their roles say. */
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { inspectDeployment } from "../../../provider/updates/drift";
-import { repairDeployment } from "../../../provider/updates/repair";
+import { inspectDeployment } from "../../../operations/inspection/drift";
+import { repairDeployment } from "../../../operations/changes/repair";
 import type { Deployment } from "../../../valkey/deployment";
 import { readOpenSlots } from "../../../valkey/resize/open-slots";
 import { verify } from "../../../valkey/verification/verify";

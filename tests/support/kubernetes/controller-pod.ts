@@ -1,7 +1,7 @@
 /** The controller of a deployment: its looks, metrics and Events. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { objectNames } from "../../../components/kubernetes/names";
-import type { Look } from "../../../controller/look";
+import type { Look } from "../../../operations/inspection/look";
 import type { LiveDeployment } from "./live-deployment";
 import { podLabels } from "./deployed-pods";
 import { isReady } from "./throw-away";

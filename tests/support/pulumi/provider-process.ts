@@ -49,7 +49,7 @@ export class ProviderProcess {
   }
 
   /** @param plugin the folder that the engine is told */
-  static async start(plugin = join(ROOT, "plugin")): Promise<ProviderProcess> {
+  static async start(plugin = join(ROOT, "components", "plugin")): Promise<ProviderProcess> {
     const loader = createRequire(join(plugin, "main.cjs")).resolve("@pulumi/pulumi/cmd/run-plugin/index.js");
     const host = new grpc.Server();
     const heard = { text: "" };

@@ -1,9 +1,9 @@
 /** A healer beside real servers, with a clock of the test's own. */
-import { type HealedDeployment, type HealingReport, Healer } from "../../../controller/healer";
-import { lookOf } from "../../../controller/look";
-import type { RepairLock } from "../../../controller/repair-lock";
-import { findOpenSlots } from "../../../provider/updates/drift";
-import { repairDeployment } from "../../../provider/updates/repair";
+import { type HealedDeployment, type HealingReport, Healer } from "../../../operations/healing/healer";
+import { lookOf } from "../../../operations/inspection/look";
+import type { RepairLock } from "../../../operations/healing/repair-lock";
+import { findOpenSlots } from "../../../operations/inspection/drift";
+import { repairDeployment } from "../../../operations/changes/repair";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Shape } from "../../../valkey/topology/placement";
 import { verify } from "../../../valkey/verification/verify";

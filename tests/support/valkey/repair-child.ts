@@ -4,7 +4,7 @@
  */
 import { text } from "node:stream/consumers";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
-import { repairDeployment } from "../../../provider/updates/repair";
+import { repairDeployment } from "../../../operations/changes/repair";
 
 export interface RepairOrder {
   readonly target: DeploymentReference;

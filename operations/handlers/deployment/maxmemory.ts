@@ -1,0 +1,39 @@
+/** Raises maxmemory on running servers if their pods have enough memory. */
+import type { DeploymentReference } from "../../../platforms/deployment-reference";
+import { applySettings } from "../../../valkey/apply-settings";
+import { DYNAMIC_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../../valkey/settings/dynamic-settings";
+import { hasMemory } from "../../changes/maxmemory-raise";
+import type { HandlerContext, ResourceHandler } from "../../protocol/resource-handler";
+import { openForUpdate } from "../../protocol/opening";
+
+export interface MaxmemoryInputs {
+  /** The deployment, with the directives that every node must have. */
+  readonly target: DeploymentReference;
+  readonly password: string;
+  /** Directives of `target` that are set only when pods have enough memory. */
+  readonly directives: Readonly<Record<string, string>>;
+  /** Memory limit of each pod, as a Kubernetes quantity. */
+  readonly memoryLimit: string;
+  readonly timeoutSeconds: number;
+}
+
+/**
+ * After an interruption, the next update does the rest. If the change is undone instead, `Settings` lowers maxmemory
+ * again before the pods get less memory.
+ */
+async function setOnNodes(
+  { target, password, directives, memoryLimit, timeoutSeconds }: MaxmemoryInputs,
+  context: HandlerContext,
+): Promise<object> {
+  const configured = new Map(MEMORY_DIRECTIVES.map((name) => [name, directives[name] ?? DYNAMIC_DEFAULTS[name] ?? ""]));
+  const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
+  await applySettings(deployment, splitDirectives(configured).live, options, hasMemory(deployment, memoryLimit));
+  return {};
+}
+
+export const handler: ResourceHandler<MaxmemoryInputs, object> = {
+  // New servers have the directives in their files, so nothing needs to be set on them.
+  create: async (inputs, context) => ({ id: inputs.target.name, outputs: await setOnNodes(inputs, context) }),
+  update: (_id, _olds, news, context) => setOnNodes(news, context),
+  silentInputs: ["target", "password", "timeoutSeconds"],
+};
