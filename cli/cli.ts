@@ -1,4 +1,3 @@
-/** Every error becomes one message and an exit status. */
 import { type Command, CommanderError } from "commander";
 import { didYouMean } from "../lib/did-you-mean";
 import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
@@ -7,7 +6,6 @@ import { buildProgram } from "./program";
 import { printError } from "./terminal/terminal";
 import { COMMAND } from "../lib/system/package";
 
-/** In this case nothing was started. */
 const BAD_INPUT = 2;
 
 export async function commandLine(args: readonly string[], signal: AbortSignal): Promise<number> {

@@ -4,17 +4,14 @@ import { readFile } from "node:fs/promises";
 export interface Bundle {
   /** A checkout has no such file, and bundles the program on demand. */
   readonly file: string;
-  /** The text is read or created once per process. */
   readonly text: () => Promise<string>;
 }
 
-/** @param file path of the bundle in an installed package */
 export function programBundle(file: string, entry: string): Bundle {
   let text: Promise<string> | undefined;
   return { file, text: () => (text ??= existsSync(file) ? readFile(file, "utf8") : bundle(entry)) };
 }
 
-/** A program together with everything that it imports, as CommonJS text. @param entry file of the program */
 export async function bundle(entry: string): Promise<string> {
   const { build } = await import("esbuild");
   const { outputFiles } = await build({

@@ -20,7 +20,6 @@ export function formatCidr({ version, first, prefixLength }: AddressBlock): stri
   return `${ipaddr.fromByteArray(bytes.reverse()).toString()}/${prefixLength}`;
 }
 
-/** @param index number of the part, counted from 0 */
 export function nthSubnet(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
   const size = sizeOf({ version: block.version, prefixLength });
   return { version: block.version, first: block.first + BigInt(index) * size, prefixLength };

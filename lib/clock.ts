@@ -3,19 +3,15 @@ export function epochMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Difference between the two clocks of a machine from which a `SteadyClock` is set again, milliseconds. */
 const STEP_MS = 1_000;
-/** Longest time between readings of the two clocks that are compared, milliseconds. */
 const AT_ONCE_MS = 100;
 
 /** Never goes back by itself. Steps once when the machine's clock is set, or after it was suspended. */
 export class SteadyClock {
   #offset = Date.now() - performance.now();
 
-  /** @param onStep called when the clock has stepped, with the milliseconds by which it went on or back */
   constructor(private readonly onStep: (stepMs: number) => void) {}
 
-  /** Milliseconds since the epoch, with fractions. */
   readonly now = (): number => {
     const before = performance.now();
     const wall = Date.now();

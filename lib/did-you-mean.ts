@@ -6,7 +6,6 @@ function nearestName(word: string, known: readonly string[]): string | undefined
   return distance(word, nearest) <= Math.max(2, Math.floor(word.length / 3)) ? nearest : undefined;
 }
 
-/** The text ` did you mean x?`, with a space before it. Empty if no known name is similar. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const nearest = nearestName(word, known);
   return nearest === undefined ? "" : ` did you mean ${nearest}?`;

@@ -1,9 +1,7 @@
 import { formatCount } from "./units";
 
-/** Hours per month that AWS uses for monthly prices. */
 export const HOURS_PER_MONTH = 730;
 
-/** @returns undefined when nothing was served */
 export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond: number): number | undefined {
   return operationsPerSecond > 0 ? (usdPerHour / (operationsPerSecond * 3600)) * 1e6 : undefined;
 }

@@ -13,7 +13,6 @@ export interface Problem {
   readonly message: string;
 }
 
-/** @param path path of the wrong value; empty if the problem is not about one value */
 export function problem(code: string, path: string, message: string): Problem {
   return { code, path, message };
 }
@@ -61,14 +60,12 @@ export class Failure extends Error {
   }
 }
 
-/** Whether an error or any of its causes is an instance of a class. */
 export function isCausedBy(error: unknown, kind: new (...values: never) => Error): boolean {
   if (error instanceof kind) return true;
   if (error instanceof AggregateError) return error.errors.some((each: unknown) => isCausedBy(each, kind));
   return error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, kind);
 }
 
-/** The exit status is 128 plus the number of the signal. */
 export class Interrupted extends Error {
   constructor(readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGPIPE") {
     super(`stopped by ${signal}`);

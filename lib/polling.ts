@@ -52,10 +52,8 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** Some checks send a request to a server. */
 export type Condition = () => boolean | Promise<boolean>;
 
-/** @returns whether the condition held in time @throws the errors of `poll` */
 export async function holdsInTime(condition: Condition, polling: Polling): Promise<boolean> {
   const held = await poll(async () => ((await condition()) ? true : undefined), polling);
   return held === true;

@@ -1,4 +1,3 @@
-/** Waiting tasks start in order. */
 export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];

@@ -20,12 +20,10 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(s / 86_400)}d`;
 }
 
-/** Such as `a, b, c, d and 3 more`. */
 export function formatList(names: readonly string[], most: number): string {
   return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
 }
 
-/** A count as text: `1,234,567`. */
 export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
@@ -35,7 +33,6 @@ export function counted(count: number, one: string, several = `${one}s`): string
   return `${formatCount(count)} ${count === 1 ? one : several}`;
 }
 
-/** A part of a whole as text: `12.5 %` for 0.125, `50 %` for 0.5. */
 export function formatPercent(part: number): string {
   return `${Number((100 * part).toFixed(1))} %`;
 }

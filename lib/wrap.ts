@@ -1,6 +1,5 @@
 const WIDTH = 80;
 
-/** Lines of at most 80 columns, unless a word is longer. @param first begin of the first line @param indent of the rest */
 export function wrapped(text: string, first: string, indent: string): string[] {
   const lines: string[] = [];
   let line = first.trimEnd();

@@ -132,7 +132,6 @@ export async function openDeployment(
   });
 }
 
-/** @throws the errors of `KubernetesClient.open` */
 export function openKubernetesClient({ kubeconfig, context }: KubernetesReference): Promise<KubernetesClient> {
   return KubernetesClient.open({ kubeconfig, context });
 }

@@ -1,4 +1,3 @@
-/** Deployments of a run that was kept with `--keep`. The run directory has the reference and the password of each. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BadInput } from "../lib/errors";
@@ -32,7 +31,6 @@ export function keepRun(run: RunDirectory, targets: readonly DeploymentReference
   run.keep();
 }
 
-/** @returns undefined if the name is not the ID of a run @throws BadInput if the run does not exist or is not kept */
 export function keptDeployments(
   id: string,
 ): { readonly target: DeploymentReference; readonly password: string }[] | undefined {

@@ -1,7 +1,4 @@
-/** The URL with which clients connect. */
-
 interface UrlParts {
-  /** `HOST:PORT`; IPv6 addresses are in brackets. */
   readonly endpoint: string;
   /** @default "default" */
   readonly username?: string | undefined;

@@ -9,6 +9,18 @@ export type ConnectionAttempt =
 
 export type Connections = ReadonlyMap<DeploymentNode, Connection>;
 
+export async function withConnection<T>(
+  opening: Promise<Connection>,
+  use: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const connection = await opening;
+  try {
+    return await use(connection);
+  } finally {
+    connection.disconnect();
+  }
+}
+
 export async function withEveryNode<T>(
   deployment: Pick<Deployment, "nodes" | "connect">,
   use: (attempts: readonly ConnectionAttempt[]) => Promise<T>,

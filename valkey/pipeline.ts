@@ -123,7 +123,6 @@ export class Pipeline<R> {
     return connectTcp({ ...endpoint, onread }, greet);
   }
 
-  /** Sends the next command of the greeting. */
   #greet(): void {
     const [command] = this.#greeting;
     if (command !== undefined) this.write(encodeCommand(command.map((word) => Buffer.from(word).toString("latin1"))));

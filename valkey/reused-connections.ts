@@ -45,7 +45,6 @@ function idleOf(nodes: Map<string, Idle[]>, { name, endpoint }: DeploymentNode):
   return idle;
 }
 
-/** Makes `disconnect` leave a connection among the idle ones. */
 function keepOpen(connection: Connection, idle: Idle[]): Connection {
   const close = connection.disconnect.bind(connection);
   connection.disconnect = (reconnect): void => {

@@ -1,4 +1,3 @@
-/** Configuration of Sentinels on this machine. Pods have `components/kubernetes/scripts/sentinel.sh`. */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
 import { type PlacedNode, spreadOverZones } from "./topology/placement";
@@ -21,7 +20,6 @@ export interface SentinelSettings {
   readonly failoverTimeoutMs: number;
 }
 
-/** The running Sentinels of a deployment. */
 export interface Sentinels {
   readonly settings: SentinelSettings;
   readonly nodes: readonly DeploymentNode[];
@@ -48,7 +46,6 @@ export function isSentinelName(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-sentinel-`);
 }
 
-/** The Sentinel discovers the replicas and the other Sentinels by itself. */
 export function monitorCommands(
   name: string,
   primary: { readonly host: string; readonly port: number },

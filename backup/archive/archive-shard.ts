@@ -15,6 +15,7 @@ import { type Period, shardStore } from "./periods";
 import { listSets, readSet } from "./sets";
 import { chooseSource, readLayout, sourceAt } from "./shard-layout";
 import type { ArchiveStore } from "./store";
+import { withConnection } from "../../valkey/connections";
 
 export type ArchiveEvent =
   /** `isNew` is false if the archive's last period continues. */
@@ -56,7 +57,6 @@ const POSTPONE_MS = 600_000;
 const CHECK_MS = 1_000;
 
 interface ShardOptions extends ArchiveOptions {
-  /** Returns the time for the archive, milliseconds since the epoch. */
   readonly now: () => number;
 }
 
@@ -155,7 +155,6 @@ class SetFollower {
   #expectedBytes: number | undefined;
   #reportInstant: () => void = () => undefined;
 
-  /** @param resume set that this follower continues; undefined for a new set */
   constructor(
     private readonly options: ShardOptions,
     private readonly period: Period,
@@ -177,7 +176,6 @@ class SetFollower {
     this.done.catch(() => undefined);
   }
 
-  /** Stops following the stream, after all data that have arrived are in the store. @throws the store's error */
   async end(): Promise<void> {
     this.#stop.abort(new Failure("a new set has begun"));
     await this.done.catch((error: unknown) => {
@@ -255,21 +253,15 @@ class SetFollower {
   }
 }
 
-/** Memory that a server uses, bytes. */
 async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise<number | undefined> {
   try {
-    const connection = await deployment.connect(node);
-    try {
-      return infoNumber(parseInfo(await connection.info("memory")), "used_memory");
-    } finally {
-      connection.disconnect();
-    }
+    const info = await withConnection(deployment.connect(node), (connection) => connection.info("memory"));
+    return infoNumber(parseInfo(info), "used_memory");
   } catch {
     return undefined;
   }
 }
 
-/** Milliseconds since the epoch; the time of the RDB file before the first instant. */
 function lastTime({ base, increments }: ArchiveSet): number {
   return increments.at(-1)?.instants.at(-1)?.[0] ?? base.startedAt;
 }

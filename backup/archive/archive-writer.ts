@@ -1,4 +1,3 @@
-/** Writes the data that a replica receives to an archive: an RDB file, and then files with commands (increments). */
 import { createHash } from "node:crypto";
 import { epochMs } from "../../lib/clock";
 import { Failure } from "../../lib/errors";
@@ -15,7 +14,6 @@ import type { ArchiveStore } from "./store";
 interface ArchiveWriterOptions {
   /** Its commands can be restored only when it is closed. */
   readonly incrementMs?: number;
-  /** Returns the largest size that the RDB file is expected to have, bytes; undefined if the size is not known. */
   readonly expectedBytes?: (() => number | undefined) | undefined;
   readonly onWritten?: ((written: WrittenFile) => void) | undefined;
   /** Called when the store has data from which a newer state of the current set can be restored. */
@@ -28,7 +26,6 @@ interface ArchiveWriterOptions {
 
 export interface WrittenFile {
   readonly bytes: number;
-  /** Undefined if the file has commands instead. */
   readonly keys: number | undefined;
   /** Time from the arrival of an increment's first command until the increment was in the store, milliseconds. */
   readonly ageMs: number;
@@ -61,7 +58,6 @@ interface OpenBase {
   readonly set: string;
   readonly file: CheckedFile;
   readonly walker: RdbWalker;
-  /** Returns the database that is selected after the RDB file. The file itself contains its number. */
   readonly database: () => number;
   readonly manifest: Pick<BaseManifest, "replid" | "offset" | "serverVersion" | "startedAt">;
 }
@@ -70,7 +66,6 @@ interface OpenIncrement {
   readonly file: PendingIncrement;
   readonly from: ResumePoint;
   readonly openedAt: number;
-  /** Time at which the first command of the increment arrived, milliseconds since the epoch. */
   readonly arrivedAt: number;
   readonly instants: Instant[];
   /** Time of the first of the commands that share the last instant, milliseconds since the epoch. */
@@ -86,7 +81,6 @@ interface PresentSet {
 export class ArchiveWriter {
   #base: OpenBase | undefined;
   #increment: OpenIncrement | undefined;
-  /** Undefined before the first RDB file is complete. */
   #present: PresentSet | undefined;
   /** First and last time since the last increment for which it is known that no command had arrived. */
   #quiet: Instant[] = [];
@@ -95,7 +89,6 @@ export class ArchiveWriter {
   #mark: IncrementManifest | undefined;
   readonly #now: () => number;
 
-  /** @param resume set that an earlier process wrote and this writer continues, at its `resumePoint` */
   constructor(
     private readonly store: ArchiveStore,
     private readonly options: ArchiveWriterOptions = {},
@@ -108,7 +101,6 @@ export class ArchiveWriter {
     if (last?.size === 0) this.#quiet = ends(last.instants);
   }
 
-  /** Undefined before the first base and after an error. */
   get set(): string | undefined {
     return this.#base?.set ?? this.#present?.set;
   }
@@ -305,7 +297,6 @@ function ends(instants: readonly Instant[]): Instant[] {
   return first === undefined || last === undefined ? [] : first === last ? [first] : [first, last];
 }
 
-/** A new process can continue the stream there. */
 export function resumePoint({ base, increments }: ArchiveSet): ResumePoint {
   const last = increments.at(-1);
   return last === undefined
@@ -330,7 +321,6 @@ function baseWalker(): Pick<OpenBase, "walker" | "database"> {
   };
 }
 
-/** Commands that arrive within 100 ms share one instant. */
 function addInstant(increment: OpenIncrement, time: number, offset: number): void {
   const last = increment.instants.at(-1);
   if (last !== undefined && time - increment.lastBegan < INSTANT_MS) {

@@ -1,4 +1,3 @@
-/** Catalog of an archive: the files of each shard, and the times as of which all shards can be restored together. */
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveSet, IncrementManifest, StoredIncrement } from "./manifests";
 import { listSets, readSet } from "./sets";
@@ -23,7 +22,6 @@ interface SetSpan extends Span {
 /** A set of a busy shard has tens of thousands of them. */
 export interface CatalogSet {
   readonly set: Omit<ArchiveSet, "increments">;
-  /** Spans of time as of which this set can be restored, in the order of the stream. */
   readonly spans: readonly SetSpan[];
   /** Replication ID of the stream at the end of the set. */
   readonly replid: string;
@@ -40,7 +38,6 @@ interface CatalogShard {
 export interface CatalogPeriod {
   readonly period: Period;
   readonly shards: readonly CatalogShard[];
-  /** The times to which all shards can be restored together: spans in the order of the stream. */
   readonly spans: readonly Span[];
 }
 
@@ -67,12 +64,10 @@ export function setsOf({ periods }: Pick<Catalog, "periods">): Set<string> {
   return new Set(names);
 }
 
-/** The sets that have a time, in the order of the shards. */
 export interface Choice {
   readonly place: Place;
   readonly owner: ArchiveOwner;
   readonly period: Period;
-  /** The time, milliseconds since the epoch. */
   readonly at: number;
   readonly shards: readonly (Pick<CatalogShard, "name" | "slots" | "store"> &
     Pick<CatalogSet, "set"> & {

@@ -1,4 +1,3 @@
-/** Writes files of an archive, and computes the size and the checksum of each file for its manifest. */
 import { createHash } from "node:crypto";
 import { Failure } from "../../lib/errors";
 import type { ArchiveStore, PendingFile } from "./store";
@@ -31,7 +30,6 @@ export class CheckedFile {
     this.#isWhole = true;
   }
 
-  /** @throws Failure if a write has failed */
   async commit(): Promise<{ readonly size: number; readonly sha256: string }> {
     if (!this.#isWhole) throw new Failure("a file that was not written as a whole cannot be kept");
     this.#isWhole = false;

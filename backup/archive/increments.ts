@@ -12,15 +12,12 @@ const AT_ONCE = 1_000;
 
 type Facts = Pick<IncrementManifest, "size" | "sha256">;
 
-/** Readers do not see it before `commit`. */
 export interface PendingIncrement {
   readonly size: number;
   write(bytes: Buffer): Promise<void>;
-  /** Undefined if an earlier write failed. */
   commit(describe: (facts: Facts) => IncrementManifest): Promise<IncrementManifest | undefined>;
 }
 
-/** @param from offset in the replication stream before its first command */
 export async function beginIncrement(store: ArchiveStore, set: string, from: number): Promise<PendingIncrement> {
   if (store.hasNamedIncrements) return new NamedIncrement(store, set);
   return new IncrementPair(store, set, await CheckedFile.create(store, `${set}/${incrementFile(from)}`));
@@ -185,7 +182,6 @@ export async function chainOf(
 
 type Reach = ReadonlyMap<number, { readonly end: number; readonly next: StoredIncrement | undefined }>;
 
-/** Yields the increments of the longest chain, and then undefined. */
 function* linksFrom(offset: number, reach: Reach): Generator<StoredIncrement | undefined, void, undefined> {
   for (let next = reach.get(offset)?.next; next !== undefined; next = reach.get(next.to)?.next) yield next;
   yield undefined;
@@ -202,7 +198,6 @@ function merge(quiet: Instants, instants: Instants): Instants {
   return [...quiet.filter(([time]) => time < first), ...instants];
 }
 
-/** Other work of the program has its turn after every 1,000 items. */
 export async function* inTurns<T>(items: Iterable<T>): AsyncGenerator<T, void, undefined> {
   let count = 0;
   for (const item of items) {

@@ -57,7 +57,6 @@ interface Found {
   readonly tag: string | undefined;
 }
 
-/** @returns undefined if a different process that still runs has the lease */
 export async function takeLease(
   file: LeaseFile,
   signal: AbortSignal,

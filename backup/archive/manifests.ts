@@ -3,7 +3,6 @@ import { z } from "zod";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ArchiveStore } from "./store";
 
-/** A program refuses manifests of a newer version. */
 export const MANIFEST_VERSION = 1;
 
 const offset = z.int().min(0);
@@ -44,7 +43,6 @@ export type BaseManifest = z.infer<typeof baseManifest>;
 export type IncrementManifest = z.infer<typeof incrementManifest>;
 
 export interface StoredIncrement extends IncrementManifest {
-  /** Name of the file with the commands. @default the name that `incrementFile` makes */
   readonly file?: string | undefined;
 }
 
@@ -52,7 +50,6 @@ export interface ArchiveSet {
   readonly name: string;
   readonly base: BaseManifest;
   readonly increments: readonly StoredIncrement[];
-  /** Sentence that names the missing file, if the set has files after a gap. */
   readonly damage?: string | undefined;
 }
 
@@ -62,7 +59,6 @@ export const BASE_MANIFEST = "base.json";
 export const incrementFile = (from: number): string => `${String(from).padStart(16, "0")}.aof`;
 export const incrementManifestFile = (from: number): string => `${String(from).padStart(16, "0")}.json`;
 
-/** @throws BadInput for a damaged manifest and for a manifest of a newer version of this program */
 export async function readManifest<T>(store: ArchiveStore, path: string, schema: z.ZodType<T>): Promise<T> {
   const pieces: Buffer[] = [];
   for await (const piece of store.read(path)) pieces.push(piece);

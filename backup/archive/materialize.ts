@@ -21,7 +21,6 @@ const WRITES =
 /** Other commands that a primary sends: it selects databases, begins transactions, and passes messages on. */
 const OTHERS = "EXEC MULTI PFCOUNT PING PUBLISH SELECT SPUBLISH";
 
-/** Names of the commands that a primary sends with any arguments. */
 export const REPLICATED: ReadonlySet<string> = new Set(`${WRITES} ${OTHERS}`.split(" "));
 export const REPLICATED_SUBCOMMANDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["CLUSTER", new Set(["FLUSHSLOT", "SYNCSLOTS"])],
@@ -33,7 +32,6 @@ const NAME_CHARACTERS = 40;
 
 const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, NAME_CHARACTERS);
 
-/** Directory and file names with the servers' default settings `appenddirname` and `appendfilename`. */
 export const APPEND_DIRECTORY = "appendonlydir";
 const APPEND_FILE = "appendonly.aof";
 const [BASE, INCREMENT] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.aof`];
@@ -41,7 +39,6 @@ const [BASE, INCREMENT] = [`${APPEND_FILE}.1.base.rdb`, `${APPEND_FILE}.1.incr.a
 export interface RestorePoint {
   /** Milliseconds since the epoch: the last recorded instant that is not after the requested time. */
   readonly at: number;
-  /** Offset in the replication stream up to which archived commands are executed. */
   readonly offset: number;
 }
 
@@ -128,7 +125,6 @@ export interface PendingDataDirectory {
   commit(): Promise<void>;
 }
 
-/** @throws Failure if the directory has an append-only file */
 export async function beginDataDirectory(directory: string): Promise<PendingDataDirectory> {
   const target = new DirectoryStore(await makeAppendDirectory(directory));
   const base = await target.create(BASE);
@@ -160,18 +156,12 @@ function selectCommand(database: number): Buffer {
   return Buffer.from(database === 0 ? "" : `*2\r\n$6\r\nSELECT\r\n$${digits.length}\r\n${digits}\r\n`);
 }
 
-interface FileCheck {
-  push(bytes: Buffer): unknown;
-  finish(): unknown;
-}
-
-/** @throws Failure if the checksum of the whole file is wrong, or if the check refuses the bytes */
 async function copyChecked(
   store: ArchiveStore,
   name: string,
   expected: { readonly size: number; readonly sha256: string },
   output: PendingFile,
-  check: FileCheck,
+  check: { push(bytes: Buffer): unknown; finish(): unknown },
   limit = expected.size,
 ): Promise<void> {
   const hash = createHash("sha256");
@@ -217,7 +207,6 @@ class ReplicatedCommands {
     }
   }
 
-  /** @throws Failure if the bytes so far end in the middle of a command */
   finish(): void {
     if (this.#parser.waiting > 0) throw new Failure("the archived commands end in the middle of a command");
   }

@@ -53,7 +53,6 @@ const OWNER = "archive.json";
 const PERIOD = "period.json";
 const END = "ended.json";
 
-/** @throws BadInput for a damaged manifest */
 export async function readOwner(store: ArchiveStore): Promise<ArchiveOwner | undefined> {
   if (!(await store.list("")).includes(OWNER)) return undefined;
   return readManifest(store, OWNER, ownerSchema);
@@ -69,7 +68,6 @@ export function ownerProblem(owner: ArchiveOwner, { deployment, mode, nodes }: A
   );
 }
 
-/** @throws BadInput if the archive belongs to a different deployment */
 export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, folder: string): Promise<void> {
   const owner = await readOwner(store);
   const problem = owner === undefined ? undefined : ownerProblem(owner, wanted);
@@ -78,7 +76,6 @@ export async function claimArchive(store: ArchiveStore, wanted: ArchiveOwner, fo
   await writeManifest(store, OWNER, { version: MANIFEST_VERSION, ...wanted });
 }
 
-/** Reads all periods of an archive, oldest first. @throws BadInput for damaged manifests */
 export async function listPeriods(store: ArchiveStore): Promise<Period[]> {
   const periods: Period[] = [];
   for (const name of await store.list("")) {
@@ -91,7 +88,6 @@ export async function listPeriods(store: ArchiveStore): Promise<Period[]> {
   return periods;
 }
 
-/** Names of period folders that contain data but lack their manifest, `period.json`. */
 export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
   const names: string[] = [];
   for (const name of await store.list("")) {
@@ -102,7 +98,6 @@ export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
   return names;
 }
 
-/** Milliseconds since the epoch; NaN for other names. */
 function nameTime(name: string): number {
   const [, year, month, day, hour, minute, second, ms] =
     /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z/.exec(name) ?? [];
@@ -125,7 +120,6 @@ export async function beginPeriod(
   return { ...manifest, name, endedAt: undefined };
 }
 
-/** @param at last time at which the shards had the slots of the period, milliseconds since the epoch */
 export async function endPeriod(store: ArchiveStore, { name }: Pick<Period, "name">, at: number): Promise<void> {
   await writeManifest(store, `${name}/${END}`, { version: MANIFEST_VERSION, at });
 }

@@ -1,4 +1,3 @@
-/** Lists, reads and deletes the sets of a shard. */
 import { BadInput } from "../../lib/errors";
 import { writeManifest } from "./checked-file";
 import { chainOf, parseIncrementName, inTurns } from "./increments";
@@ -15,7 +14,6 @@ import {
 } from "./manifests";
 import type { ArchiveStore } from "./store";
 
-/** Name of the file that marks a set whose deletion has begun. */
 const DELETED = "deleted.json";
 /** In a bucket, the names of increments sort after it. */
 const FIRST_FILES = 10;
@@ -36,7 +34,6 @@ export async function listSets(store: ArchiveStore): Promise<string[]> {
 
 const isIncrement = (file: string): boolean => INCREMENT_MANIFEST.test(file) || parseIncrementName(file) !== undefined;
 
-/** Whether a set is gone, or its deletion has begun. */
 export async function isDeleted(store: ArchiveStore, name: string): Promise<boolean> {
   const files = await store.list(name, FIRST_FILES);
   return files.length === 0 || files.includes(DELETED);
@@ -59,7 +56,6 @@ export async function deleteSet(
   return true;
 }
 
-/** Goes on with deletions that were interrupted. */
 export async function finishDeletions(store: ArchiveStore, signal: AbortSignal): Promise<void> {
   for (const name of await store.list(""))
     if ((await store.list(name, FIRST_FILES)).includes(DELETED)) await deleteSet(store, name, signal);

@@ -1,7 +1,6 @@
-/** The shards of a running deployment, and the node of each shard whose stream an archive follows. */
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
-import { type ConnectionAttempt, withEveryNode } from "../../valkey/connections";
+import { type ConnectionAttempt, withEveryNode, withConnection } from "../../valkey/connections";
 import { readClusterDatabases } from "../../valkey/databases";
 import type { Deployment } from "../../valkey/deployment";
 import { type DeploymentNode, formatEndpoint } from "../../valkey/node";
@@ -17,19 +16,16 @@ interface ShardMember {
 }
 
 interface LiveShard {
-  /** Slots as text, such as `0-5460`. Undefined in replication mode. */
   readonly slots: string | undefined;
   readonly members: readonly ShardMember[];
 }
 
-/** Shards of a running deployment, in the order of their slots. */
 export interface Layout {
   readonly shards: readonly LiveShard[];
   /** Reason why it cannot be archived now, such as slots that move. */
   readonly unsettled: string | undefined;
 }
 
-/** @throws Failure if no node answers */
 export async function readLayout(deployment: Deployment): Promise<Layout> {
   return withEveryNode(deployment, async (attempts) => {
     refuseSilence(deployment, attempts);
@@ -83,7 +79,6 @@ async function clusterLayout(attempts: readonly ConnectionAttempt[]): Promise<La
   };
 }
 
-/** Undefined if the node belongs to no shard. */
 function ownerOf({ selfId, topology: { nodes } }: ClusterView): KnownNode | undefined {
   const self = nodes.get(selfId);
   const primary = self?.primaryId === undefined ? self : nodes.get(self.primaryId);
@@ -108,15 +103,11 @@ export async function readSlots(
   let last: unknown;
   for (const node of deployment.nodes) {
     try {
-      const connection = await deployment.connect(node);
-      try {
-        const view = new ViewParser().parse(String(await connection.cluster("NODES")));
-        if (ownerOf(view) === undefined) continue;
-        const ranges = [...view.topology.nodes.values()].map(({ slots }) => slots).filter((slots) => slots.length > 0);
-        return { slots: ranges.map(formatRanges).sort(), moves: view.openSlots.length > 0 };
-      } finally {
-        connection.disconnect();
-      }
+      const text = await withConnection(deployment.connect(node), (connection) => connection.cluster("NODES"));
+      const view = new ViewParser().parse(String(text));
+      if (ownerOf(view) === undefined) continue;
+      const ranges = [...view.topology.nodes.values()].map(({ slots }) => slots).filter((slots) => slots.length > 0);
+      return { slots: ranges.map(formatRanges).sort(), moves: view.openSlots.length > 0 };
     } catch (error) {
       last = error;
     }

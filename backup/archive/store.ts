@@ -1,4 +1,3 @@
-/** This file has the store in a local folder; `bucket/` has the store in an S3 bucket. */
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, opendir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
@@ -6,7 +5,6 @@ import { dirname, join } from "node:path";
 import { codeOf } from "../../lib/errors";
 import { type Lease, type LeaseFile, type LeaseTimes, LEASE, takeLease } from "./lease";
 
-/** A file that is being written. Readers do not see it before `commit`. */
 export interface PendingFile {
   write(bytes: Buffer): Promise<void>;
   /** Makes the file visible as a whole. It is then on the disk. */
@@ -23,22 +21,17 @@ export interface ArchiveStore {
   put(name: string, pieces: readonly Buffer[]): Promise<void>;
   /** Sorted; empty if there is no such folder. @param most number of first names that the caller needs */
   list(folder: string, most?: number): Promise<string[]>;
-  /** Removes incomplete files that earlier processes left in a folder and in its subfolders. */
   removePending(folder: string): Promise<void>;
   /** @throws the store's error, when the first piece is read */
   read(name: string): AsyncIterable<Buffer>;
-  /** Does nothing if there is none. */
   remove(name: string): Promise<void>;
   /** @param last file to remove. @throws the signal's reason; then the last file is still there */
   removeFolder(name: string, last: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface Place extends ArchiveStore {
-  /** Path or URL, for messages. */
   readonly label: string;
-  /** Whether files must be copied to this machine before servers can load them. */
   readonly isRemote: boolean;
-  /** @returns undefined if a different process has the lease */
   lease(signal: AbortSignal): Promise<Lease | undefined>;
 }
 
@@ -62,7 +55,6 @@ export class DirectoryStore implements Place {
   readonly hasNamedIncrements = false;
   readonly isRemote = false;
 
-  /** It is created when the first file is written */
   constructor(readonly path: string) {}
 
   get label(): string {

@@ -1,4 +1,3 @@
-/** The archiver as a single file that needs only Node.js, for the pod `NAME-archive`. */
 import { join } from "node:path";
 import { programBundle } from "../../lib/bundle";
 

@@ -50,7 +50,6 @@ export class FollowedServers implements Deployment {
   }
 }
 
-/** The first label of each host name is the name of the pod. */
 function nodesOf(records: readonly { readonly name: string; readonly port: number }[]): DeploymentNode[] {
   return records
     .map(({ name: host, port }) => ({

@@ -1,4 +1,3 @@
-/** Opens the bucket in which a pod `NAME-archive` stores the archive of its deployment. */
 import { type Problem, BadInput } from "../../lib/errors";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +7,6 @@ import { parseBucket } from "../archive/bucket/location";
 import type { Place } from "../archive/store";
 import type { ArchiverSettings } from "./pod-settings";
 
-/** @throws BadInput if the bucket does not exist, refuses the request or does not answer */
 export async function openBucket(
   {
     place: { bucket, prefix, ...options },

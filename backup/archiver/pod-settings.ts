@@ -1,12 +1,9 @@
-/** Settings of the pod `NAME-archive`. `up` writes them to a ConfigMap. */
 import * as z from "zod";
 import type { DrillInterval } from "../../model/backup";
 import { checkSettingsText } from "../../lib/pod/settings-text";
 
 export const ARCHIVER_PORT = 9_123;
-/** Path that answers with the status 200 when the archive could be opened once. */
 export const READY_PATH = "/ready";
-/** Lengths of the intervals of drills, seconds. */
 export const DRILL_SECONDS: Readonly<Record<DrillInterval, number>> = {
   daily: 86_400,
   weekly: 604_800,
@@ -44,7 +41,6 @@ const schema = z.strictObject({
 
 export type ArchiverSettings = z.infer<typeof schema>;
 
-/** @throws BadInput when the text differs from the text that `up` wrote */
 export function readArchiverSettings(text: string, expected: string | undefined): ArchiverSettings {
   checkSettingsText(text, expected, "the settings of the archive's pod");
   // The checksum says that this package wrote the text.

@@ -1,4 +1,3 @@
-/** Archives a deployment into one place, for the command `archive` and for the pod `NAME-archive`. */
 import { rm } from "node:fs/promises";
 import { describeStep } from "../../lib/clock";
 import { BadInput, messageOf } from "../../lib/errors";
@@ -34,7 +33,6 @@ export async function openArchive(place: Place, deployment: Deployment, signal: 
   return { place, lease };
 }
 
-/** Undefined if the folder or bucket is empty or missing. */
 async function otherFiles(place: Place): Promise<string | undefined> {
   const [first] = (await place.list("", FIRST_NAMES)).filter((name) => !name.startsWith("."));
   const kind = place.isRemote ? "prefix" : "folder";
@@ -46,7 +44,6 @@ function ownerOf({ name, mode, nodes }: Deployment): ArchiveOwner {
 }
 
 interface RunOptions extends Pick<ArchiveOptions, "deployment" | "spoolBytes" | "baseEveryMs" | "signal" | "onEvent"> {
-  /** Undefined to keep all sets. */
   readonly keepMs: number | undefined;
   /** Called while this process has the lease. @returns an empty directory, which is removed at the end */
   readonly openSpool: () => Promise<string>;
@@ -103,7 +100,6 @@ export async function runArchive(
   }
 }
 
-/** Undefined for an event that is only of interest for figures. */
 function describeEvent(event: ArchiveEvent): string | undefined {
   switch (event.kind) {
     case "period": {

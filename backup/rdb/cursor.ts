@@ -71,7 +71,6 @@ export class RdbCursor {
     return this.bytes(8).readDoubleLE();
   }
 
-  /** Reads a score that is written as text, as in RDB versions before 8. */
   score(): number {
     const size = this.bytes(1)[0] ?? 0;
     if (size === 255) return -Infinity;
@@ -94,7 +93,6 @@ export function parseScore(text: Buffer): number {
   return score;
 }
 
-/** @param length number of bytes after decompression */
 export function decompressLzf(input: Buffer, length: number): Buffer {
   // The longest reference, three bytes, gives 264 bytes. A larger length is damage, and must not allocate memory.
   if (length > input.length * 264) throw new RdbCorrupt("a compressed string is longer than its content can be");

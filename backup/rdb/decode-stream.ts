@@ -6,7 +6,6 @@ import type { PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, 
 type Stream = Extract<Value, { readonly kind: "stream" }>;
 
 const FLAG = { deleted: 1, sameFields: 2 } as const;
-/** Value that means that the number of entries that a group has read is unknown. */
 const UNKNOWN_ENTRIES = 2n ** 64n - 1n;
 const ZERO: StreamId = { ms: 0n, sequence: 0n };
 
@@ -116,7 +115,6 @@ function compareIds(a: StreamId, b: StreamId): number {
   return 0;
 }
 
-/** Reduces a number to an unsigned number of 64 bits, as the IDs of entries have. Larger sums wrap around. */
 const wrapped = (value: bigint): bigint => BigInt.asUintN(64, value);
 const idOf = (cursor: RdbCursor): StreamId => ({ ms: cursor.number(), sequence: cursor.number() });
 const readId = (bytes: Buffer): StreamId => ({ ms: bytes.readBigUInt64BE(0), sequence: bytes.readBigUInt64BE(8) });

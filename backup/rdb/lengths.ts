@@ -9,7 +9,6 @@ export const MISSING = -1;
 export class LengthReader {
   /** A length above 2^53 loses its last digits. */
   length = 0;
-  /** Whether `length` is a special length, a value of `ENCODING`. */
   isEncoded = false;
 
   /** @returns the position after it; `MISSING` if it is cut off. @throws RdbCorrupt for a wrong first byte */
@@ -60,7 +59,6 @@ export class LengthReader {
     }
   }
 
-  /** @throws RdbCorrupt for a special length */
   readPlain(bytes: Buffer, at: number, end: number): number {
     const next = this.read(bytes, at, end);
     if (next !== MISSING && this.isEncoded) throw new RdbCorrupt("a length is missing where a number of items belongs");

@@ -3,7 +3,6 @@ import { RdbCorrupt } from "./rdb-corrupt";
 
 const END = 255;
 
-/** @throws RdbCorrupt for a damaged listpack */
 export function readListpack(bytes: Buffer): Buffer[] {
   const damaged = (): RdbCorrupt => new RdbCorrupt("a listpack is damaged");
   if (bytes.length < 7 || bytes.readUInt32LE(0) !== bytes.length || bytes[bytes.length - 1] !== END) throw damaged();
@@ -66,7 +65,6 @@ function backlengthBytes(size: number): number {
   return size < 268435455 ? 4 : 5;
 }
 
-/** @throws RdbCorrupt for a damaged ziplist */
 export function readZiplist(bytes: Buffer): Buffer[] {
   const damaged = (): RdbCorrupt => new RdbCorrupt("a ziplist is damaged");
   if (bytes.length < 11 || bytes.readUInt32LE(0) !== bytes.length || bytes[bytes.length - 1] !== END) throw damaged();
@@ -109,7 +107,6 @@ const ZIPLIST_INTEGER_BYTES: ReadonlyMap<number, number> = new Map([
   [0xfe, 1],
 ]);
 
-/** @throws RdbCorrupt for a damaged intset */
 export function readIntset(bytes: Buffer): Buffer[] {
   const width = bytes.length < 8 ? 0 : bytes.readUInt32LE(0);
   const count = bytes.length < 8 ? 0 : bytes.readUInt32LE(4);
@@ -117,7 +114,6 @@ export function readIntset(bytes: Buffer): Buffer[] {
   return Array.from({ length: count }, (_, index) => integer(bytes, 8 + index * width, width));
 }
 
-/** Reads the fields and values of a zipmap: field, value, field, value, …. @throws RdbCorrupt for a damaged zipmap */
 export function readZipmap(bytes: Buffer): Buffer[] {
   const damaged = (): RdbCorrupt => new RdbCorrupt("a zipmap is damaged");
   const elements: Buffer[] = [];

@@ -1,7 +1,6 @@
 /** From rdb.h and rdb.c of Valkey and Redis. */
 import { RdbCorrupt } from "./rdb-corrupt";
 
-/** Opcodes: bytes that announce something other than a key. */
 export const OPCODE = {
   slotImport: 243,
   slotInfo: 244,
@@ -73,7 +72,6 @@ const string: Part = { kind: "string" };
 const moduleValue: Part = { kind: "module" };
 const bytes = (count: number): Part => ({ kind: "bytes", count });
 const repeat = (...parts: Layout): Part => ({ kind: "repeat", parts });
-/** Parts with a fixed number of bytes: the ID of a stream's entry, and a time or a double. */
 const [ID, EIGHT] = [bytes(16), bytes(8)];
 
 function streamLayout(version: 1 | 2 | 3): Layout {
@@ -132,9 +130,7 @@ export interface RdbHeader {
 }
 
 export const HEADER_BYTES = 9;
-/** First RDB version whose files end with a checksum. */
 export const CHECKSUM_SINCE = 5;
-/** Newest RDB versions that can be read. */
 const NEWEST = { REDIS: 13, VALKEY: 80 } as const;
 /** Valkey counts from 80, so that its versions differ from all versions of Redis. */
 const OLDEST = { REDIS: 1, VALKEY: 80 } as const;

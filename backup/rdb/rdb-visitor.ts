@@ -16,7 +16,6 @@ export interface RdbVisitor {
   key?(key: RdbKey): void;
   /** Called with the bytes of the present key as in the file, in pieces. The first is TTL, type and key. */
   keyBytes?(buffer: Buffer, from: number, to: number): void;
-  /** @param end position after the key's value */
   keyEnd?(end: number): void;
 }
 

@@ -1,9 +1,6 @@
-/** Values of keys, independent of the encoding in which a server keeps them. */
-
 export interface HashField {
   readonly field: Buffer;
   readonly value: Buffer;
-  /** Time at which the field expires, milliseconds since the epoch. Undefined for a field without a TTL. */
   readonly expiresAt: number | undefined;
 }
 
@@ -19,21 +16,18 @@ export interface StreamId {
 
 export interface StreamEntry {
   readonly id: StreamId;
-  /** Fields and values of the entry, in their order: field, value, field, value, …. */
   readonly fields: readonly Buffer[];
 }
 
 export interface PendingEntry {
   readonly id: StreamId;
   readonly consumer: Buffer;
-  /** Time of the last delivery, milliseconds since the epoch. */
   readonly deliveredAt: number;
   readonly deliveries: bigint;
 }
 
 export interface StreamConsumer {
   readonly name: Buffer;
-  /** Time of the consumer's last request, milliseconds since the epoch. */
   readonly seenAt: number;
   /** Time at which the consumer received its last entry. -1 if it never received one. */
   readonly activeAt: number;

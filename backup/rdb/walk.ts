@@ -6,7 +6,6 @@ const PIECE_BYTES = 1024 ** 2;
 
 export type ByteSource = AsyncIterable<Buffer>;
 
-/** @throws the operating system's error, when the first piece is read */
 export function readFileInPieces(path: string): ByteSource {
   return createReadStream(path, { highWaterMark: PIECE_BYTES });
 }

@@ -10,8 +10,6 @@ import { RdbKey } from "./rdb-key";
 import type { RdbSummary, RdbVisitor } from "./rdb-visitor";
 import { ValueSkipper } from "./value-skipper";
 
-type State = "header" | "record" | "value" | "checksum" | "end";
-
 const CHECKSUM_BYTES = 8;
 const NO_CHECKSUM = Buffer.alloc(CHECKSUM_BYTES);
 /** Highest number of bytes of a key that a server accepts with default settings (`proto-max-bulk-len`). */
@@ -24,7 +22,7 @@ export class RdbWalker {
   readonly #crc = new Crc64();
   readonly #lengths = new LengthReader();
   readonly #skipper = new ValueSkipper();
-  #state: State = "header";
+  #state: "header" | "record" | "value" | "checksum" | "end" = "header";
   #header: RdbHeader | undefined;
   #hasChecksum = false;
   #database = 0;
@@ -37,7 +35,6 @@ export class RdbWalker {
   #waiting = 0;
   /** Number of unread bytes at which the next attempt to read begins. */
   #wanted = HEADER_BYTES;
-  /** Position in the file of the first unread byte. */
   #base = 0;
 
   constructor(visitor: RdbVisitor) {
@@ -57,14 +54,12 @@ export class RdbWalker {
     this.#wanted = Math.max(this.#wanted, this.#waiting + 1);
   }
 
-  /** @throws RdbCorrupt if the file ended too early */
   finish(): RdbSummary {
     if (this.#state !== "end" || this.#header === undefined)
       throw new RdbCorrupt("the file ends too early", this.#base + this.#waiting);
     return { header: this.#header, keys: this.#keys, bytes: this.#base, hasChecksum: this.#hasChecksum };
   }
 
-  /** @returns the position of the first byte that was not read */
   #walk(buffer: Buffer): number {
     let at = 0;
     this.#wanted = 0;

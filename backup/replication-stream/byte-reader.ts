@@ -2,7 +2,6 @@ import type { Readable } from "node:stream";
 import { Failure } from "../../lib/errors";
 
 const LF = 10;
-/** Longest line that a server may send, bytes. */
 const MAX_LINE_BYTES = 64 * 1024;
 
 export class ByteReader {
@@ -15,7 +14,6 @@ export class ByteReader {
     this.#pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
-  /** @throws Failure if the stream ends before the end of the line, and errors of the stream */
   async line(): Promise<string> {
     for (;;) {
       const end = this.#buffer.indexOf(LF);

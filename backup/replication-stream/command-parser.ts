@@ -1,8 +1,6 @@
-/** The stream arrives in pieces of any size. */
 import { Failure } from "../../lib/errors";
 
 export interface StreamCommand {
-  /** Name of the command in capital letters. */
   readonly name: string;
   readonly words: readonly Buffer[];
   readonly bytes: Buffer;
@@ -30,7 +28,6 @@ export class CommandParser {
   #waiting = 0;
   #wanted = 0;
 
-  /** Number of bytes that have arrived of a command that is not complete yet. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -79,7 +76,6 @@ export class CommandParser {
   }
 }
 
-/** Reads a line such as `*3` or `$12`. @returns undefined if the line is incomplete */
 function readNumber(buffer: Buffer, at: number, kind: number): { value: number; next: number } | undefined {
   if (at >= buffer.length) return MISSING;
   if (buffer[at] !== kind) throw new StreamCorrupt(`byte ${buffer[at] ?? 0} does not begin a command or an argument`);

@@ -37,23 +37,18 @@ export type StreamEvent =
 
 export interface StreamItem {
   readonly event: StreamEvent;
-  /** Empty for other events. */
   readonly bytes: Buffer;
 }
 
 interface FollowOptions {
   /** Called before each connection, because a failover can change which server to follow. */
   readonly source: () => StreamSource | Promise<StreamSource>;
-  /** Position in the stream at which to continue. @default the server is asked for an RDB file */
   readonly resume?: StreamPosition | undefined;
   readonly spoolDirectory: string;
-  /** Highest number of bytes on disk that may wait for the consumer of the stream. */
   readonly spoolLimit: number;
   /** Called with a function that returns the number of bytes that wait for the consumer. */
   readonly onSpool?: ((waiting: () => number) => void) | undefined;
-  /** Milliseconds without any reply after which following ends with the last error. @default 60,000 */
   readonly patienceMs?: number | undefined;
-  /** Returns the time of an event, milliseconds since the epoch. @default the clock of this process */
   readonly now?: (() => number) | undefined;
   readonly signal: AbortSignal;
 }
@@ -97,9 +92,7 @@ export async function* followStream(options: FollowOptions): AsyncGenerator<Stre
 
 class Follower {
   #position: StreamPosition | undefined;
-  /** The last time at which the server sent something, by `performance.now`. */
   #lastContact = performance.now();
-  /** Number of connections in a row that brought no commands. */
   #failures = 0;
   readonly #now: () => number;
 

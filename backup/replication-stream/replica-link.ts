@@ -1,9 +1,11 @@
-/** A connection to a server on which this program acts as a replica. */
 import type { Duplex } from "node:stream";
 import { Failure, messageOf } from "../../lib/errors";
-import { openStream } from "./byte-stream";
 import { type Endpoint, type NodeAccess, formatEndpoint } from "../../valkey/node";
 import { ByteReader } from "./byte-reader";
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { tlsOptions } from "../../valkey/connection";
+import { startSecure } from "../../valkey/connector";
 
 export interface StreamSource {
   readonly name: string;
@@ -45,7 +47,6 @@ export class ReplicaLink {
     private readonly stream: Duplex,
   ) {}
 
-  /** @throws Failure that names the server */
   static async open(source: StreamSource, timeoutMs = TIMEOUT_MS): Promise<ReplicaLink> {
     const where = `${source.name} (${formatEndpoint(source.endpoint)})`;
     let stream: Duplex;
@@ -85,7 +86,6 @@ export class ReplicaLink {
     throw REFUSED.test(reply) ? new StreamRefused(message) : new Failure(message);
   }
 
-  /** The server sends no reply. */
   acknowledge(offset: number): void {
     this.#send("REPLCONF", "ACK", String(offset));
   }
@@ -144,4 +144,26 @@ export class ReplicaLink {
 
 function ignoreUnknownOption(error: unknown): void {
   if (!/Unrecognized REPLCONF option/i.test(messageOf(error))) throw error;
+}
+
+/** Does not authenticate. @throws Failure if the server does not answer in time; errors of the socket and of TLS */
+async function openStream(
+  { endpoint, access }: { readonly endpoint: Endpoint; readonly access: NodeAccess },
+  timeoutMs: number,
+): Promise<Duplex> {
+  const bytes = await dialTcp(endpoint, timeoutMs);
+  return access.tls === undefined ? bytes : startSecure(bytes, tlsOptions(access, endpoint.host), timeoutMs);
+}
+
+async function dialTcp(endpoint: Endpoint, timeoutMs: number): Promise<Duplex> {
+  const socket = connectTcp({ ...endpoint, noDelay: true, keepAlive: true });
+  const timer = setTimeout(() => {
+    socket.destroy(new Failure(`no connection within ${timeoutMs / 1000} s`));
+  }, timeoutMs);
+  try {
+    await once(socket, "connect");
+    return socket;
+  } finally {
+    clearTimeout(timer);
+  }
 }

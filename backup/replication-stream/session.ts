@@ -1,6 +1,7 @@
 import { connect } from "../../valkey/connection";
 import { infoNumber, parseInfo } from "../../valkey/topology/replies";
 import type { ReplicaLink, StreamSource } from "./replica-link";
+import { withConnection } from "../../valkey/connections";
 
 /** Interval between checks of a replica's link, and time after which a broken link counts as lost, milliseconds. */
 const LINK_MS = 5_000;
@@ -13,15 +14,12 @@ export interface Session {
   /** Number of bytes of the stream that have been received and belong to whole commands and transactions. */
   offset: number;
   hasBegun: boolean;
-  /** Time of the last regular acknowledgement, by `performance.now`. */
   tickedAt: number;
-  /** Time of the last check of the server's link to its primary, by `performance.now`. */
   lookedAt: number;
   /** Whether the server is a replica that no longer receives the commands of its primary. */
   isCutOff: boolean;
 }
 
-/** Whether commands at this offset arrive as soon as the server executes them. */
 export const isKnown = ({ knownFrom }: Session, offset: number): boolean =>
   knownFrom !== undefined && offset >= knownFrom;
 
@@ -51,15 +49,10 @@ export function checkLink(session: Session): void {
 }
 
 async function infoOf(source: StreamSource, section: string): Promise<Map<string, string>> {
-  const connection = await connect(source.name, source.endpoint, source.access);
-  try {
-    return parseInfo(await connection.info(section));
-  } finally {
-    connection.disconnect();
-  }
+  const opening = connect(source.name, source.endpoint, source.access);
+  return parseInfo(await withConnection(opening, (connection) => connection.info(section)));
 }
 
-/** `unknown` if the server does not say it. */
 export async function versionOf(source: StreamSource): Promise<string> {
   const info = await infoOf(source, "server");
   return info.get("valkey_version") ?? info.get("redis_version") ?? "unknown";

@@ -1,4 +1,3 @@
-/** Receives the RDB file that a server sends to a replica before the stream of commands. */
 import { open } from "node:fs/promises";
 import { Failure } from "../../lib/errors";
 import type { ByteReader } from "./byte-reader";

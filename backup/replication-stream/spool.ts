@@ -38,7 +38,6 @@ interface Segment {
   unread: number;
 }
 
-/** Size of a file at which the spool begins a new file, bytes. */
 const SEGMENT_BYTES = 64 * 1024 ** 2;
 
 export class Spool<T> {
@@ -46,12 +45,10 @@ export class Spool<T> {
   #segment: Segment | undefined;
   #places: Place<T>[] = [];
   #bytes = 0;
-  /** `error` is thrown after the last frame. */
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
   #pushed: Promise<void> = Promise.resolve();
 
-  /** @param limit highest number of bytes that may wait */
   constructor(
     private readonly directory: string,
     private readonly limit: number,
@@ -85,7 +82,6 @@ export class Spool<T> {
     this.#wake?.();
   }
 
-  /** @param error `take` throws it after the last frame */
   end(error?: Error): void {
     this.#end ??= { error };
     this.#wake?.();

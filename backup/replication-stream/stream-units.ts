@@ -4,7 +4,6 @@ import { type StreamCommand, StreamCorrupt } from "./command-parser";
 export interface StreamUnit {
   readonly commands: readonly StreamCommand[];
   readonly length: number;
-  /** The database that is selected after the unit. Undefined before the first SELECT. */
   readonly database: number | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** Settings of the pods that restore an archive: `NAME-restore` and `NAME-drill`. `up` writes them to ConfigMaps. */
 import * as z from "zod";
 import { bucketSchema } from "../archiver/pod-settings";
 import { checkSettingsText } from "../../lib/pod/settings-text";
@@ -20,7 +19,6 @@ const fillSchema = z.strictObject({
   ttl: z.enum(TTL_RULES),
 });
 
-/** Restores the archive of a deployment for a test, and records the proof in the archive. */
 const drillSchema = z.strictObject({ kind: z.literal("drill"), deployment: z.string().min(1) });
 
 const schema = z.strictObject({
@@ -35,7 +33,6 @@ const schema = z.strictObject({
 export type RestorerSettings = z.infer<typeof schema>;
 export type FillTask = z.infer<typeof fillSchema>;
 
-/** @throws BadInput when the text differs from the text that `up` wrote */
 export function readRestorerSettings(text: string, expected: string | undefined): RestorerSettings {
   checkSettingsText(text, expected, "the settings of the restore's pod");
   // The checksum says that this package wrote the text.

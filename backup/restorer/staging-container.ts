@@ -10,7 +10,6 @@ import type { DeploymentNode } from "../../valkey/node";
 import type { StagingServers } from "../restoring/staging";
 import { type ServerSettings, toDirectives } from "../../valkey/settings/settings";
 
-/** They listen at the loopback address of the pod. */
 const PORT = 6_390;
 const TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
@@ -65,7 +64,6 @@ export class StagingContainer implements StagingServers {
     this.#current = undefined;
   };
 
-  /** A program calls this function when work with a server has failed. */
   async endedBecause(): Promise<string | undefined> {
     const name = this.#current;
     if (name === undefined) return undefined;

@@ -1,7 +1,3 @@
-/**
- * The pod `NAME-drill` restores for a test, whose result is recorded in the archive. The pod `NAME-restore` fills a new
- * deployment with archived data.
- */
 import { messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
 import { type Restore, formatTime } from "../archive/catalog";
@@ -21,7 +17,6 @@ import type { FillTask } from "./pod-settings";
 /** Time after which an archive has all that its servers have sent, milliseconds. */
 const SETTLED_MS = 5_000;
 
-/** @throws the errors of `chooseSets` and of `drill`, which it records before */
 export async function runDrill(place: Place, staging: StagingServers, options: RestoreOptions): Promise<string> {
   let restore: Restore;
   let shards: readonly DrilledShard[];
@@ -56,7 +51,6 @@ export async function checkFill({ at }: FillTask, place: Place, { version }: Sta
   return `${counted(shards.length, "shard")} as of ${first === last ? last : `${first} to ${last}`}`;
 }
 
-/** @throws the errors of `chooseSets` and of `fillDeployment` */
 export async function runFill(
   { at, keys, ttl, ...task }: FillTask,
   place: Place,

@@ -6,7 +6,6 @@ import type { Place } from "../archive/store";
 import { cannotReadDataOf } from "../../valkey/settings/version";
 import type { BaseManifest } from "../archive/manifests";
 
-/** Newest format of RDB files of Redis that Valkey loads. */
 const NEWEST_OF_REDIS = 11;
 
 export interface WantedSets {
@@ -60,7 +59,6 @@ export function refuseDamage(catalog: Catalog, chosen: Restore, option: string):
   );
 }
 
-/** Undefined if they can load it. */
 export function loadProblem(
   { format, serverVersion }: Pick<BaseManifest, "format" | "serverVersion">,
   version: string,

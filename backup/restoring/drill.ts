@@ -23,7 +23,6 @@ const ADDED_MS = 30 * 24 * 3_600_000;
 export interface DrilledShard {
   readonly shard: string;
   readonly set: string;
-  /** Time as of which the shard was restored, milliseconds since the epoch. */
   readonly instant: number;
   readonly keys: number;
 }
@@ -84,7 +83,6 @@ async function startRestored(
   return server;
 }
 
-/** Undefined if the comparison proves that the shard can be restored. */
 export function drillProblem({ isEqual, differing, libraries, first, expired }: Comparison): string | undefined {
   if (!isEqual) {
     const keys = first

@@ -23,9 +23,7 @@ export interface CopiedKey extends NamedKey {
   readonly slot: number;
   readonly type: number;
   readonly archived: Buffer;
-  /** Milliseconds that are added to the expiry times of a hash's fields. */
   readonly shiftMs: number;
-  /** Undefined for a key without a TTL. */
   readonly expiresAt: number | undefined;
   readonly dump: Buffer;
 }

@@ -6,7 +6,6 @@ export class KeySelection {
   readonly #patterns: readonly KeyPattern[];
   readonly #unmatched: Set<KeyPattern>;
 
-  /** Without patterns, all keys are selected */
   constructor(readonly patterns: readonly string[] = []) {
     this.#patterns = patterns.map((pattern) => new KeyPattern(pattern));
     this.#unmatched = new Set(this.#patterns);
@@ -33,12 +32,10 @@ export class KeySelection {
   }
 }
 
-/** @param option name of the option or argument that has the patterns */
 export function unmatchedProblems({ unmatched }: KeySelection, option: string): string[] {
   return unmatched.map((pattern) => `${option}: at the restored time, no key matches ${JSON.stringify(pattern)}`);
 }
 
-/** Whole milliseconds. @param at restored time, milliseconds since the epoch */
 export function ttlShift(rule: TtlRule, at: number, now: number): number {
   return rule === "absolute" ? 0 : Math.max(0, Math.round(now - at));
 }

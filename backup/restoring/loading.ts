@@ -8,8 +8,8 @@ import { modeOf } from "../archive/periods";
 import type { Deployment } from "../../valkey/deployment";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import { infoNumber, parseInfo } from "../../valkey/topology/replies";
+import { withConnection } from "../../valkey/connections";
 
-/** In cluster mode, a server has one database. */
 export const DEFAULT_DATABASES = 16;
 const LOADING_MS = 24 * 3_600_000;
 
@@ -28,7 +28,6 @@ function highestDatabase({ base, increments }: ArchiveSet): number {
   return increments.reduce((highest, { database }) => Math.max(highest, database), base.database);
 }
 
-/** Settings with which a server loads the data directory that `materialize` makes. */
 export function loadingSettings(databases: number, isCluster: boolean): ServerSettings {
   return {
     save: "",
@@ -44,13 +43,8 @@ export function loadingSettings(databases: number, isCluster: boolean): ServerSe
 export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): Promise<void> {
   const loaded = async (): Promise<boolean> => {
     for (const node of deployment.nodes) {
-      const connection = await deployment.connect(node);
-      try {
-        const info = parseInfo(await connection.info("persistence"));
-        if (infoNumber(info, "loading") !== 0 || infoNumber(info, "async_loading") === 1) return false;
-      } finally {
-        connection.disconnect();
-      }
+      const info = parseInfo(await withConnection(deployment.connect(node), (each) => each.info("persistence")));
+      if (infoNumber(info, "loading") !== 0 || infoNumber(info, "async_loading") === 1) return false;
     }
     return true;
   };
@@ -60,13 +54,9 @@ export async function awaitLoaded(deployment: Deployment, signal: AbortSignal): 
     signal,
   });
   for (const node of deployment.nodes) {
-    const connection = await deployment.connect(node);
-    try {
-      const problem = loadingProblem(node.name, await connection.info("stats"));
-      if (problem !== undefined) throw new Failure(problem);
-    } finally {
-      connection.disconnect();
-    }
+    const stats = await withConnection(deployment.connect(node), (each) => each.info("stats"));
+    const problem = loadingProblem(node.name, stats);
+    if (problem !== undefined) throw new Failure(problem);
   }
 }
 

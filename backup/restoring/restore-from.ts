@@ -58,7 +58,6 @@ function bucketOptions({ endpoint, region, pathStyle }: Omit<RestoreFrom, "from"
   return { endpoint, region, pathStyle };
 }
 
-/** Undefined for the last time of the archive. */
 export const restoredInstant = ({ at }: Pick<RestoreFrom, "at">): number | undefined =>
   at === undefined ? undefined : parseInstant(at);
 

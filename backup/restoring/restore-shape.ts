@@ -8,17 +8,14 @@ export interface RestoreShape {
   readonly mode: Mode;
   /** In replication mode, one shard has all slots. */
   readonly shards: readonly (readonly SlotRange[])[];
-  /** Whether the shards are those of the archive, with the same slots. */
   readonly isArchived: boolean;
 }
 
 const ALL_SLOTS: readonly SlotRange[] = [{ from: 0, to: SLOT_COUNT - 1 }];
 /** Lowest number of shards in a cluster: with fewer primaries, there is no majority after a failure. */
 const FEWEST = 3;
-/** First version of Valkey with `cluster-databases`. */
 const CLUSTER_DATABASES_SINCE = 9;
 
-/** In replication mode, a shard has all slots. */
 export function slotsOf({ slots }: { readonly slots?: string | undefined }): readonly SlotRange[] {
   return slots === undefined ? ALL_SLOTS : slots.split(" ").map(parseRange);
 }
@@ -57,7 +54,6 @@ export function namedDatabases({
   return [...new Set(named)].filter((database) => database > 0).sort((a, b) => a - b);
 }
 
-/** Undefined if it can. */
 export function databasesProblem(mode: Mode, databases: readonly number[], version: string): string | undefined {
   const others = databases.filter((database) => database > 0);
   if (mode === "replication" || others.length === 0 || (majorVersion(version) ?? 0) >= CLUSTER_DATABASES_SINCE)

@@ -8,7 +8,6 @@ export interface Owner {
   readonly hasReplica: boolean;
 }
 
-/** In replication mode, the primary has all slots. */
 export async function ownersOf(target: Deployment): Promise<(Owner | undefined)[]> {
   const { shards } = await readLayout(target);
   const owners: (Owner | undefined)[] = [];

@@ -1,9 +1,7 @@
-/** For each archived shard, a separate server loads the data and writes an RDB file as of the restored time. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { epochMs } from "../../lib/clock";
 import type { Restore } from "../archive/catalog";
-import { copySet } from "../archive/bucket/local-sets";
 import { holdingSets } from "../archive/keeping/holds";
 import { APPEND_DIRECTORY, materialize } from "../archive/materialize";
 import type { Deployment } from "../../valkey/deployment";
@@ -15,13 +13,18 @@ import type { TtlRule } from "../../model/backup";
 import { ttlShift } from "./key-selection";
 import { type RestoreOptions, awaitLoaded, loadingSettings, neededDatabases } from "./loading";
 import { slotsOf } from "./restore-shape";
+import { createHash } from "node:crypto";
+import { Failure } from "../../lib/errors";
+import { Semaphore } from "../../lib/semaphore";
+import { BASE_FILE, incrementFile } from "../archive/manifests";
+import { type ArchiveStore, DirectoryStore } from "../archive/store";
+
+const AT_ONCE = 32;
 
 const SAVE_MS = 12 * 3_600_000;
 
-/** They are in replication mode, and separate. */
 export interface StagingServers {
   readonly version: string;
-  /** Copies of archived files, and data to compare, are there for a time. */
   readonly directory: string;
   /** Before the first start, this directory is empty or missing. */
   readonly directoryOf: (name: string) => string;
@@ -33,11 +36,9 @@ export interface StagingServers {
 export interface StagedShard {
   readonly name: string;
   readonly ranges: readonly SlotRange[];
-  /** Restored time: the file has the data of this time, milliseconds since the epoch. */
   readonly at: number;
   readonly file: string;
   readonly datasetBytes: number;
-  /** Milliseconds that are added to each TTL. */
   readonly shiftMs: number;
 }
 
@@ -90,7 +91,6 @@ export async function stageSet(
   return { name, ranges: slotsOf(shard), at: point.at, file: join(directory, "dump.rdb"), datasetBytes };
 }
 
-/** @returns memory of the server's data, bytes */
 async function save({ name, nodes: [node], access }: Deployment, signal: AbortSignal): Promise<number> {
   if (node === undefined) throw new Error(`${name} lacks its server`);
   const connection = await connect(node.name, node.endpoint, access, SAVE_MS);
@@ -107,5 +107,57 @@ async function save({ name, nodes: [node], access }: Deployment, signal: AbortSi
   } finally {
     signal.removeEventListener("abort", onAbort);
     connection.disconnect();
+  }
+}
+
+type RestoredShard = Restore["shards"][number];
+
+/** @throws Failure for a damaged file; the errors of the bucket; the signal's reason */
+async function copySet(shard: RestoredShard, directory: string, signal: AbortSignal): Promise<RestoredShard> {
+  const copy = new DirectoryStore(directory);
+  const limit = new Semaphore(AT_ONCE);
+  const { store, set, point } = shard;
+  const increments = set.increments.filter(({ from, size }) => size > 0 && from < point.offset);
+  const files = [
+    { from: BASE_FILE, to: BASE_FILE, facts: set.base },
+    ...increments.map((each) => ({
+      from: each.file ?? incrementFile(each.from),
+      to: incrementFile(each.from),
+      facts: each,
+    })),
+  ];
+  await Promise.all(
+    files.map(({ from, to, facts }) =>
+      limit.run(async () => {
+        signal.throwIfAborted();
+        await copyFile(store, `${set.name}/${from}`, copy, `${set.name}/${to}`, facts);
+      }),
+    ),
+  );
+  return { ...shard, store: copy };
+}
+
+async function copyFile(
+  source: ArchiveStore,
+  name: string,
+  target: ArchiveStore,
+  targetName: string,
+  expected: { readonly size: number; readonly sha256: string },
+): Promise<void> {
+  const hash = createHash("sha256");
+  let size = 0;
+  const file = await target.create(targetName);
+  try {
+    for await (const piece of source.read(name)) {
+      hash.update(piece);
+      size += piece.length;
+      await file.write(piece);
+    }
+    if (size !== expected.size || hash.digest("hex") !== expected.sha256)
+      throw new Failure(`${name} is damaged: its checksum is not that of its manifest`);
+    await file.commit();
+  } catch (error) {
+    await file.discard();
+    throw error;
   }
 }

@@ -6,14 +6,11 @@ import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { NamedKey, ReplaySource } from "./key-reader";
 
 export interface WantedKeys {
-  /** Databases that contain wanted keys, ascending. */
   readonly databases: readonly number[];
   readonly count: number;
-  /** Size of all keys of each file, wanted or not, bytes, in the order of the sources. */
   readonly sourceBytes: readonly number[];
   /** Sizes of the wanted keys of each file and slot, bytes, in the order of the sources. */
   readonly wantedBytes: readonly Float64Array[];
-  /** Undefined without wanted keys. */
   readonly largest: (NamedKey & { readonly bytes: number }) | undefined;
   readonly libraries: readonly { readonly shard: string; readonly code: Buffer }[];
 }

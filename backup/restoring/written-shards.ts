@@ -1,4 +1,3 @@
-/** Writes staged data to data directories, from which servers load them. */
 import { BadInput } from "../../lib/errors";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { type PendingDataDirectory, beginDataDirectory } from "../archive/materialize";
@@ -7,13 +6,7 @@ import { readFileInPieces } from "../rdb/walk";
 import { type KeySelection, unmatchedProblems } from "./key-selection";
 import type { StagedShard } from "./staging";
 
-interface WrittenShard {
-  readonly directory: string;
-  readonly ranges: readonly SlotRange[];
-}
-
 interface WriteOptions {
-  /** Whether each directory gets the data of one shard, with its function libraries only. */
   readonly isArchived: boolean;
   readonly keys: KeySelection;
   /** Returns why servers cannot have keys in these databases; undefined if they can. */
@@ -27,7 +20,7 @@ interface WriteOptions {
  */
 export async function writeShards(
   staged: readonly StagedShard[],
-  shards: readonly WrittenShard[],
+  shards: readonly { readonly directory: string; readonly ranges: readonly SlotRange[] }[],
   { isArchived, keys, databasesProblem, signal }: WriteOptions,
 ): Promise<readonly number[]> {
   const directories: PendingDataDirectory[] = [];

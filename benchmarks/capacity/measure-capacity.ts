@@ -1,4 +1,3 @@
-/** The highest load that the open-loop generator can offer without missing an objective. */
 import { randomInt } from "node:crypto";
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
@@ -15,9 +14,7 @@ import type { Confirmation, Probe } from "./probes";
 import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lowestFailing } from "./probes";
 import { type SearchPlan, kneeOf, searchCapacity } from "./search";
 
-/** A search for a capacity: the load and the objective. */
 export interface CapacitySearch {
-  /** The load to offer. The search sets its rate. */
   readonly workload: OpenLoopWorkload;
   readonly objective: Objective;
   readonly search: SearchPlan;

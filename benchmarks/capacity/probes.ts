@@ -1,4 +1,3 @@
-/** Judges the probes of a capacity search. A probe offers a rate for some time. */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import { formatCount } from "../../lib/units";
@@ -18,7 +17,6 @@ const NEAR_CAPACITY = 1.2;
 
 export interface Probe extends ProbeOutcome {
   readonly record: MeasurementRecord;
-  /** Result as text, for progress: `meets the objective (1.20 ms)`. */
   readonly words: string;
 }
 

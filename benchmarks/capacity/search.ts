@@ -5,13 +5,9 @@ export interface ProbeOutcome {
   readonly holds: boolean;
 }
 
-/** Bounds and precision of a search. */
 export interface SearchPlan {
-  /** First rate offered, requests per second. */
   readonly initialRate: number;
-  /** Highest rate offered, requests per second. */
   readonly maxRate: number;
-  /** Target relative precision of the result, such as 0.05. */
   readonly precision: number;
   /**
    * Highest number of times that the resulting rate is offered again. The rate must meet the objective in more than
@@ -27,7 +23,6 @@ interface SearchResult<P extends ProbeOutcome> {
   readonly probes: readonly P[];
 }
 
-/** The search gives up below this rate. */
 const MIN_FRACTION = 1 / 64;
 
 /**
@@ -77,7 +72,6 @@ async function highestPassing(
   }
 }
 
-/** It stops asking as soon as the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -95,7 +89,6 @@ class Bracket {
     return this.#failed.at(-1);
   }
 
-  /** The next rate to offer, a whole number; undefined when the gap is as small as the precision. */
   next(): number | undefined {
     if (this.low === 0) return this.#downwards();
     return this.high === undefined ? this.#upwards() : this.#between(this.low, this.high);

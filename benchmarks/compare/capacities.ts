@@ -18,7 +18,6 @@ export interface ComparedCapacity {
    * infinite or `low` is 0.
    */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
-  /** Possible causes of the ratio other than the servers. */
   readonly notes: readonly string[];
 }
 
@@ -119,7 +118,6 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
   };
 }
 
-/** The lowest rate above the capacity that missed the objective in at least half of its probes; or infinite. */
 function lowestMissedRate({ capacity, points }: CapacityRecord): number {
   return Math.min(
     Infinity,

@@ -1,18 +1,14 @@
-/** Differences between two runs: machine, versions, settings, topology and load. */
 import { compact } from "../../lib/compact";
 import type { CapacityLoad, Environment, MeasurementRecord, Results, MeasuredTopology } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
 import { formatBytes, formatPercent } from "../../lib/units";
 
-/** One difference, with both values as text. */
 export interface Change {
-  /** Name of the value, such as `machine`, `version of cluster` or `cluster maxmemory`. */
   readonly what: string;
   readonly before: string;
   readonly after: string;
 }
 
-/** The difference as text: `value size: 256 B → 64 B`. */
 export function describeChange({ what, before, after }: Change): string {
   return `${what}: ${before} → ${after}`;
 }

@@ -19,7 +19,6 @@ import {
   workChanges,
 } from "./changes";
 
-/** Default of the smallest relative difference between two results that matters. */
 export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
@@ -142,7 +141,6 @@ function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metr
   return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
 }
 
-/** Value of a metric over all repeats: the median of the throughputs, or the p99 of the merged histograms. */
 function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
   return metric === "throughput"
     ? median(eachOf(records, metric))

@@ -16,7 +16,6 @@ const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   "other-work": "different workloads, so no ratio",
 };
 
-/** A run as text, such as `first: stack local, 20261121-090000 UTC, 36 measurements`. */
 export function formatRun(name: string, { stack, timestamp, complete, reason, records, capacities }: Results): string {
   const parts = compact([
     `${name}: stack ${stack}`,
@@ -28,7 +27,6 @@ export function formatRun(name: string, { stack, timestamp, complete, reason, re
   return parts.join(", ");
 }
 
-/** A ratio of reference loads as text, such as `0.98× (0.97 … 0.99)`. */
 function describeReferenceLoad({ ratio, low, high }: Ratio): string {
   const interval = low === undefined || high === undefined ? "" : ` (${low.toFixed(2)} … ${high.toFixed(2)})`;
   return `${ratio?.toFixed(2) ?? "–"}×${interval}`;

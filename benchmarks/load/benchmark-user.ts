@@ -14,11 +14,6 @@ export interface BenchmarkUser {
   readonly password: string;
 }
 
-interface ConnectedNode {
-  readonly name: string;
-  readonly connection: Connection;
-}
-
 /** With a hash of the host name: a machine finds out only for its own runs whether they have ended. */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
@@ -54,7 +49,6 @@ async function setUser(connection: Connection, username: string, password: strin
   }
 }
 
-/** A new name for what a run makes on servers: its user, and the mark of its keys (`traces.ts`). */
 export function newRunName(): string {
   return `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
 }
@@ -68,7 +62,7 @@ export function isRunAlive(name: string): boolean | undefined {
 
 /** Also deletes users that killed runs on this machine left. @throws Failure when a node refuses a command */
 export async function createBenchmarkUser(
-  nodes: readonly ConnectedNode[],
+  nodes: readonly { readonly name: string; readonly connection: Connection }[],
   username = newRunName(),
 ): Promise<BenchmarkUser> {
   const password = randomBytes(16).toString("hex");

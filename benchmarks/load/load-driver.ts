@@ -1,11 +1,9 @@
-/** A driver starts load generators, either as processes on this machine or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
 import type { CumulativeCount, Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
 import type { MeasurementRecord, OpenLoopCounts, Warning } from "../results/schema";
 import type { PrimaryNode } from "../workloads/prefill";
 
-/** Sends loads with one kind of load generator. @typeParam R one run of that load generator */
 export interface LoadDriver<R> {
   /**
    * Load generators side by side, each with all clients and threads of the workload; requests or the rate are divided.
@@ -21,7 +19,6 @@ export interface LoadDriver<R> {
 
 /** Between the calls of `begin` and `end`, the load generators send the measured load, and nothing else is sent. */
 export interface LoadObserver {
-  /** The driver sends the measured load after this has ended. */
   readonly begin: () => Promise<void>;
   /** After all requests. Not called if a run fails. */
   readonly end: () => Promise<void>;
@@ -31,7 +28,6 @@ export interface LoadRequest<R> {
   readonly deployment: Deployment;
   readonly primary: PrimaryNode;
   readonly run: R;
-  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
 }
 
@@ -58,7 +54,6 @@ export interface LoadReport {
 
 export interface LoadOutcome {
   readonly report: LoadReport;
-  /** Latencies of all counted requests, if the load generator reports them. */
   readonly latencies?: Histogram | undefined;
   readonly offering?: OpenLoopCounts | undefined;
   /** Time that the report covers, milliseconds since the epoch by the clock of this machine. */
@@ -67,16 +62,13 @@ export interface LoadOutcome {
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** The list is empty for a single load generator on the machine of this program. */
   readonly runners: MeasurementRecord["runners"];
   readonly warnings: readonly Warning[];
 }
 
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
-  /** Name of the load generator, such as `runner 2 on machine-1`; undefined if there is only one load generator. */
   readonly runner: string | undefined;
-  /** Arguments of the load generator, without secrets. */
   readonly command: readonly string[];
   readonly text: string;
 }

@@ -1,4 +1,3 @@
-/** A driver runs load generators as processes on this machine (`local-driver.ts`) or in Jobs (`jobs/job-driver.ts`). */
 import { messageOf } from "../../lib/errors";
 import { Histogram } from "../../lib/histogram";
 import { formatPercent } from "../../lib/units";
@@ -11,16 +10,13 @@ export interface ParsedOutput {
   readonly report: LoadReport;
   readonly latencies?: Histogram;
   readonly tally?: Tally;
-  /** Beginning and end of the measurement by the clock of the load generator, if it prints them. */
   readonly period?: { readonly fromMs: number; readonly toMs: number };
-  /** Milliseconds from the end of the measurement until the program exits. @default 0 */
   readonly trailingMs?: number;
   readonly warnings: readonly Warning[];
 }
 
 export interface LoadGenerator<R> {
   readonly program: string;
-  /** This number determines the CPU limit. */
   readonly threads: (run: R) => number;
   /** A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: (run: R) => number;
@@ -28,7 +24,6 @@ export interface LoadGenerator<R> {
   readonly parse: (text: string, run: R) => ParsedOutput;
 }
 
-/** @typeParam R one run of the load generator */
 export function parsedOutput<T>(parse: () => T, text: string, where: string): T {
   try {
     return parse();
@@ -55,7 +50,6 @@ export interface GeneratorMeasurement {
   readonly output: ParsedOutput;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Cores that the load generator used; null if this is unknown. */
   readonly cpu: number | null;
 }
 
@@ -69,7 +63,6 @@ type Runner = LoadOutcome["runners"][number];
 /** With a smaller common part, the sum of the rates is higher than the real rate, and the result has a warning. */
 const COMMON_PART = 0.95;
 
-/** @param text text of the warning that load generators did not run at the same time, for the part as text */
 export function commonTimeWarnings(
   measured: readonly Pick<GeneratorMeasurement, "fromMs" | "toMs">[],
   text: (part: string) => string,

@@ -10,9 +10,7 @@ import type { EndedProcess } from "./local-process";
 export interface LocalDriverOptions {
   readonly run: RunDirectory;
   readonly serversHere: boolean;
-  /** Number of load generators that run side by side. @default 1 */
   readonly count?: number | undefined;
-  /** CPUs that all load generators share. @default the kernel chooses */
   readonly cpus?: readonly number[] | undefined;
 }
 
@@ -32,7 +30,6 @@ export interface ReadyLoad {
 }
 
 export interface SentLoad extends EndedProcess, Pick<GeneratorMeasurement, "seed" | "output" | "fromMs" | "toMs"> {
-  /** Arguments without secrets, and the unchanged output; undefined if they are not reported. */
   readonly raw: { readonly command: readonly string[]; readonly text: string } | undefined;
 }
 

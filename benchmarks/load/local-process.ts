@@ -10,7 +10,6 @@ const CPU_INTERVAL_MS = 100;
 
 interface LocalProcess {
   readonly run: RunDirectory;
-  /** Name under which the run directory records the process. */
   readonly recordName: string;
   readonly title: string;
   readonly command: string;

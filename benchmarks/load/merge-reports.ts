@@ -54,7 +54,6 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
   };
 }
 
-/** @param seconds duration of the measurement */
 export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
   return {

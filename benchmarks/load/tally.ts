@@ -51,7 +51,6 @@ export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
 
-/** The fields of `tallySchema` have the same names. */
 export class Tally {
   offered = 0;
   sent = 0;

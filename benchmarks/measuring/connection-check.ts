@@ -6,7 +6,6 @@ import { type BottleneckEvidence, bottleneckOf, MIN_SECONDS } from "../warnings/
 import type { MeasuredLoad } from "./measure";
 
 export const CHECK_CONNECTION_FACTOR = 2;
-/** Longest duration of a check, seconds. */
 const CHECK_SECONDS = 2;
 /** Greatest factor by which the rate, and that of the reference load, may differ by chance. */
 const GAIN_LIMIT = 1.1;

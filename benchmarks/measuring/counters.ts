@@ -17,11 +17,6 @@ export interface CounterSample {
   readonly rejectedCalls: number;
 }
 
-interface SampledNode {
-  readonly name: string;
-  readonly connection: Connection;
-}
-
 /** @param commands commands whose calls are counted @throws Error if a value is lacking that every server reports */
 export function parseCounters(text: string, commands: readonly string[], atMs: number): CounterSample {
   const info = parseInfo(text);
@@ -58,7 +53,7 @@ export class CounterSampler {
   #error: string | undefined;
 
   constructor(
-    private readonly node: SampledNode,
+    private readonly node: { readonly name: string; readonly connection: Connection },
     private readonly commands: readonly string[],
     private readonly intervalMs: number,
   ) {}
@@ -133,7 +128,6 @@ export interface NodeCounts {
   readonly misses: number;
   readonly evictions: number;
   readonly rejectedCalls: number;
-  /** Used cores: CPU seconds per second. */
   readonly cores: number;
   readonly mainThreadCores: number | undefined;
 }

@@ -11,13 +11,11 @@ import type { Session } from "./session";
 /** Repeated if a run is interrupted, or if valkey-benchmark hangs. */
 const ATTEMPTS = 2;
 
-/** @typeParam R one run of the load generator */
 interface Sending<R> {
   readonly run: R;
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;
-  /** Nodes whose counters are read during the run. @default all nodes of the deployment */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
@@ -37,7 +35,6 @@ export class LoadSender {
     private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
   ) {}
 
-  /** For the first load generator; each further one gets the next higher seed. */
   nextSeed(): number {
     const seed = this.#firstSeed + this.#seedsTaken;
     this.#seedsTaken += this.runners.valkeyBenchmark.count;

@@ -19,7 +19,6 @@ export interface MeasuredLoad extends LoadOutcome {
 
 const SAMPLE_INTERVAL_MS = { primary: 200, replica: 500 } as const;
 
-/** The names are the names in INFO commandstats. */
 export interface CountedCommands {
   readonly primary: readonly string[];
   /** Commands that a replica receives from its primary do not count. */
@@ -38,7 +37,6 @@ export function countedCommandsOfMixed(mixed: MixedWorkload): CountedCommands {
   return { primary: [read, write], replica: readsFromReplicas ? [read] : [] };
 }
 
-/** @throws the errors of the load generator's driver */
 export async function measure<R>(
   request: LoadRequest<R>,
   commands: CountedCommands,

@@ -25,7 +25,6 @@ export class MixedWorkloadMeasurement {
     private readonly listener: Pick<MeasurementListener, "progress">,
   ) {}
 
-  /** @param label for progress and raw output @throws BadInput without a driver for the load generator */
   async measure(
     label: string,
     {
@@ -114,7 +113,6 @@ function memtierRun(mixed: MemtierWorkload, { deployment, endpoint, primaryCount
   return { mix: mixed, mode, endpoint, primaries: primaryCount, credentials: user, tls: access.tls };
 }
 
-/** @throws BadInput when there is no such driver */
 function required<R>(runner: LoadDriver<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadDriver<R> {
   if (runner !== undefined) return runner;
   throw BadInput.of(

@@ -1,4 +1,3 @@
-/** The reference load: a fixed load that shows whether the speed of the machine changes during a run. */
 import type { Workload } from "../workloads/workload";
 import { LoadSender } from "./load-sender";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
@@ -17,10 +16,8 @@ export const REFERENCE_LOAD: Workload = {
   warmup: 0,
   rate: undefined,
 };
-/** Number of requests of a reference load if valkey-benchmark lacks --duration. */
 const REQUESTS = 500_000;
 
-/** To a single server. @param round number of the round before which the load is sent @returns requests per second */
 export async function measureReferenceLoad(
   round: number,
   session: Session,

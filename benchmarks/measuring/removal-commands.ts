@@ -1,4 +1,3 @@
-/** The commands by which a person removes what a measurement left on servers. */
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";
 import { type KeyNames, FUNCTIONS } from "../workloads/key-slices";

@@ -61,7 +61,6 @@ class SeriesRun {
     }
   }
 
-  /** A group is one test or one mixed workload on all deployments. */
   #variants(): Variant[][] {
     const { workload, mixedWorkloads = [] } = this.series;
     return [
@@ -91,14 +90,12 @@ class SeriesRun {
   }
 }
 
-/** Such as `100,000/s, p50 0.9 ms`; with the p99 if the load was offered at intended times. */
 function describe({ client, offering, loadGenerator }: MeasurementRecord): string {
   const [p50, p99] = [client.p50Ms, client.p99Ms].map((ms) => formatLatency(loadGenerator, ms, String));
   const rate = `${formatCount(client.rps)}/s, p50 ${p50}`;
   return offering === null ? rate : `${rate}, p99 ${p99}`;
 }
 
-/** @typeParam V a variant, such as one test on one deployment */
 type ScheduledStep<V> =
   | { readonly kind: "reference-load"; readonly round: number }
   | { readonly kind: "measure"; readonly round: number; readonly variant: V };

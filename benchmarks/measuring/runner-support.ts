@@ -1,4 +1,3 @@
-/** Whether the installed valkey-benchmark and the load generators can send the requested loads. */
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";

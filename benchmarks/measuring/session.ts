@@ -20,10 +20,6 @@ export interface VerifiedDeployment {
   readonly traces?: Traces | undefined;
 }
 
-/**
- * A deployment during measurements, with connections to all nodes, the load generator's user, and the keys written so
- * far.
- */
 export class Session {
   readonly #written = new Map<string, NeededKeys>();
 
@@ -69,7 +65,6 @@ export class Session {
     return this.primaries.length;
   }
 
-  /** Unless the session has already written them. @throws Failure if a server refuses the keys */
   async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
     if (what === undefined) return;

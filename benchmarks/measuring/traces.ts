@@ -240,7 +240,6 @@ async function unlinkMark(primaries: readonly PrimaryNode[]): Promise<number> {
   return (await primaries.find(servesMark)?.connection.unlink(MARK)) ?? 0;
 }
 
-/** @throws BadInput if the run of the mark lives, or if its keys may not be removed */
 function refuseMarked(
   deployment: Deployment,
   primaries: CurrentNodes["primaries"],
@@ -268,7 +267,6 @@ function refuseMarked(
   );
 }
 
-/** @throws BadInput if keys with these names exist */
 async function refuseExisting(
   deployment: Deployment,
   primaries: readonly PrimaryNode[],

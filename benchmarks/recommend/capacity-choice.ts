@@ -68,7 +68,6 @@ function missingWrites({ pipeline }: Requirements, all: readonly Results[], get:
 
 const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tests ${test} --pipeline ${pipeline}`;
 
-/** As text: `; measurements exist at pipeline 16`, or empty. */
 function otherConditions(kind: "reads" | "writes", pipeline: number, all: readonly Results[]): string {
   const conditions = measuredCapacities(all, kind).map((each) =>
     each.pipeline === pipeline ? `io-threads ${each.ioThreads}` : `pipeline ${each.pipeline}`,

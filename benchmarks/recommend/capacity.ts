@@ -96,7 +96,6 @@ interface ComparableLoad {
 
 const READS_APART = 0.1;
 
-/** Whether value sizes differ by at most a factor of four. */
 export function isSimilarSize(dataSize: number, valueSize: number): boolean {
   return Math.abs(Math.log2(dataSize / valueSize)) <= 2;
 }
@@ -151,7 +150,6 @@ function rateOf(record: CapacityRecord, results: Results, ioThreads: number): Su
   };
 }
 
-/** Such as `, 10,000 keys (uniform), requests evenly spaced`; empty if the load was not recorded. */
 function describeLoad(load: CapacityLoad | null): string {
   if (load === null) return "";
   const arrivals = load.arrivals === "poisson" ? "at random times" : "evenly spaced";

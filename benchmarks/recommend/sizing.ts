@@ -12,15 +12,12 @@ export const MEMORY_USE = 0.6;
 export const ENTRY = 90;
 /** A hash table needs more memory for a while when it grows. */
 export const SWING = 1.13;
-/** Assumed size of a key, bytes. */
 export const KEY = 20;
 export const MAX_PRIMARIES = 500;
 
 export interface Basis {
   readonly need: Requirements;
-  /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
-  /** Highest measured rate that met the latency objective; undefined without one. */
   readonly sustained: SustainedRate | undefined;
   readonly ioThreads: number;
 }
@@ -49,7 +46,6 @@ function similarOffers(
   return similar.length > 0 ? similar : offers;
 }
 
-/** The architecture of a platform: `amd64` for `linux/x64`. */
 function architectureOf(platform: string): string {
   if (platform.endsWith("arm64")) return "arm64";
   return /(amd64|x64)$/.test(platform) ? "amd64" : platform;
@@ -70,7 +66,6 @@ export function modelledRate(capacity: number, p99Ms: number, pipeline: number):
   return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
 }
 
-/** It includes the overhead of entries and of a growing hash table. */
 export function dataNeeded({ workingSet, valueSize }: Requirements): number {
   const entries = workingSet / (KEY + valueSize);
   return (workingSet + entries * ENTRY) * SWING;

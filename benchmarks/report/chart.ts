@@ -27,7 +27,6 @@ export const GRID_COLOUR = "#d5dbe1";
 export const MUTED_COLOUR = "#6b7785";
 
 const WIDTHS: ByWidth<number> = { wide: 880, narrow: 360 };
-/** Width of the column with names of rows, pixels. */
 const NAMES: ByWidth<number> = { wide: 260, narrow: 132 };
 /** Browser fonts can be wider than the font of the layout. */
 const FONT_SLACK = 44;
@@ -44,7 +43,6 @@ interface Panel {
 export interface Chart extends Panel {
   readonly id: string;
   readonly title: string;
-  /** It explains the content of the chart, and how to read the chart. */
   readonly caption: string;
   readonly legend: readonly { readonly name: string; readonly colour: string }[];
   readonly heights: ByWidth<number>;
@@ -126,7 +124,6 @@ function axisOption(given: Panel["x"], width: Width, gridIndex: number): object 
   };
 }
 
-/** A number as short text: `1.2M`, `350k`. */
 export function shortCount(value: number): string {
   if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
   return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
@@ -200,7 +197,6 @@ interface Intervals {
   readonly isVertical: boolean;
   readonly cap: number;
   readonly lineWidth: number;
-  /** Distance of the line from the middle of its category, pixels, from the width of the category. */
   readonly offset?: (band: number) => number;
 }
 

@@ -100,7 +100,6 @@ function worst(records: readonly ScenarioRecord[]): ScenarioRecord {
   return others.reduce((a, b) => ((b.outage.overMs ?? Infinity) > (a.outage.overMs ?? Infinity) ? b : a), first);
 }
 
-/** Readers with color blindness can tell these colors apart. */
 const OUTCOMES = [
   { name: "acknowledged", colour: "#009e73" },
   { name: "failed", colour: "#d55e00" },
@@ -120,7 +119,6 @@ const ROW = 16;
 const MAX_NODES = 40;
 const MAX_EVENTS = 12;
 
-/** The upper part of the chart shows the outcomes of writes, and the lower part shows the states of nodes. */
 function timeline(record: ScenarioRecord): Chart {
   const { round, events, states, timeline: times } = record;
   const nodes = shownNodes(record);

@@ -1,5 +1,3 @@
-/** HTML templates that escape all inserted text, and the parts that pages share. */
-
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -41,11 +39,6 @@ export function passOrFail(pass: boolean, [yes, no]: readonly [string, string]):
   return html`<span class="${pass ? "pass" : "fail"}">${pass ? yes : no}</span>`;
 }
 
-interface TableOptions {
-  readonly headings?: number;
-  readonly isSmall?: boolean;
-}
-
 /** Without names of columns, it has no row of headings. */
 export function scrolledTable(...table: Parameters<typeof plainTable>): Html {
   return html`<div class="scroll">${plainTable(...table)}</div>`;
@@ -54,7 +47,7 @@ export function scrolledTable(...table: Parameters<typeof plainTable>): Html {
 export function plainTable(
   columns: readonly string[],
   rows: readonly (readonly Content[])[],
-  { headings = 0, isSmall = false }: TableOptions = {},
+  { headings = 0, isSmall = false }: { readonly headings?: number; readonly isSmall?: boolean } = {},
 ): Html {
   const row = (cells: readonly Content[], heads: number): Html =>
     html`<tr>

@@ -201,7 +201,6 @@ function topologySection(record: MeasuredTopology): Html {
   );
 }
 
-/** Every assertion is shown with the expected value and the value that was found. */
 function verificationSection({ deployment, verdict }: MeasuredTopology): Html {
   return section(
     html`Verification of ${deployment}: ${passOrFail(verdict.pass, ["PASS", "FAIL"])}`,

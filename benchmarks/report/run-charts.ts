@@ -128,7 +128,6 @@ function throughput(results: Results): Chart {
 
 const MAX_BAR = 56;
 
-/** @param confidence confidence of the interval; 0 without an interval */
 function describeMedian(confidence: number): string {
   if (confidence === 0) return "measured once, so there is no interval";
   const percent = (confidence * 100).toFixed(0);
@@ -183,7 +182,6 @@ function percentileLabel(value: number): string {
   return nearest === undefined ? "" : String(nearest);
 }
 
-/** Each primary's share of the keys and of the calls in a cluster. */
 function keyShares(results: Results): Chart[] {
   return results.topologies.flatMap((topology): Chart[] => {
     const primaries = topology.nodes.filter(({ role }) => role === "primary");

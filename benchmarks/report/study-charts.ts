@@ -76,7 +76,6 @@ const RATIO_TITLES = [
   ["cpu-per-operation", "Servers' CPU per operation, compared"],
 ] as const;
 
-/** Each comparison has one row. */
 function ratioCharts({ comparisons, treatments }: StudyRecord): Chart[] {
   const nameOf = (id: string): string => treatments.find((treatment) => treatment.id === id)?.label ?? id;
   const hasSeveralTests = new Set(comparisons.map(({ title }) => title)).size > 1;
@@ -125,7 +124,6 @@ function ratioCharts({ comparisons, treatments }: StudyRecord): Chart[] {
 
 type Point = readonly [shards: number, value: number];
 
-/** One chart for each fit that has at least two points: a metric over the number of shards, and the fitted line. */
 export function scalingCharts({ fits, treatments }: StudyRecord, rows: readonly ResultRow[]): Chart[] {
   return fits.flatMap((fit, index): Chart[] => {
     const pointOf = (id: string): Point[] => {
@@ -191,7 +189,6 @@ function describeExponent({ exponent }: StudyFit): string {
   );
 }
 
-/** The ends are powers of two around the values. */
 function powersOfTwo(values: readonly number[]): { readonly min: number; readonly max: number } {
   return {
     min: 2 ** Math.floor(Math.log2(Math.min(...values))),
@@ -201,7 +198,6 @@ function powersOfTwo(values: readonly number[]): { readonly min: number; readonl
 
 const DASHES = ["solid", "dashed", "dotted"] as const;
 
-/** Charts with one curve for each treatment: memory per key, and insertion rate, from the treatment's first round. */
 function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
   const first = treatments.flatMap(({ id, label }) =>
     growth

@@ -75,7 +75,6 @@ function treatments(results: Results, study: StudyRecord): Html {
   );
 }
 
-/** Warnings as text, such as `neighbour, shared CPUs: 2 servers …`, or `none`. */
 function describeWarnings({ warnings }: ResultRow, shared: string | null): string {
   const codes = warnings.map(({ code }) => code);
   return compact([...codes, shared === null ? undefined : `shared CPUs: ${shared}`]).join(", ") || "none";

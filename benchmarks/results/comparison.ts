@@ -3,9 +3,6 @@ import { rowCost, storageCost } from "./cost";
 import { compareDeployments } from "./rows";
 import type { Results } from "./schema";
 
-/**
- * A median with its confidence interval. The true median is between `low` and `high` with the probability `confidence`.
- */
 const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
 
 export const comparisonSchema = z.strictObject({

@@ -3,7 +3,6 @@ import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from 
 import { availableCores } from "../../platforms/host/cpu";
 import type { Environment } from "./schema";
 
-/** @param programs null if the run uses no servers on this machine */
 export function describeEnvironment(programs: Environment["programs"]): Environment {
   const [cpu] = cpus();
   return {
@@ -34,7 +33,6 @@ function firstLine(path: string): string | null {
   }
 }
 
-/** The word in brackets, such as `madvise` in `always [madvise] never`, or the whole text. */
 function chosen(text: string | null): string | null {
   return text === null ? null : (/\[(\w+)\]/.exec(text)?.[1] ?? text);
 }

@@ -4,7 +4,6 @@ import type { MeasurementRecord } from "./measurement-schema";
 
 type LoadGenerator = MeasurementRecord["loadGenerator"];
 
-/** Milliseconds, from the sources of valkey-benchmark and memtier_benchmark, and from `lib/histogram.ts`. */
 export const LATENCY_LIMIT_MS: Readonly<Record<LoadGenerator, number>> = {
   "valkey-benchmark": 3_000,
   memtier: 60_000,

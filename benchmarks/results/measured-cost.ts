@@ -1,12 +1,10 @@
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
-/** Cost of the machines of measured deployments, if their prices are known. */
 import type { DeploymentCost } from "./schema";
 import type { PriceTable } from "../../platforms/eks/offers/prices";
 
 export interface MeasuredDeployment {
   readonly name: string;
   readonly nodes: readonly { readonly machine: string }[];
-  /** Memory request of each server's pod, bytes. */
   readonly memoryBytes?: number | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** Reads the results of earlier runs from their files. */
 import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

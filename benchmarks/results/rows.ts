@@ -1,4 +1,3 @@
-/** A result for each deployment and test, and comparisons of deployments: the speed-up with its interval. */
 import { type CumulativeCount, Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
 import { formatLatency } from "./latency-limits";
@@ -143,18 +142,15 @@ export function latencyOf({ records: [first] }: ResultRow, milliseconds: number)
   return formatLatency(first?.loadGenerator ?? "open-loop", milliseconds);
 }
 
-/** CPU time of the servers per operation, microseconds; null if the rate or the CPU use is unknown. */
 export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): number | null {
   return serverCpu === null || serverRps === null || serverRps === 0 ? null : (1e6 * serverCpu) / serverRps;
 }
 
-/** The text is `–` if the time is unknown. */
 export function formatCpuPerOperation(row: ResultRow): string {
   const microseconds = microsecondsPerOperation(row);
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
 }
 
-/** Histogram of a record's latencies, as exact as the load generator's report allows. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
@@ -179,7 +175,6 @@ function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): Med
   return ratios.length === 0 ? undefined : medianInterval(ratios);
 }
 
-/** The interval of a median as text: `1.63 … 1.66`. Empty for a single value, which has no interval. */
 export function formatInterval({ low, high, confidence }: MedianInterval, format: (value: number) => string): string {
   return confidence === 0 ? "" : `${format(low)} … ${format(high)}`;
 }

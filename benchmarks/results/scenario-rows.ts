@@ -7,7 +7,6 @@ import { type MedianInterval, medianInterval } from "../../lib/statistics/median
 
 /** Durations from the fault until a state, such as that every shard acknowledges writes, one for each repeat. */
 interface RepeatSpread {
-  /** Milliseconds: median, minimum and maximum; undefined if no repeat reached the state. */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
   readonly unfinished: number;
 }
@@ -28,7 +27,6 @@ export interface ScenarioRow {
   readonly lost: number;
 }
 
-/** One for each scenario and deployment, in the order in which they first appear. */
 export function scenarioRows(scenarios: readonly ScenarioRecord[]): ScenarioRow[] {
   const groups = new Map<string, ScenarioRecord[]>();
   for (const record of scenarios) {
@@ -69,7 +67,6 @@ function spread(times: readonly (number | null)[]): RepeatSpread {
   };
 }
 
-/** Such as `1.35 s`, or `1.35 s (1.30 s … 1.52 s)`, or `1.35 s, 1 never`. */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";
   const some =
@@ -87,7 +84,6 @@ export const OUTAGE_NOTE =
   "Outage: time from the fault until every shard acknowledges writes of clients again; median (min … max of the repeats). " +
   "Lost: writes that were acknowledged and are missing after recovery.";
 
-/** The list is empty if no fault was injected. */
 export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] {
   const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];

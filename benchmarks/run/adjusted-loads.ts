@@ -12,7 +12,6 @@ interface MeasuredLoads {
   readonly capacity?: CapacitySearch | undefined;
 }
 
-/** With numbers of keys that all deployments can have. @param adjustLoad also adjusts connections and threads */
 export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],
@@ -41,7 +40,6 @@ export function adjustLoads(
   };
 }
 
-/** Paths name options as the user of a benchmark writes them. */
 export function loadProblems(
   { workload, mixes = [], capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],
@@ -57,8 +55,6 @@ export function loadProblems(
 
 const named = (mixes: readonly MixedWorkload[]): [string, MixedWorkload][] => mixes.map((each) => [each.name, each]);
 
-/** Path of an option of a benchmark: `clients`, `workloads.NAME.clients`. */
 const ofBenchmark: Label = ([section, ...path]) =>
   (section === "benchmark" ? path : [section ?? "", ...path]).map(String).join(".");
-/** Path of an option of the workload that a search uses: `workload.clients`. */
 const ofSearchedWorkload: Label = ([, , ...path]) => ["workload", ...path].map(String).join(".");

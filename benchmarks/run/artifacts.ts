@@ -27,7 +27,6 @@ export class Artifacts {
     readonly release: () => void,
   ) {}
 
-  /** @param root parent of `results/`, for runs without `output` @throws the errors of `claimOutput` */
   static open(
     root: string,
     timestamp: string,
@@ -50,7 +49,6 @@ export class Artifacts {
     }
   }
 
-  /** @param release ends the claim on the directory */
   static reopen(directory: string, renderReport: (results: Results) => string, release: () => void): Artifacts {
     return new Artifacts(resolve(directory), renderReport, release);
   }
@@ -108,7 +106,6 @@ export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }
 
-/** A path outside the working directory is returned unchanged. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;

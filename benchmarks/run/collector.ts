@@ -22,7 +22,6 @@ import { topologyOf } from "../../valkey/verification/topology-record";
 export interface RunDescription {
   readonly timestamp: string;
   readonly stack: string;
-  /** The parsed configuration, without secrets. */
   readonly configuration: unknown;
 }
 
@@ -64,7 +63,6 @@ export class ResultsCollector {
     },
   };
 
-  /** @param lost one line for each lost write */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#scenarios.push(failure);
     if (lost.length > 0)
@@ -80,7 +78,6 @@ export class ResultsCollector {
     this.#machines = machines;
   }
 
-  /** Deployments whose machines have no known price have no costs. */
   setCosts(costs: readonly DeploymentCost[]): void {
     this.#costs = costs;
   }

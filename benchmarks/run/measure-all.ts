@@ -1,4 +1,3 @@
-/** Measures verified deployments, passes the results to a collector, and verifies the deployments again at the end. */
 import { compact } from "../../lib/compact";
 import type { ReportProgress } from "../../lib/progress";
 import { formatDuration } from "../../lib/units";
@@ -18,7 +17,6 @@ export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mix
   readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "traces"> & {
     readonly verification: Verification;
   })[];
-  /** It runs after all other measurements. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
 }
 
@@ -127,7 +125,6 @@ class Countdown {
     this.#done++;
   }
 
-  /** Progress as text: `3/12, about 2 min left`. */
   describe(): string {
     const done = `${this.#done}/${this.total}`;
     if (this.#done === 0) return done;

@@ -7,7 +7,6 @@ import { formatCount } from "../../lib/units";
 
 export interface SoakNodeFindings {
   readonly node: string;
-  /** Trend of the used memory; undefined if there are too few windows. */
   readonly memory: Trend | undefined;
   readonly maxUsedBytes: number;
   readonly maxResidentBytes: number;
@@ -33,13 +32,11 @@ export interface SoakFindings {
   /** The p99 in the last quarter of the windows, divided by the p99 in the first quarter. */
   readonly tailRatio: number;
   readonly maxReplicaLagBytes: number;
-  /** Greatest total size of all files of the deployment's servers, bytes. */
   readonly maxDiskBytes: number;
   readonly nodes: readonly SoakNodeFindings[];
   readonly problems: readonly string[];
 }
 
-/** @param windows windows of all deployments */
 export function soakFindings(deployment: string, windows: readonly SoakWindow[]): SoakFindings {
   const own = windows.filter((window) => window.deployment === deployment);
   const histograms = own.map(({ latencies }) => Histogram.decode(latencies));
@@ -100,7 +97,6 @@ function nodeFindings(node: string, windows: readonly SoakWindow[]): SoakNodeFin
   };
 }
 
-/** @param windows windows of one deployment */
 function soakProblems(nodes: readonly string[], windows: readonly SoakWindow[]): string[] {
   return [...nodes.flatMap((node) => nodeProblems(samplesOf(node, windows))), ...requestProblems(windows)];
 }

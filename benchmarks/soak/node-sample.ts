@@ -54,7 +54,6 @@ const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
   evicted: null,
 };
 
-/** If a node does not reply, its sample contains nulls. */
 export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
   return withEveryNode(deployment, (attempts) => Promise.all(attempts.map(sampleNode)));
 }

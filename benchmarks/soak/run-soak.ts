@@ -26,7 +26,6 @@ interface SoakContext {
 /** Windows do not end exactly on time, so no window is started for less than this. */
 const MIN_WINDOW_SECONDS = 0.5;
 
-/** The number is the same for all deployments. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
   const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);
@@ -94,7 +93,6 @@ async function runWindow(
   }
 }
 
-/** In replication mode, the first endpoint is the current primary, which receives the writes. */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const {
     mode,
@@ -114,7 +112,6 @@ function describeWindow({ deployment, acknowledged, seconds, failed, unknown, sa
   return `${deployment} ${Math.round(acknowledged / seconds)}/s, ${formatBytes(residentBytes)} resident${errors}`;
 }
 
-/** Bytes. A file or directory that disappears during the reading counts as zero. */
 function directorySize(directory: string): number {
   try {
     const entries = readdirSync(directory, { withFileTypes: true });

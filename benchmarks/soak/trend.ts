@@ -16,12 +16,10 @@ interface TrendPoint {
   readonly y: number;
 }
 
-/** Growth of a node's value per hour, in the unit of the value. */
 export interface Trend {
   readonly perHour: number;
   readonly low: number;
   readonly high: number;
-  /** Growth per hour divided by the mean of the values. */
   readonly relativePerHour: number;
   /** The whole confidence interval is above zero, and the growth is at least 1 % per hour. */
   readonly grows: boolean;
@@ -41,7 +39,6 @@ export function nodeSeries(
   });
 }
 
-/** @returns undefined if there are too few points */
 export function trendOf(series: readonly TrendPoint[]): Trend | undefined {
   const points = series.slice(Math.floor(series.length * WARM_UP));
   const line = fitLine(points);

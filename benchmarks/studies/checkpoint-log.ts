@@ -1,4 +1,3 @@
-/** The checkpoint log of a study, checkpoints.jsonl. Each finished step has one line. */
 import { z } from "zod";
 import { type CheckpointLog, CheckpointLogStore } from "../../lib/system/checkpoint-log";
 import { measurementSchema } from "../results/schema";
@@ -77,12 +76,10 @@ export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyL
 /** By the name that treatments use for the engine; undefined is the default engine. */
 type FoundVersions = ReadonlyMap<string | undefined, { readonly version: string }>;
 
-/** The default engine, which also provides the load generator, has an empty name. */
 export function recordedVersions(found: FoundVersions): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));
 }
 
-/** @returns a sentence for each engine whose present version differs from a recorded version */
 export function changedVersions(entries: readonly StudyLogEntry[], found: FoundVersions): string[] {
   return [...found].flatMap(([engine, { version }]) => {
     const before = entries.flatMap((entry) =>

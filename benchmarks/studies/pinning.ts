@@ -6,7 +6,6 @@ import type { Treatment } from "./factors";
 export interface Pinning {
   readonly servers: readonly string[];
   readonly clients: string;
-  /** Description of shared CPUs, for a warning; undefined if servers and load generators have separate CPUs. */
   readonly sharedCpus: string | undefined;
 }
 

@@ -9,7 +9,6 @@ export type StudyStep =
   | { readonly kind: "treatment"; readonly round: number; readonly treatment: string }
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
-/** Random order, with a reference load at the beginning and in the middle. @param round number of the round, from 1 */
 export function stepsOfRound(
   treatments: readonly string[],
   pairs: readonly { readonly base: string; readonly other: string }[],
@@ -29,12 +28,10 @@ export function stepsOfRound(
     : [referenceLoad(1), ...steps.slice(0, among), referenceLoad(2), ...steps.slice(among)];
 }
 
-/** Subject of a step: the ID of a treatment, or `other beside base` for a pair. */
 export function stepSubject(step: Exclude<StudyStep, { kind: "reference-load" }>): string {
   return step.kind === "treatment" ? step.treatment : `${step.other} beside ${step.base}`;
 }
 
-/** Key of a step within a study, such as `3 cluster` or `3 reference load 1`. */
 export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
@@ -47,9 +44,7 @@ interface StudyProgress {
 }
 
 export interface StudyLimits {
-  /** Target relative precision. 0.05 means 5 %. */
   readonly precision: number;
-  /** This is the greatest number of seconds that the study is allowed to spend on measuring. */
   readonly budget: number;
 }
 

@@ -2,23 +2,17 @@ import { createHash } from "node:crypto";
 import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
 
-/**
- * Kinds of studies. Each kind tests the claims of a published document (docs/sources.md). Only the kind `comparison`
- * tests no claims.
- */
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
 export type StudyKind = (typeof STUDY_KINDS)[number];
 
 export interface TableGrowthPlan {
   readonly keys: number;
-  /** Size of a value, bytes. */
   readonly dataSize: number;
 }
 
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;
-  /** The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
   readonly tableGrowth: TableGrowthPlan | undefined;

@@ -1,12 +1,9 @@
-/** Each warning code gets one letter, one text, and a list of the results that have this warning. */
 import type { ResultRow } from "../results/rows";
 import type { Warning } from "../results/schema";
 
 export interface WarningNote {
   readonly code: Warning["code"];
-  /** It comes from the first result that has the warning. */
   readonly text: string;
-  /** Results that have the warning, such as `GET of cluster`. */
   readonly where: readonly string[];
 }
 
@@ -25,7 +22,6 @@ export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   return [...notes].map(([code, note]) => ({ code, ...note }));
 }
 
-/** There are fewer codes than letters. */
 export function noteLetter(notes: readonly WarningNote[], code: Warning["code"]): string {
   return String.fromCharCode("a".charCodeAt(0) + notes.findIndex((note) => note.code === code));
 }

@@ -17,7 +17,6 @@ const EQUAL_CONNECTIONS = "valkey-benchmark gives each primary an equal number o
 const CHANCE_DEVIATIONS = 4;
 /** Share of the machine's cores in use by other processes or stolen by the hypervisor. */
 const NEIGHBOUR_LIMIT = 0.1;
-/** Greatest relative difference between the rate of a reference load and the median rate of all reference loads. */
 export const REFERENCE_LOAD_LIMIT = 0.1;
 /** Lowest share of the offered rate that a load can reach without a warning. */
 const RATE_LIMIT = 0.98;
@@ -33,11 +32,9 @@ export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
   /** If true, the load generator reads its clock only at intervals, and rounds the time up to the next tick. */
   readonly isTicked: boolean;
-  /** Whether every request of the test should find its key. */
   readonly reads: boolean;
   /** Whether the test removed all elements of its collections, so that its last requests found none. */
   readonly ranEmpty: boolean;
-  /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
   /** Reason why the servers' counters could not be read; undefined if the counters were read. */
   readonly serversUnknown: string | undefined;
@@ -193,10 +190,6 @@ function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed 
   return [warning("uneven-shares", `${shares.join(", ")}${why}`)];
 }
 
-/**
- * Returns a warning for a round if the reference load before or after the round differs too much from the median rate
- * of all reference loads.
- */
 export function referenceLoadWarnings(round: number, referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   if (referenceLoads.length === 0) return [];
   const usual = median(referenceLoads.map(({ rps }) => rps));

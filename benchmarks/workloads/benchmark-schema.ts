@@ -4,7 +4,6 @@ import { isMap } from "../../lib/schema/json-schema";
 import { valueBytes } from "./mixed-workload-schema";
 import { type TestName, resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
 
-/** Duration of a measurement if neither `duration` nor `requests` is set, seconds. */
 export const DEFAULT_DURATION_SECONDS = 10;
 
 export const DEFAULT_TESTS: readonly TestName[] = ["set", "get", "incr"];
@@ -21,10 +20,6 @@ const tests = z
     return unknown.length > 0 ? z.NEVER : resolved;
   });
 
-/**
- * The options of a benchmark. They set how named tests are sent, how long each measurement takes, and how often each
- * measurement is repeated.
- */
 export const benchmarkFields = {
   workloadName: recordName.optional().meta({
     description: "Name of the workload in the results.",
@@ -87,20 +82,14 @@ export const benchmarkFields = {
   }),
 };
 
-/** The parsed options of a benchmark. */
 export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>>, "tests"> & {
   readonly tests: readonly TestName[];
 };
 
-/** Whether a benchmark sets at most one length of its measurements: a number of seconds, or a number of requests. */
 export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
   return duration === undefined || requests === undefined;
 }
 
-/**
- * Problem of a benchmark that sets both a duration and a number of requests. The problem is reported together with the
- * other problems of the benchmark.
- */
 export const TWO_LENGTHS = {
   path: ["requests"],
   message: "expected a duration or a number of requests, not both",

@@ -10,7 +10,6 @@ export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
   return { name: workloadName, tests, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
 }
 
-/** With numbers of keys that every deployment can have exactly. @param anyCluster whether one is a cluster */
 export function mixedWorkloads(
   {
     duration = DEFAULT_DURATION_SECONDS,

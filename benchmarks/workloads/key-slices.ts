@@ -1,13 +1,10 @@
-/** A test's keys on one primary, in slices: one call of prefill.lua fills, counts or removes one slice. */
 import { type SlotRange, SLOT_COUNT } from "../../valkey/topology/slots";
 import { keyInfixes, keysPerInfix } from "./key-space";
 import { ZSET_MEMBERS } from "./mixed-workload";
 import type { Prefill } from "./named-tests";
 
 export interface PrefillSize {
-  /** All keys of a family begin with the same text. */
   readonly keySpace: number;
-  /** Size of one value, bytes. */
   readonly dataSize: number;
   /** Number of elements that must exist on all primaries together before a test that removes elements. */
   readonly stock: number;

@@ -21,7 +21,6 @@ export function keyNumber(value: number): string {
   return String(value).padStart(12, "0");
 }
 
-/** The prefill uses these names. */
 export function zsetMember(number: number): string {
   return `element:${keyNumber(number)}`;
 }

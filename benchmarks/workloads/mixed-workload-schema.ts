@@ -2,12 +2,10 @@ import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
 
-/** Size of a value, bytes. Servers accept at most 512 MiB. */
 export const valueBytes = wholeNumber(1, 512 * 1024 * 1024);
 
 const MAX_RATE = 1_000_000_000;
 
-/** The options of all load generators. */
 const mixed = {
   data: z.enum(DATA_KINDS).default("strings").meta({
     description:
@@ -92,7 +90,6 @@ const valuesSchema = z.discriminatedUnion("sizes", [
     .meta({ title: "weighted", description: "Sizes from a list." }),
 ]);
 
-/** Load generator of a workload for which `loadGenerator` is not set. */
 export const DEFAULT_LOAD_GENERATOR = "valkey-benchmark";
 
 const LOAD_GENERATOR = { description: "Load generator that sends the requests." };
@@ -101,7 +98,6 @@ const loadGenerator = <const D extends string>(name: D): z.ZodLiteral<D> => z.li
 const readFrom = (description: string): z.ZodDefault<z.ZodEnum<z.core.util.ToEnum<(typeof READ_FROM)[number]>>> =>
   z.enum(READ_FROM).default("primary").meta({ description });
 
-/** A workload of the open-loop generator. */
 export const openLoopSchema = z
   .strictObject({
     loadGenerator: loadGenerator("open-loop"),
@@ -138,7 +134,6 @@ export const openLoopSchema = z
       "from the intended time.",
   });
 
-/** One workload of the section `workloads`. */
 export const workloadSchema = z.discriminatedUnion("loadGenerator", [
   z
     .strictObject({
@@ -152,5 +147,4 @@ export const workloadSchema = z.discriminatedUnion("loadGenerator", [
     .strictObject({ loadGenerator: loadGenerator("memtier"), ...closedLoop })
     .meta({ title: "memtier", description: "Sends requests with memtier_benchmark, a closed loop." }),
 ]);
-/** One parsed workload. */
 export type WorkloadConfig = z.infer<typeof workloadSchema>;

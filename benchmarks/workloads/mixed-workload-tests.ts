@@ -1,4 +1,3 @@
-/** Keys that must exist for a mixed workload, and its commands as a test of valkey-benchmark. */
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "./value-sizes";
@@ -50,7 +49,6 @@ export function wholeRatio(reads: number): { readonly reads: number; readonly wr
   return { reads: whole, writes: MAX_COMMANDS - whole };
 }
 
-/** One repeated sequence of commands, in which the reads come first. */
 export function testForMixed(mixed: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
   const key = `${KEY_FAMILIES[mixed.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
   const words = commandWords(mixed.data, key);
@@ -79,7 +77,6 @@ function commandWords(
   return { read: ["ZRANGE", key, "0", "-1"], write: ["ZADD", key, "__rand_int__", zsetMember(0)] };
 }
 
-/** The settings of a mixed workload that valkey-benchmark receives as options. */
 export function workloadForMixed(mixed: ValkeyBenchmarkWorkload): Workload {
   const { name, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate } = mixed;
   return { name, tests: [], clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };

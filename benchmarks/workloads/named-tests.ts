@@ -24,13 +24,11 @@ export type Prefill =
   /** A function library on every primary. */
   | { readonly kind: "functions" };
 
-/** One named test of valkey-benchmark, or one sequence of commands in the same form. */
 export interface NamedTest {
   /** Title of the test in results. A test of valkey-benchmark has the title that valkey-benchmark prints. */
   readonly title: string;
   /** Name of the command. In INFO commandstats, this name follows `cmdstat_`. */
   readonly command: string;
-  /** Names of all commands of a test that sends several commands. @default only `command` */
   readonly commands?: readonly string[];
   /**
    * Way in which the test is sent: with `-t` if valkey-benchmark has the test, and as a command if not.
@@ -148,7 +146,6 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
   return { tests: [...tests], unknown };
 }
 
-/** Families of keys (beginnings of their names) that the tests need, without repetition. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
   return [...new Set(compact(tests.map((test) => familyOf(NAMED_TESTS[test].prefill))))];
 }

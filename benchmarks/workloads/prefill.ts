@@ -21,7 +21,6 @@ export interface PrimaryNode {
 
 /** Several, because a call over a port-forward can take 100 ms. */
 const CALLS_IN_FLIGHT = 4;
-/** Number of keys in flight to one primary. Each round trip writes this number of keys. */
 export const KEYS_IN_FLIGHT = SLICE_KEYS * CALLS_IN_FLIGHT;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
@@ -32,7 +31,6 @@ const CLUSTER_FLAGS: Readonly<Record<SliceAction, string>> = {
   count: "allow-cross-slot-keys,allow-oom",
   remove: "allow-cross-slot-keys,allow-oom",
 };
-/** Thing that a server refuses when it refuses the script, for messages. */
 const ACTION_TITLES: Readonly<Record<SliceAction, string>> = {
   fill: "prefill",
   count: "count of the benchmark's keys",
@@ -42,7 +40,6 @@ const ACTION_TITLES: Readonly<Record<SliceAction, string>> = {
 export const LIBRARY = "benchlib";
 const FUNCTION_LIBRARY = readFileSync(join(__dirname, "benchlib.lua"), "utf8");
 
-/** @throws Failure when a server refuses a command or the count is wrong */
 export async function prefill(
   primaries: readonly PrimaryNode[],
   what: Prefill,
@@ -91,7 +88,6 @@ async function prefillPrimary(
   return found;
 }
 
-/** @returns the number of keys that existed */
 export async function removeKeys(primary: PrimaryNode, names: KeyNames): Promise<number> {
   if (names.family !== FUNCTIONS) return runSlices(primary, extentOf(names), "remove");
   return withLibrary(primary, "remove", ["DELETE", LIBRARY]);
@@ -113,7 +109,6 @@ async function withLibrary(primary: PrimaryNode, action: SliceAction, words: rea
   return Array.isArray(found) && found.length === 0 ? 0 : 1;
 }
 
-/** In this case, the last requests of the test found no elements. */
 export async function hasRunEmpty(primaries: readonly PrimaryNode[], needed: NeededKeys): Promise<boolean> {
   if (needed.what.kind !== "stock") return false;
   const collections = sum(primaries.map(({ slots }) => keyInfixes(slots).length));
@@ -143,7 +138,6 @@ async function runSlices(
   return total;
 }
 
-/** @throws Failure that names the primary and the likely cause of the error */
 async function explained<T>(primary: PrimaryNode, action: SliceAction, reply: Promise<T>): Promise<T> {
   try {
     return await reply;
@@ -154,7 +148,6 @@ async function explained<T>(primary: PrimaryNode, action: SliceAction, reply: Pr
   }
 }
 
-/** @throws Failure if the replicas do not have all keys after a minute */
 async function awaitReplicas({ name, connection, replicas }: PrimaryNode): Promise<void> {
   if (replicas === 0) return;
   const began = Date.now();

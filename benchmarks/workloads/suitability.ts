@@ -13,7 +13,6 @@ export interface LoadedDeployment {
   readonly mode: Mode;
   /** A number that is unknown is not checked. */
   readonly shape: Partial<Shape>;
-  /** Undefined or 0 if there is no limit. */
   readonly maxmemory?: number | undefined;
 }
 
@@ -145,7 +144,6 @@ function memoryProblems(
   return [problem("data-exceeds-maxmemory", path, `${keys} need about ${formatBytes(needed)} on ${primary}`)];
 }
 
-/** The two multiples of a unit that are nearest to a value, below and above, as text: `48 or 51`. */
 function multiplesAround(value: number, unit: number): string {
   const below = Math.floor(value / unit) * unit;
   return below === 0 ? String(unit) : `${below} or ${below + unit}`;

@@ -1,12 +1,7 @@
 import type { ValueSizes } from "./mixed-workload";
 import type { Random } from "../../lib/statistics/random";
 
-interface SizeSampler {
-  /** Draws the next size of a value, bytes, at least 1. */
-  next(): number;
-}
-
-export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
+export function sizeSampler(values: ValueSizes, random: Random): { next(): number } {
   switch (values.sizes) {
     case "fixed":
       return { next: () => values.bytes };
@@ -32,7 +27,6 @@ export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   }
 }
 
-/** The largest size that a value can have, bytes. */
 export function largestValueSize(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":

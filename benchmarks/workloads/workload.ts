@@ -1,23 +1,16 @@
-/** A workload of named tests: the tests, the number of connections and the length of a measurement. */
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
-/** Named tests and the options with which they are sent. */
 export interface Workload {
   /** Name of the workload in results. If it is undefined, results use the deployment's name. */
   readonly name: string | undefined;
   readonly tests: readonly TestName[];
   /** Number of connections of all threads together. */
   readonly clients: number;
-  /** Number of requests in one batch on a connection. */
   readonly pipeline: number;
-  /** Size of a value, bytes. */
   readonly dataSize: number;
-  /** Number of threads of the load generator. */
   readonly threads: number;
-  /** Number of different keys of each family. All keys of a family begin with the same text. */
   readonly keySpace: number;
-  /** Length of each measurement: seconds, or a number of requests. */
   readonly length: { readonly seconds: number } | { readonly requests: number };
   /** Seconds of load before counting begins. */
   readonly warmup: number;
@@ -33,7 +26,6 @@ export function adjustKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
 }
 
-/** A setting that gives primaries unequal shares of the load, with the nearest values that give equal shares. */
 interface UnevenSetting {
   readonly setting: "clients" | "threads";
   readonly why: string;
@@ -100,7 +92,6 @@ function multiplesAround(value: number, unit: number): number[] {
   return below === 0 ? [unit] : [below, below + unit];
 }
 
-/** Number of connections that all clusters can share evenly. */
 export function nearestMultiple(value: number, units: readonly number[]): number {
   const unit = units.reduce(leastCommonMultiple, 1);
   return Math.max(1, Math.round(value / unit)) * unit;

@@ -1,4 +1,3 @@
-/** `npm start -- archive`: writes a deployment's data and every later change into a folder or a bucket. */
 import { type Problem, BadInput, Failure, messageOf, problem, problemText } from "../../lib/errors";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -25,7 +24,6 @@ import { refuseServerOptions } from "./status";
 const REPORT_MS = 10_000;
 /** Age of the newest data of a shard after which the archive counts as stalled, milliseconds. */
 const STALLED_MS = 5_000;
-/** Folder, inside the folder of an archive, for commands that are not yet in the archive (the spool). */
 const SPOOL = ".spool";
 
 export async function archive(
@@ -63,12 +61,6 @@ export async function archive(
 const printWithTime = (sentence: string): void => {
   print(`${formatTime(Date.now())} ${sentence}`);
 };
-
-interface Schedule {
-  readonly baseEveryMs: number | undefined;
-  /** Undefined to keep all sets. */
-  readonly keepMs: number | undefined;
-}
 
 function durationMs(
   option: string,
@@ -115,7 +107,7 @@ async function archiveInto(
   place: Place,
   deployment: Deployment,
   spoolFolder: string | undefined,
-  schedule: Schedule,
+  schedule: { readonly baseEveryMs: number | undefined; readonly keepMs: number | undefined },
   stop: AbortSignal,
 ): Promise<number> {
   // Nothing is written for servers that do not answer.
@@ -168,7 +160,6 @@ export class ArchiveLog {
   #bytes = 0;
   #recentMs = 0;
   #highestMs = 0;
-  /** Time until which the commands of a shard are in the archive, by shard, milliseconds since the epoch. */
   readonly #safeAt = new Map<string, number>();
   /** Names of the shards that have no base (RDB file) in the archive yet; undefined before the first period. */
   #missing: Set<string> | undefined;

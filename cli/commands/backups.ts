@@ -1,4 +1,3 @@
-/** `npm start -- backups`: lists what an archive can restore. */
 import { textTable } from "../../lib/table";
 import { formatBytes, formatCount } from "../../lib/units";
 import type { Catalog, CatalogPeriod, Span } from "../../backup/archive/catalog";
@@ -8,7 +7,6 @@ import { openPlace } from "../../backup/archive/bucket/open-place";
 import { print } from "../terminal/terminal";
 import type { OptionValues } from "../running/options";
 
-/** @returns 0 if some time can be restored and every set can be read, else 1 */
 export async function printBackups(location: string, values: OptionValues, signal: AbortSignal): Promise<number> {
   const place = await openPlace("backups", location, values, signal);
   const catalog = await readCatalog(place);
@@ -40,7 +38,6 @@ function formatProof(proof: Proof | undefined): string {
   );
 }
 
-/** Empty if a later restore passed. */
 function formatFailedDrill(failed: FailedDrill | undefined, proof: Proof | undefined): string[] {
   if (failed === undefined || failed.failedAt < (proof?.provenAt ?? 0)) return [];
   return [`The last drill failed at ${formatTime(failed.failedAt)}: ${failed.reason}`];

@@ -1,4 +1,3 @@
-/** `npm start -- break`: runs fault scenarios of a stack, on this machine or in pods that Pulumi has created. */
 import { BadInput } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { type ScenarioTask, runScenarios } from "../../faults/scenarios/run-scenarios";
@@ -20,7 +19,6 @@ import { runSteps } from "../terminal/steps";
 import { isMap } from "../../lib/schema/json-schema";
 import { didYouMean } from "../../lib/did-you-mean";
 
-/** @returns 0 when every scenario ran, 1 when verification failed */
 export async function breakStack(stack: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
   const config = readConfig(stack, givenValues(values, ["repeats", "rate"]));
   const servers = new LocalServers(interruption);

@@ -1,4 +1,3 @@
-/** `npm start -- capacity`: finds the highest offered rate at which each deployment meets a latency objective. */
 import type { Objective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
@@ -9,7 +8,6 @@ import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../benchmarks/cap
 import { describeIssues } from "../../lib/schema/problems";
 import { type OptionValues, givenValues, optionName, parseNumber } from "../running/options";
 
-/** These options override the stack's section `capacity`. */
 export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
@@ -32,11 +30,6 @@ export function capacityOptions(values: OptionValues): CapacityOptions {
   return { objective: parsed.data.objective, search: Object.fromEntries(given) };
 }
 
-/**
- * The search that the stack configures, with the values of the command line in place of the stack's values. The
- * configuration was read with the workload of the search (`searchOverrides`).
- * @throws BadInput if neither the stack nor the command line names an objective
- */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
   const { capacity } = config;
   const objective = requested.objective ?? capacity?.objective;

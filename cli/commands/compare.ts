@@ -1,11 +1,9 @@
-/** `npm start -- compare`: compares one or several results, of any date and machine, with the first one. */
 import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";
 import { readResultFiles } from "../../benchmarks/results/read";
 import { print } from "../terminal/terminal";
 
-/** @param precision smallest relevant difference between two results, as a fraction: 0.05 is 5 % */
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
   if (paths.length < 2)
     throw BadInput.of("compare", "too-few-results", "expected at least two results.json, or directories that hold one");

@@ -1,4 +1,3 @@
-/** `npm start -- completion`: prints the script with which a shell completes commands, options and names of stacks. */
 import type { Command } from "commander";
 import { BadInput } from "../../lib/errors";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";

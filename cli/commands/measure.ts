@@ -1,4 +1,3 @@
-/** `npm start -- measure`: verifies existing servers and then measures them. */
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { counted, formatDuration } from "../../lib/units";
 import { formatObjective } from "../../benchmarks/capacity/objective";
@@ -23,7 +22,6 @@ import { type ResultsRun, runWithResults } from "../running/run-to-end";
 import { type Step, runSteps, StepFailure } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 
-/** @throws BadInput with the problems of the servers and of the load */
 function readInput(values: OptionValues, overrides: OptionOverrides) {
   const problems: Problem[] = [];
   const read = <T>(part: () => T): T | undefined => {

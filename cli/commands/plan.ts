@@ -1,4 +1,3 @@
-/** `npm start -- plan`: prints a stack's resources, duration and cost, without Pulumi and without access to a cloud. */
 import { BadInput } from "../../lib/errors";
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
@@ -14,7 +13,6 @@ import { applyOverrides } from "../../stacks/config/sections/overrides";
 import { headline, stackNames } from "../../stacks/config/sections/stack-file";
 import { COMMAND } from "../../lib/system/package";
 
-/** Without the name of a stack, prints a table of all stacks. */
 export function printPlan(stack: string | undefined, { set, json }: OptionValues): number {
   const assignments = Array.isArray(set) ? set.map(String) : [];
   const printJson = (value: unknown): void => {
@@ -51,7 +49,6 @@ function read(stack: string, assignments: readonly string[]): StackPlan {
   );
 }
 
-/** If a stack has problems, its row names the command that prints them. */
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);

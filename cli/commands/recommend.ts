@@ -1,13 +1,11 @@
-/** `npm start -- recommend`: a deployment for a load, from measured capacities and prices. */
 import { z } from "zod";
 import { compact } from "../../lib/compact";
 import { BadInput, problem } from "../../lib/errors";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
 import { describeIssues } from "../../lib/schema/problems";
 import { parseSize } from "../../lib/units";
-import { formatRecommendation } from "../../benchmarks/recommend/format";
+import { formatRecommendation, recommend } from "../../benchmarks/recommend/recommend";
 import type { PricedMachine, Requirements } from "../../benchmarks/recommend/recommendation";
-import { recommend } from "../../benchmarks/recommend/recommend";
 import { readResultFiles } from "../../benchmarks/results/read";
 import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machine-types";
 import { type PriceTable, PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
@@ -43,7 +41,6 @@ export const recommendSchema = z.strictObject({
 
 const TEXTS: readonly string[] = ["workingSet", "region"];
 
-/** @returns 0 with a recommendation, 1 if there are too few measurements for a recommendation */
 export function recommendDeployment(paths: readonly string[], values: OptionValues): number {
   const { need, prices } = readNeed(paths, values);
   const results = readResultFiles(paths).map((each) => each.results);

@@ -1,4 +1,3 @@
-/** `npm start -- restore`: restores an archive on this machine, and compares every key with the archive. */
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { Programs } from "../../platforms/host/programs/programs";
@@ -25,7 +24,6 @@ export const DEFAULT_TTL: TtlRule = "absolute";
 const MOST_REPLICAS = 5;
 const MOST_SERVERS = 1000;
 
-/** @returns 0 if verification and comparison pass, else 1 */
 export async function restore(location: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
   const { order, programs, target } = await readInput(location, values, interruption);
   const servers = new LocalServers(interruption);
@@ -43,18 +41,11 @@ export async function restore(location: string, values: OptionValues, interrupti
   }
 }
 
-interface Input {
-  readonly order: RestoreOrder;
-  readonly programs: Programs;
-  /** Running deployment that receives the keys; undefined if the restore starts a new deployment. */
-  readonly target: ReplayTarget | undefined;
-}
-
 async function readInput(
   location: string,
   { into, at = LATEST, ...values }: OptionValues,
   signal: AbortSignal,
-): Promise<Input> {
+): Promise<{ readonly order: RestoreOrder; readonly programs: Programs; readonly target: ReplayTarget | undefined }> {
   const problems: Problem[] = [];
   const target = readReplay({ into, ...values }, problems);
   const isNew = values["replayInto"] !== true;
@@ -96,7 +87,6 @@ interface Archived {
   readonly restored: Restore;
 }
 
-/** Reads the sets only if there were none before. */
 async function readArchive(
   location: string,
   values: OptionValues,

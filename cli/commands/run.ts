@@ -1,4 +1,3 @@
-/** `npm start`: deploys, verifies and measures a stack of the platform `host`, and writes its report. */
 import { BadInput } from "../../lib/errors";
 import { counted } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
@@ -35,7 +34,6 @@ import { COMMAND, IS_PACKAGE } from "../../lib/system/package";
 export interface RunOptions {
   readonly stack: string;
   readonly overrides: OptionOverrides;
-  /** Mode of the deployments to run; undefined to run the deployments of all modes. */
   readonly mode: string | undefined;
   /** If set, the search replaces the stack's measurements. */
   readonly capacity?: CapacityOptions | undefined;

@@ -1,4 +1,3 @@
-/** `npm start -- soak`: a steady load for hours, recorded in windows of time, so a soak can be resumed. */
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -36,7 +35,6 @@ import { COMMAND } from "../../lib/system/package";
 interface SoakOptions {
   readonly seconds: number;
   readonly windowSeconds: number;
-  /** Offered requests per second, fraction of reads, number of distinct keys, bytes per value. */
   readonly load: Pick<SoakHeader, "rate" | "reads" | "keySpace" | "bytes">;
   readonly diskBytes: number;
   readonly resume: boolean;
@@ -112,7 +110,6 @@ function fraction(value: unknown): number | undefined {
   return typeof value === "number" && value >= 0 && value <= 1 ? value : undefined;
 }
 
-/** @returns 0 if the soak lasted for the whole duration without problems, 1 if not */
 export async function soakStack(stack: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
   const options = soakOptions(values);
   const config = requireHost(stack, readStack(stack), "; soak works on stacks of the platform host");

@@ -1,4 +1,3 @@
-/** `npm start -- status` and `verify STACK`: print the present state of a deployed stack's nodes. */
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import { topologyOf } from "../../valkey/verification/topology-record";
@@ -10,7 +9,6 @@ import type { OptionValues } from "../running/options";
 
 export type Detail = "nodes" | "verdict" | "json";
 
-/** @returns 0 when all deployments pass verification, 1 if not */
 export async function printStatus(stack: string, detail: Detail, signal: AbortSignal): Promise<number> {
   const targets = await deployedTargets(stack, process.cwd());
   const inspected = await Promise.all(

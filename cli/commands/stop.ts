@@ -1,4 +1,3 @@
-/** `npm start -- stop`: stops deployments that `--keep` left running, and processes that killed runs left. */
 import { BadInput } from "../../lib/errors";
 import { allRunsDirectories } from "../../lib/system/paths";
 import { isProcessAlive } from "../../lib/system/process-identity";
@@ -6,7 +5,6 @@ import { type RunInfo, runningProcesses, RunDirectory, stopRun } from "../../pla
 import { print } from "../terminal/terminal";
 import { COMMAND } from "../../lib/system/package";
 
-/** Without an ID, lists the runs. */
 export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
   const runs = allRunsDirectories().flatMap((place) => RunDirectory.list(place));
   const left = runs.filter(({ info }) => !isAtWork(info));

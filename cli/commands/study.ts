@@ -1,4 +1,3 @@
-/** `npm start -- study`: runs the study of a stack until its comparisons are precise enough; it can be resumed. */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { cpus, hostname } from "node:os";
@@ -44,7 +43,6 @@ import { type Step, runSteps } from "../terminal/steps";
 import { COMMAND } from "../../lib/system/package";
 
 export interface StudyOptions {
-  /** Name of a study, such as `io-threads` for the stack `study-io-threads`, or name of a stack. */
   readonly name: string;
   readonly resume: boolean;
   readonly overrides: OptionOverrides;

@@ -1,11 +1,9 @@
-/** `npm start -- verify`: prints the verdict on existing servers. */
 import { formatVerification } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
 import { externalDeployment, refuseSameServers } from "../targets/external";
 import { print } from "../terminal/terminal";
 import type { OptionValues } from "../running/options";
 
-/** @returns 0 for PASS, 1 for FAIL */
 export async function verifyServers(values: OptionValues): Promise<number> {
   const { deployment, without } = externalDeployment(values);
   await refuseSameServers(deployment);

@@ -1,4 +1,3 @@
-/** `npm start -- status STACK --watch`: prints what the controllers of a stack find, when they find it. */
 import { controllerLabels } from "../../components/kubernetes/names";
 import { LOOKS_PATH } from "../../operations/inspection/endpoint";
 import { type Look, changesOf } from "../../operations/inspection/look";
@@ -14,7 +13,6 @@ import { print } from "../terminal/terminal";
 
 const EVERY_MS = 2_000;
 
-/** @returns 0 if every deployment passed in the last look of its controller, else 1 */
 export async function watchControllers(
   targets: readonly DeployedTarget[],
   isJson: boolean,
@@ -45,7 +43,6 @@ async function openSource(target: DeployedTarget["target"]): Promise<Source | st
   return `${target.name} has no controller: its argument \`controller\` is not set; ${advice}`;
 }
 
-/** Running pods come first. */
 async function podsOf({ kubernetes, target: { name, namespace } }: Source): Promise<string[]> {
   const pods = await listPods(kubernetes, namespace, formatLabelSelector(controllerLabels(name)));
   return pods

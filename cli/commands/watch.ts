@@ -1,4 +1,3 @@
-/** `npm start -- watch`: verifies deployments again and again, and prints what changes. */
 import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { z } from "zod";
 import { changesOf, type Look } from "../../operations/inspection/look";
@@ -13,7 +12,6 @@ import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 import type { OptionValues } from "../running/options";
 
-/** Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";
@@ -32,7 +30,6 @@ export const watchSchema = z.object({
   json: z.boolean().default(false),
 });
 
-/** @returns 0 if every deployment passed its last verification, else 1 */
 export async function watchDeployments(
   stack: string | undefined,
   { every, metrics, json, ...servers }: OptionValues,

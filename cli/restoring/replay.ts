@@ -1,4 +1,3 @@
-/** `npm start -- restore --replay-into`: copies keys of an archive into a running deployment. */
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
@@ -30,12 +29,10 @@ const OF_SERVERS = ["node", "nodes", "user", "tls", "cacert", "cert", "key", "sn
 const OF_REPLAY = ["overwrite", "stack", "deployment", ...OF_SERVERS];
 
 export interface ReplayTarget {
-  /** On Kubernetes, waits until its pods run. */
   readonly open: (waiting: PodWaitOptions) => Promise<Deployment>;
   readonly overwrite: boolean;
 }
 
-/** Adds wrong options to `problems`. @returns undefined without `--replay-into`, or if the options are wrong */
 export function readReplay(
   values: OptionValues,
   problems: Problem[],
@@ -76,7 +73,6 @@ async function stackDeployment(stack: string, name: unknown, waiting: PodWaitOpt
   return openDeployment(chosen.target, chosen.password, waiting);
 }
 
-/** @returns 0 if each copy is equal to the archive, else 1 */
 export async function replay(
   { restored, keys, ttl }: Pick<RestoreOrder, "restored" | "keys" | "ttl">,
   { open, overwrite }: ReplayTarget,

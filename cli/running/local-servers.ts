@@ -1,4 +1,3 @@
-/** The servers that a command starts on this machine, from the search for their programs until they have stopped. */
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { ReportProgress } from "../../lib/progress";
 import { Host } from "../../platforms/host/host";
@@ -25,7 +24,6 @@ export class LocalServers {
 
   constructor(readonly interruption: AbortSignal) {}
 
-  /** @param name name of the stack, or of the command if it has no stack */
   create(name: string, programs: Programs): Host {
     return this.adopt(new Host(RunDirectory.create(runsDirectory(), name), programs));
   }
@@ -40,7 +38,6 @@ export class LocalServers {
     return this.#host;
   }
 
-  /** Undefined until the run has a directory. */
   get openHost(): Host | undefined {
     return this.#host;
   }
@@ -50,7 +47,6 @@ export class LocalServers {
     return { run, benchmark: programs.benchmark };
   }
 
-  /** Signal that is aborted when the user interrupts the command, or when a server exits by itself. */
   get signal(): AbortSignal {
     return AbortSignal.any([this.interruption, ...(this.#host === undefined ? [] : [this.#host.unexpectedExit])]);
   }
@@ -69,7 +65,6 @@ export class LocalServers {
   };
 }
 
-/** Empty if the deployment has no nodes. */
 export function connectCommand(host: Host, { name, mode, nodes }: Deployment): string[] {
   const [first] = nodes;
   if (first === undefined) return [];

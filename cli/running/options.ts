@@ -1,12 +1,7 @@
-/**
- * Options that several commands have, and the options of the configuration that they override. Those of the load have
- * the names of the document "Valkey on EKS".
- */
 import type { Command } from "commander";
 import { type Problem, BadInput, problem, problemText } from "../../lib/errors";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 
-/** Values of a command's options, by commander's names. */
 export type OptionValues = Readonly<Record<string, unknown>>;
 
 export function givenValues(values: OptionValues, names: readonly string[]): Record<string, unknown> {
@@ -17,7 +12,6 @@ export function textOption(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Command-line option of a name of commander, such as `--working-set` for `workingSet`. */
 export function optionName(name: PropertyKey | undefined): string {
   return `--${String(name).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
@@ -33,7 +27,6 @@ export function problemsOf(error: unknown, path?: string): Problem[] {
 }
 
 interface BenchmarkOption {
-  /** Name of the same option in the configuration. */
   readonly key: string;
   readonly flags: string;
   readonly help: string;
@@ -51,7 +44,6 @@ export const appendValue = (value: string, previous: readonly string[] | undefin
   value,
 ];
 
-/** @param key name of the same option in the configuration */
 function option(
   flags: string,
   help: string,
@@ -96,7 +88,6 @@ const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   ),
 ];
 
-/** Command-line options by the names that the configuration uses for the same options, for messages about problems. */
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries([...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, flags }) => [key, longName(flags)])),
   workers: "--threads",
@@ -112,7 +103,6 @@ export function addBenchmarkOptions(command: Command): Command {
 const DECIDED_BY_SEARCH = ["requests", "repeats", "tests", "rate", "loadGenerator"];
 const isSearchable = ({ key }: BenchmarkOption): boolean => !DECIDED_BY_SEARCH.includes(key);
 
-/** Adds the options of the open-loop workload with which a search looks for a capacity. */
 export function addSearchOptions(command: Command): Command {
   const options = [...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].filter(isSearchable);
   return addOptions(command, "Open-loop workload (default: the stack's):", options).optionsGroup("Options:");
@@ -167,7 +157,6 @@ export function benchmarkOverrides(values: OptionValues): OptionOverrides {
   return { benchmark, options: OPTION_NAMES, ...(workload === undefined ? {} : { workload }) };
 }
 
-/** The options of `addSearchOptions`. */
 export function searchOverrides(values: OptionValues): OptionOverrides {
   return { ...benchmarkOverrides({ ...values, loadGenerator: "open-loop" }), isSearched: true };
 }
@@ -177,7 +166,6 @@ function configuredValues(options: readonly BenchmarkOption[], values: OptionVal
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** Adds the options of the load to a mixed workload, under the names that its load generator uses for these options. */
 function workloadSection(
   mixed: Readonly<Record<string, unknown>>,
   benchmark: Readonly<Record<string, unknown>>,

@@ -5,10 +5,8 @@ import type { CheckpointLog, CheckpointLogStore } from "../../lib/system/checkpo
 
 interface Resuming<Header extends { readonly timestamp: string }, Entry> {
   readonly logs: CheckpointLogStore<Header, Entry>;
-  /** Directory that the user named. @default the latest directory in `results/` */
   readonly output: string | undefined;
   readonly isSame: (header: Header) => boolean;
-  /** Name of what is resumed, and how to start anew or to name it, for the message that nothing was found. */
   readonly missing: { readonly what: string; readonly remedy: string };
   /** Reasons why this log cannot be resumed. */
   readonly differences: (header: Header) => string[];

@@ -14,7 +14,6 @@ interface Run<Result> {
   readonly execute: () => Promise<string | null>;
   readonly causeOf: (error: unknown) => unknown;
   readonly stop?: () => Promise<void>;
-  /** @param error reported error; undefined if the work ended without an error */
   readonly finish: (reason: string | null, error: unknown) => Result;
 }
 

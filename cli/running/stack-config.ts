@@ -9,7 +9,6 @@ import { readStackFile } from "../../stacks/config/sections/stack-file";
 
 type Sections = Readonly<Record<string, unknown>>;
 
-/** @param change changes the sections before they are checked @throws BadInput for unusable stacks, files or options */
 export function readStack(
   stack: string,
   change: (sections: Sections) => Sections = (sections) => sections,
@@ -19,7 +18,6 @@ export function readStack(
   return parseConfig(`stack ${stack}`, change(readStackFile(STACKS_DIRECTORY, stack)), machine, overrides);
 }
 
-/** @param advice end of the message @throws BadInput for a different platform */
 export function requireHost(stack: string, config: StackConfig, advice: string): HostStackConfig {
   const { platform } = config;
   if (platform.type !== "host")

@@ -18,12 +18,7 @@ const MAX_STATE_BYTES = 2 ** 30;
 const stateSchema = z.object({
   deployment: z.object({
     resources: z
-      .array(
-        z.object({
-          type: z.string(),
-          inputs: z.record(z.string(), z.unknown()).optional(),
-        }),
-      )
+      .array(z.object({ type: z.string(), inputs: z.record(z.string(), z.unknown()).optional() }))
       .default([]),
   }),
 });
@@ -45,7 +40,6 @@ export async function deployedTargets(stack: string, directory: string): Promise
   return targets;
 }
 
-/** Without a name, the only deployment. */
 export function findTarget(targets: readonly DeployedTarget[], name: unknown): DeployedTarget | undefined {
   return name === undefined && targets.length === 1 ? targets[0] : targets.find(({ target }) => target.name === name);
 }
@@ -62,7 +56,6 @@ export function targetsOf(
     });
 }
 
-/** Copies a value of a Pulumi state, with plain values in place of wrapped secrets. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (value === null || typeof value !== "object") return value;

@@ -82,7 +82,6 @@ export function externalDeployment(
   };
 }
 
-/** Verification waits longer for a server that is slow. */
 const IDENTIFY_MS = 2_000;
 
 /** Such as `localhost:7001` and `127.0.0.1:7001`. @throws BadInput with the names; a silent server is not compared */
@@ -116,7 +115,6 @@ function parseNode(text: string, problems: Problem[]): DeploymentNode[] {
   return [{ name: formatEndpoint(endpoint), zone: match[4], machine: host, endpoint }];
 }
 
-/** One node per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Skips blank lines and comments (`# …`). */
 function nodesIn(file: string, problems: Problem[]): string[] {
   try {
     return readFileSync(file, "utf8")

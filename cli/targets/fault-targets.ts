@@ -1,4 +1,3 @@
-/** Fault targets: the deployments of a stack into which faults are injected, on this machine or in pods. */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import type { Programs } from "../../platforms/host/programs/programs";
@@ -7,7 +6,6 @@ import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario
 
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
-  /** @param formationMs duration of the formation, milliseconds; null if the deployment was formed earlier */
   readonly onVerified: (verification: Verification, formationMs: number | null) => void;
 }
 
@@ -15,9 +13,7 @@ export interface FaultTarget {
   readonly title: string;
   readonly plans: readonly SubjectPlan[];
   readonly unmetPrecondition: PreconditionCheck;
-  /** @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
-  /** @throws Failure with the names of what could not be removed */
   readonly stop: () => Promise<void>;
 }

@@ -1,4 +1,3 @@
-/** Requests to stop: Ctrl-C, SIGTERM, a closed terminal or output. `running/run-to-end.ts` then writes the results. */
 import { Interrupted } from "../../lib/errors";
 
 interface Interruption {
@@ -44,7 +43,6 @@ export function listenForInterruption(onSecond: () => void): Interruption {
 
 const NUMBERS: Readonly<Record<Interrupted["signal"], number>> = { SIGHUP: 1, SIGINT: 2, SIGPIPE: 13, SIGTERM: 15 };
 
-/** As in shells, it is 128 plus the signal's number. */
 export function exitStatusOf({ signal }: Interrupted): number {
   return 128 + NUMBERS[signal];
 }

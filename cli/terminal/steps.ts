@@ -1,10 +1,8 @@
-/** Steps of a command are displayed live on a terminal. Elsewhere they are plain lines on stderr, beside the results. */
 import { Listr, ListrLogger, ProcessOutput } from "listr2";
 import type { ReportProgress } from "../../lib/progress";
 
 export interface Step {
   readonly title: string;
-  /** @returns title of the finished step, with its result; undefined keeps the first title */
   readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }
 

@@ -1,4 +1,3 @@
-/** Sets a scenario's directives on all nodes, also on those that start during it, and resets them. */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
@@ -14,12 +13,10 @@ const SERVER_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-node-timeout", String(DEFAULT_NODE_TIMEOUT_MS)],
 ]);
 
-/** The node timeout of a deployment, milliseconds. */
 export function nodeTimeout({ directives }: Pick<Deployment, "directives">): number {
   return Number(directives.get("cluster-node-timeout") ?? DEFAULT_NODE_TIMEOUT_MS);
 }
 
-/** @throws Failure that names the node that refuses a directive */
 export async function setDirectives(injector: FaultInjector, settings: ReadonlyMap<string, string>): Promise<void> {
   injector.setStartupDirectives(new Map([...injector.deployment.directives, ...settings]));
   if (settings.size > 0) await configureAll(injector, [...settings].flat());

@@ -91,7 +91,6 @@ async function failOverReplication(primary: string, replica: string, context: Fa
   }
 }
 
-/** Afterwards, REPLICAOF makes the other replicas follow the new primary. */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
   let successor = context.injector.nodes().find(({ name }) => name === replica)?.endpoint;
   let retryAtMs = 0;

@@ -1,4 +1,3 @@
-/** Reconnects nodes whose addresses have changed, with CLUSTER MEET or SENTINEL MONITOR. */
 import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
 import type { DeploymentNode } from "../../valkey/node";
@@ -7,7 +6,6 @@ import { parseInfo } from "../../valkey/topology/replies";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 
-/** @returns when every node knows the new addresses */
 export async function rejoin(context: FaultContext): Promise<void> {
   if (context.injector.deployment.mode === "cluster") return rejoinCluster(context);
   const { observer } = context;
@@ -15,7 +13,6 @@ export async function rejoin(context: FaultContext): Promise<void> {
   await resumeSentinels(context);
 }
 
-/** Does nothing if the deployment has no Sentinels. */
 export async function resumeSentinels({ injector, signal }: FaultContext): Promise<void> {
   const deployment = { ...injector.deployment, nodes: injector.nodes() };
   if (deployment.sentinels !== undefined) await formSentinels(deployment, deployment.sentinels, { signal });

@@ -1,4 +1,3 @@
-/** Faults that can be injected into the nodes of a deployment, on any platform. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
@@ -30,7 +29,6 @@ export interface FaultInjector {
   readonly start: (nodes: readonly string[], options: StartOptions) => Promise<void>;
   readonly freeze: (nodes: readonly string[]) => Promise<void>;
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
-  /** Cuts the network between the given nodes and all other nodes. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
   /** @throws Failure if the cut cannot be healed; `restore` tries again later */
   readonly healCut: () => Promise<void>;

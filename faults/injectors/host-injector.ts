@@ -140,7 +140,6 @@ export class HostFaultInjector implements FaultInjector {
   }
 }
 
-/** The chunks become smaller and smaller. */
 function fillDisk(file: string): void {
   const descriptor = openSync(file, "w");
   try {
@@ -157,7 +156,6 @@ function fillDisk(file: string): void {
   }
 }
 
-/** @param home directory of the programs, or the parent of their `bin` @throws Failure when programs are missing */
 async function programsIn(home: string): Promise<Programs> {
   const directory = readdirSync(home).includes("bin") ? join(home, "bin") : home;
   const programs = await inspectPrograms(directory, home);

@@ -12,7 +12,6 @@ import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;
 const CUT_LABEL = "valkey-measured/cut";
-/** Annotation of the policy with its spec before the cut, as JSON. */
 const SPEC_BEFORE = "valkey-measured/before-the-cut";
 
 export interface PodCut {
@@ -139,7 +138,6 @@ async function replacePolicy(
   );
 }
 
-/** Sets the label of a pod; null removes it. Skips a pod that does not exist. */
 async function labelPod(
   kubernetes: KubernetesClient,
   namespace: string,

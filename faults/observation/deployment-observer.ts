@@ -1,4 +1,3 @@
-/** Polls the role, links and cluster state of every node of a deployment, from before a fault until recovery. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
@@ -23,7 +22,6 @@ const POLL_MS_PER_NODE = 3;
 /** Time without a reply after which a node counts as silent, milliseconds. */
 const REPLY_TIMEOUT_MS = 400;
 
-/** In milliseconds of performance.now; undefined if there was no such moment. */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;
   readonly notRedundant: number | undefined;
@@ -36,7 +34,6 @@ const NEVER_UNHEALTHY: LastUnhealthyTimes = {
   notZoneSafe: undefined,
 };
 
-/** Each reply updates the states, the list of changes and the last unhealthy times. */
 export class DeploymentObserver {
   readonly #states = new Map<string, ObservedNodeState>();
   readonly #changes: StateChange[] = [];
@@ -56,13 +53,11 @@ export class DeploymentObserver {
     setMaxListeners(0, this.#stopped.signal);
   }
 
-  /** @returns when every node has been polled once */
   async start(): Promise<void> {
     await Promise.all(this.nodes().map((node) => this.#poll(node.name)));
     this.watchNewNodes();
   }
 
-  /** Starts to poll nodes that were added since the last call. */
   watchNewNodes(): void {
     const watched = new Set(this.#watched);
     for (const { name } of this.nodes()) {
@@ -95,7 +90,6 @@ export class DeploymentObserver {
     return this.#current().get(name) ?? SILENT;
   }
 
-  /** Their times are relative to `fromMs`. */
   changes(fromMs: number): StateChange[] {
     return this.#changes.map((change) => ({ ...change, atMs: change.atMs - fromMs }));
   }

@@ -1,11 +1,8 @@
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** The role `silent` means that the node does not reply. */
-type NodeRole = "primary" | "replica" | "silent";
-
 export interface ObservedNodeState {
-  readonly role: NodeRole;
+  readonly role: "primary" | "replica" | "silent";
   /** Undefined if the replica follows a host name that is not the name of a node. */
   readonly follows: string | undefined;
   readonly linkUp: boolean;
@@ -57,7 +54,6 @@ export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, expe
   );
 }
 
-/** Whether the deployment is redundant and no replica is in the zone of its primary. */
 export function isZoneSafe(
   states: ReadonlyMap<string, ObservedNodeState>,
   expected: ExpectedTopology,
@@ -78,7 +74,6 @@ export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: 
 
 export interface StateChange {
   readonly node: string;
-  /** Time of the change, milliseconds from the fault. */
   readonly atMs: number;
   readonly state: string;
 }

@@ -1,4 +1,3 @@
-/** The plan of a fault: the actions that inject and heal it on one deployment. */
 import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 
@@ -14,20 +13,15 @@ export interface DeploymentOutline {
   readonly shape: Shape;
   /** Whether nodes promote a replica themselves; otherwise this program must promote it. */
   readonly hasAutomaticFailover: boolean;
-  /** Whether the servers write their data to disk. */
   readonly persistent: boolean;
   readonly rediscoversPeers: boolean;
 }
 
-/** `served`: when all slots are served again, or after a time limit and an assisting action. */
-type HealTime = "served" | { readonly seconds: number };
-
 export interface FaultPlan {
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
-  /** Actions that assist a deployment that clearly does not recover by itself. */
   readonly assist: readonly FaultAction[];
-  readonly healWhen: HealTime;
+  readonly healWhen: "served" | { readonly seconds: number };
   readonly heal: readonly FaultAction[];
   /** Expected consequences that the name of the fault does not show. */
   readonly warnings: readonly string[];

@@ -1,4 +1,3 @@
-/** A scenario: a fault, the writes during it, and the times to wait. */
 import type { Fault } from "./fault";
 
 export interface Acknowledgement {
@@ -19,7 +18,6 @@ export interface Scenario {
   readonly name: string;
   readonly fault: Fault;
   readonly load: WriteLoad;
-  /** Directives that are set for this scenario, in addition to the directives of the deployment. */
   readonly settings: ReadonlyMap<string, string>;
   readonly beforeSeconds: number;
   readonly afterSeconds: number;

@@ -1,4 +1,3 @@
-/** A client writes to every shard, and an observer polls every node, from before the fault until recovery. */
 import { randomBytes } from "node:crypto";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { FaultInjector } from "../injectors/fault-injector";
@@ -23,7 +22,6 @@ export interface ScenarioObservation {
   readonly context: FaultContext;
 }
 
-/** Phase `inject` starts the client and the observer. */
 export function createObservation(run: ScenarioRun, { before }: PreparedScenario): ScenarioObservation {
   const { injector, scenario, shape, signal, report } = run;
   const { mode } = injector.deployment;

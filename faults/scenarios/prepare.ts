@@ -1,4 +1,3 @@
-/** Sets the scenario's directives, verifies, and plans the fault; `undo` reverses the changes. */
 import { BadInput, Failure } from "../../lib/errors";
 import { type Verification, verify } from "../../valkey/verification/verify";
 import { attemptAll } from "../injectors/fault-injector";
@@ -67,7 +66,6 @@ export function failedAssertions({ verdict }: Verification): string {
   return failed.map(({ id, found }) => `${id}: ${found}`).join("; ");
 }
 
-/** @param verification verification that contains the current primary of each shard */
 export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
   const { mode, nodes, directives, sentinels } = subject.injector.deployment;
   const { initialPrimaries } = subject;

@@ -1,4 +1,3 @@
-/** Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ScenarioObservation, closeObservation, createObservation } from "./observe";
 import { type PreparedScenario, prepare, undo, failedAssertions } from "./prepare";
@@ -43,7 +42,6 @@ export async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
   }
 }
 
-/** Lets writes run undisturbed for some time, and then injects the fault. */
 async function inject(
   { scenario, signal }: ScenarioRun,
   { plan }: PreparedScenario,
@@ -129,7 +127,6 @@ async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObservation)
   }
 }
 
-/** Moves roles until no replica is in the zone of its primary, with the steps of the formation of a cluster. */
 async function repairZones({ injector, shape, signal, logEvent }: FaultContext): Promise<boolean> {
   if (injector.deployment.mode !== "cluster") return false;
   const report = (line: string, passing?: boolean): void => {

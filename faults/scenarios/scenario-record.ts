@@ -16,15 +16,12 @@ const MAX_STEPS = 600;
 const STEP_MS = 50;
 
 export interface Recovery {
-  /** Whether roles were moved between zones. */
   readonly repaired: boolean;
-  /** In milliseconds of performance.now; null if verification did not pass in time. */
   readonly verifiedMs: number | null;
   readonly recoveryFailure: string | null;
 }
 
 export interface Healing {
-  /** Whether an assisting action or a healing action was needed before all shards were served. */
   readonly assisted: boolean;
 }
 
@@ -40,7 +37,6 @@ export interface Injection {
 interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;
   readonly shards: readonly Shard[];
-  /** Node timeout, milliseconds; null in replication mode. */
   readonly nodeTimeoutMs: number | null;
   readonly writes: readonly Write[];
   readonly accounting: WriteAccounting;
@@ -171,7 +167,6 @@ function ascending(numbers: readonly number[]): number[] {
   return [...numbers].sort((a, b) => a - b);
 }
 
-/** The outage of a deployment: the longest outage of any shard, and the end of the last outage. */
 export function deploymentOutage(shards: readonly Outage[]): Outage {
   const longestMs = Math.max(0, ...shards.map(({ longestMs }) => longestMs));
   const ends = shards.map(({ overMs }) => overMs);
@@ -187,7 +182,6 @@ interface Timeline {
   readonly unknown: readonly number[];
 }
 
-/** Each write counts in the step in which it ended. */
 export function timelineOf(writes: readonly Write[], faultMs: number): Timeline {
   const ends = writes.map(({ endedMs }) => endedMs - faultMs);
   const first = ends.reduce((a, b) => Math.min(a, b), 0);
@@ -225,7 +219,6 @@ export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
 /** Counted from when a write was due, because a client waits from then on, whatever delays its write. */
 interface WriteLatency {
   readonly count: number;
-  /** Median, milliseconds; null if no write was acknowledged. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   readonly maxMs: number | null;
@@ -240,14 +233,12 @@ function writeLatency(writes: readonly Write[]): WriteLatency {
   return { count: times.length, p50Ms: percentile(0.5), p99Ms: percentile(0.99), maxMs: times.at(-1) ?? null };
 }
 
-type OutagePhase = "before" | "during" | "after";
-
 /** By when a write was due. `during` lasts from the fault until the outage is over, or until the end. */
 export function latencyByPhase(
   writes: readonly Write[],
   faultMs: number,
   overMs: number | null,
-): Record<OutagePhase, WriteLatency> {
+): Record<"before" | "during" | "after", WriteLatency> {
   const endMs = overMs === null ? Infinity : faultMs + overMs;
   const dueIn = (fromMs: number, untilMs: number): WriteLatency =>
     writeLatency(writes.filter(({ dueMs }) => dueMs >= fromMs && dueMs < untilMs));

@@ -16,7 +16,6 @@ export interface FaultSubject {
 
 export interface ScenarioRun extends FaultSubject {
   readonly scenario: Scenario;
-  /** Number of the repetition, from 1. */
   readonly round: number;
   readonly signal: AbortSignal;
   readonly report: ReportProgress;

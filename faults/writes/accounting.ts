@@ -20,7 +20,6 @@ export type KeyWrite = Pick<Write, "number" | "outcome">;
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /** Number of an older write, no value, or a damaged value. */
   readonly found: number | "gone" | "damaged";
 }
 
@@ -41,7 +40,6 @@ export interface WriteAccounting {
   readonly unreadReason: string | undefined;
 }
 
-/** @param histories all writes of each key, by number @param contents a missing key counts as unread */
 export function accountForWrites(
   histories: ReadonlyMap<string, readonly KeyWrite[]>,
   contents: ReadonlyMap<string, KeyContent>,

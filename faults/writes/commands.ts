@@ -31,18 +31,13 @@ interface NextTarget {
   readonly asking: boolean;
 }
 
-interface SentWrite {
-  readonly outcome: WriteOutcome;
-  readonly redirects: number;
-}
-
 /** After a lost connection or a timeout, the write is not sent again. */
 export async function sendWrite(
   key: WriteKey,
   value: string,
   acknowledgement: Acknowledgement,
   { routes, connections }: ClientRoutes,
-): Promise<SentWrite> {
+): Promise<{ readonly outcome: WriteOutcome; readonly redirects: number }> {
   let target: NextTarget = { endpoint: routes.owner(key.slot), asking: false };
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const { endpoint } = target;
@@ -61,7 +56,6 @@ export async function sendWrite(
   return { outcome: { kind: "failed", error: TOO_MANY_REDIRECTS }, redirects: MAX_REDIRECTS };
 }
 
-/** Reads a key from the node that now owns its slot, with retries. */
 export async function readKey(
   key: Pick<WriteKey, "name" | "slot">,
   { routes, connections }: ClientRoutes,

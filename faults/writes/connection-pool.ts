@@ -1,4 +1,3 @@
-/** A connection is opened when it is needed, and opened again after it breaks. */
 import type { Connection } from "../../valkey/connection";
 import { type Endpoint, formatEndpoint } from "../../valkey/node";
 
@@ -17,7 +16,6 @@ class PooledConnection {
 
   constructor(private readonly dial: () => Promise<Connection>) {}
 
-  /** @throws the error of the last attempt to open a connection */
   async open(): Promise<Connection> {
     if (this.#connection?.status === "ready") return this.#connection;
     if (performance.now() - this.#failedAtMs < RETRY_AFTER_MS) throw this.#failure;
@@ -58,7 +56,6 @@ export class ConnectionPool {
     private readonly perNode = 1,
   ) {}
 
-  /** @throws the errors of `dial` */
   connectionTo(endpoint: Endpoint): Promise<Connection> {
     const name = `${formatEndpoint(endpoint)}/${this.#used++ % this.perNode}`;
     let pooled = this.#connections.get(name);

@@ -1,4 +1,3 @@
-/** For each slot the node that owns it, from CLUSTER NODES and redirects; in replication mode the primary. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import { type DeploymentNode, type Endpoint, type Mode, formatEndpoint } from "../../valkey/node";
@@ -15,14 +14,9 @@ const FIRST_SEARCH_MS = 10_000;
 /** More than one node is asked, because a node may have failed. */
 const NODES_PER_REFRESH = 3;
 
-interface SlotOwner {
-  readonly endpoint: Endpoint;
-  readonly epoch: number;
-}
-
 export class RoutingTable {
   /** In replication mode, only the first entry is used. */
-  readonly #owners: (SlotOwner | undefined)[] = [];
+  readonly #owners: ({ readonly endpoint: Endpoint; readonly epoch: number } | undefined)[] = [];
   /** By node ID, as this client reached it: a reply to CLUSTER NODES may contain an old address. */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connections: ConnectionPool;
@@ -41,7 +35,6 @@ export class RoutingTable {
     this.#connections = new ConnectionPool(dial);
   }
 
-  /** Endpoint of the known owner of a slot, or of the primary in replication mode; undefined if it is not known. */
   owner(slot: number): Endpoint | undefined {
     return this.#owners[this.#indexOf(slot)]?.endpoint;
   }
@@ -52,7 +45,6 @@ export class RoutingTable {
     this.refreshSoon();
   }
 
-  /** Makes the next refresh of the table start early. */
   refreshSoon(): void {
     this.#soon.abort();
   }
@@ -115,7 +107,6 @@ export class RoutingTable {
     else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
-  /** @returns undefined when the node is not a primary or does not reply in time */
   async #countReplicasInTime(
     endpoint: Endpoint,
     limitMs: number,

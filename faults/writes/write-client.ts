@@ -19,7 +19,6 @@ const READS_IN_FLIGHT = 200;
 
 interface WriteClientTarget {
   readonly mode: Mode;
-  /** Slots of each shard; one shard without slots in replication mode. */
   readonly shards: readonly (readonly SlotRange[])[];
   readonly nodes: () => readonly DeploymentNode[];
   readonly dial: Dialer;
@@ -58,7 +57,6 @@ export class WriteClient {
     return this.#keys.shardCount;
   }
 
-  /** @returns when connections are open and the first writes are due */
   async start(): Promise<void> {
     const { routes, connections } = this.#client;
     await routes.open();
@@ -71,7 +69,6 @@ export class WriteClient {
     this.#pacing = this.#pace();
   }
 
-  /** @returns once every write has ended */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#pacing;

@@ -10,7 +10,6 @@ export const TIMEOUT = "timeout";
 export const NOT_REPLICATED = "not-replicated";
 /** The write was not sent, because the client had too many writes in flight. */
 export const OVERLOADED = "overloaded";
-/** The nodes kept redirecting the write to each other. */
 export const TOO_MANY_REDIRECTS = "too-many-redirections";
 
 /** `acknowledged`: OK. `failed`: certainly not performed. `unknown`: sent without a reply, may still be performed. */
@@ -21,9 +20,7 @@ export type WriteOutcome =
 /** Times are milliseconds of performance.now. */
 export interface Write {
   readonly key: string;
-  /** The writes to one key are numbered from 1. */
   readonly number: number;
-  /** Index of the shard that owned the key's slot at the beginning of the scenario. */
   readonly shard: number;
   readonly dueMs: number;
   readonly endedMs: number;
@@ -42,12 +39,10 @@ export class WriteHistory {
     this.#writes.push(write);
   }
 
-  /** The writes, in the order in which they ended. */
   get writes(): readonly Write[] {
     return this.#writes;
   }
 
-  /** Keys in the order in which their first write ended, the writes of one key by number. */
   byKey(): Map<string, Write[]> {
     const keys = new Map<string, Write[]>();
     for (const write of this.#writes) {

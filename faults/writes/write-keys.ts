@@ -2,7 +2,6 @@ import type { Mode } from "../../valkey/node";
 import { slotTags } from "../../valkey/topology/slot-tags";
 import { type SlotRange, countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** These slots are spread over all slot ranges of the shard. */
 const SLOTS_PER_SHARD = 16;
 /** Every so many writes, to an old key. No divisor of most numbers of shards: every shard gets some. */
 const REWRITE_EVERY = 11;
@@ -19,12 +18,10 @@ export interface WriteKey {
 
 export class WriteKeys {
   readonly #keys = new Map<string, WriteKey>();
-  /** Rewritten keys without a write in flight, by shard. */
   readonly #idle: WriteKey[][];
   readonly #slots: readonly (readonly number[])[];
   #chosen = 0;
 
-  /** @param shards one without slots in replication mode @param prefix no other client may write keys with it */
   constructor(
     private readonly mode: Mode,
     shards: readonly (readonly SlotRange[])[],
@@ -70,7 +67,6 @@ export class WriteKeys {
   }
 }
 
-/** Returns at most `wanted` slots, which are evenly spread over the slot ranges. */
 function spreadSlots(ranges: readonly SlotRange[], wanted: number): number[] {
   const total = countSlots(ranges);
   const count = Math.min(wanted, total, SLOT_COUNT);

@@ -1,4 +1,3 @@
-/** Runs the program of a pod until Kubernetes stops the pod. */
 import { readFile } from "node:fs/promises";
 import { messageOf } from "../errors";
 import { CHECKSUM_VARIABLE } from "./settings-text";
@@ -10,11 +9,9 @@ export function logLine(line: string): void {
 interface ProgramStart {
   readonly settings: string;
   readonly checksum: string | undefined;
-  /** Signal that is aborted when the process gets SIGTERM or SIGINT. */
   readonly signal: AbortSignal;
 }
 
-/** A failure is printed and sets the exit status. */
 export function runProgram(program: (start: ProgramStart) => Promise<void>): void {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"])

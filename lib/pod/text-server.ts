@@ -1,4 +1,3 @@
-/** An HTTP server that answers each of its paths with a text, such as metrics for Prometheus. */
 import { once } from "node:events";
 import { type Server, createServer } from "node:http";
 import { Failure, messageOf } from "../errors";
@@ -11,7 +10,6 @@ interface ServedText {
   readonly text: string;
 }
 
-/** The server calls the function of a path for each request. */
 type ServedTexts = Readonly<Record<string, () => ServedText | Promise<ServedText>>>;
 
 export class TextServer {

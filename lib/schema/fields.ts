@@ -5,10 +5,8 @@
 import * as z from "zod";
 import { parseSize } from "../units";
 
-/** A whole number within bounds. */
 export const wholeNumber = (min: number, max = 1_000_000): z.ZodNumber => z.int().min(min).max(max);
 
-/** A part of a whole, 0 to 1. */
 export const fraction = z.number().min(0).max(1);
 
 /** Bytes, as a number or in the notation of valkey.conf: `256mb`. */
@@ -25,7 +23,6 @@ export const byteSize = z.union([z.int().min(0), z.string()]).transform((value, 
  */
 export const oneLine = z.string().regex(/^[^\r\n]*$/, "expected one line");
 
-/** Name of a workload or a scenario. The results contain this name. */
 export const recordName = z
   .string()
   .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores, at most 64");

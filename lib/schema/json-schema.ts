@@ -19,12 +19,10 @@ export function valueAt(input: unknown, path: Path): unknown {
   return value;
 }
 
-/** Whether a value is a map. Lists, texts, numbers, undefined and null are not maps. */
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The list is empty for a schema that is not a union. */
 export function alternatives(node: SchemaNode): readonly SchemaNode[] {
   return (node.oneOf ?? node.anyOf ?? []).filter(isNode);
 }

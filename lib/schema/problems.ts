@@ -4,7 +4,6 @@ import { type Problem, problem, problemText } from "../errors";
 import type { Path, SchemaNode } from "./json-schema";
 import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, valueAt } from "./json-schema";
 
-/** Formats a path in the user's notation, such as `valkey:benchmark.clients` or `--clients`. */
 export type Label = (path: Path) => string;
 
 /** zod's own messages are replaced by a description from the JSON Schema, which says more. */
@@ -22,7 +21,6 @@ export function describeIssues(
   return describeAll(toJsonSchema(schema), input, issues, label);
 }
 
-/** Problem of an unknown key: `x: unknown key; did you mean y? Allowed keys: …`. */
 export function unknownKey(where: string, key: string, known: readonly string[]): Problem {
   const list = known.length === 0 ? "" : ` Allowed keys: ${known.join(", ")}`;
   return problem("unknown-key", where, `unknown key;${didYouMean(key, known)}${list}`);

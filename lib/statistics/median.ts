@@ -1,6 +1,5 @@
 import { medianSorted } from "simple-statistics";
 
-/** A median with an interval that contains the true median with the given confidence. */
 export interface MedianInterval {
   readonly median: number;
   readonly low: number;
@@ -41,7 +40,6 @@ function coverage(n: number, k: number): number {
   return 1 - 2 * below;
 }
 
-/** @param values at least one value */
 export function median(values: readonly number[]): number {
   return medianInterval(values).median;
 }

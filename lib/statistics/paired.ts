@@ -5,7 +5,6 @@ export interface ConfidenceInterval {
   readonly estimate: number;
   readonly low: number;
   readonly high: number;
-  /** Confidence of the interval, 0 to 1. */
   readonly confidence: number;
 }
 
@@ -28,7 +27,6 @@ export function pairedInterval(differences: readonly number[], confidence: numbe
     : signedRankInterval(differences, confidence);
 }
 
-/** Around the mean. @param values at least two values */
 export function studentInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const estimate = mean([...values]);
   const half =

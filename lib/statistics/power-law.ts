@@ -13,7 +13,6 @@ interface LineFit {
   readonly slopeError: number;
 }
 
-/** @returns undefined unless the points have at least two different values of x */
 export function fitLine(points: readonly Point[]): LineFit | undefined {
   const n = points.length;
   const meanX = points.reduce((sum, { x }) => sum + x, 0) / n;
@@ -23,17 +22,12 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   const slope = points.reduce((sum, { x, y }) => sum + (x - meanX) * (y - meanY), 0) / sxx;
   const intercept = meanY - slope * meanX;
   const residual = points.reduce((sum, { x, y }) => sum + (y - intercept - slope * x) ** 2, 0) / (n - 2);
-  return {
-    slope,
-    intercept,
-    slopeError: Math.sqrt(residual / sxx),
-  };
+  return { slope, intercept, slopeError: Math.sqrt(residual / sxx) };
 }
 
 /** An exponent of 1 means perfect scaling, and an exponent of 0 means no scaling. */
 interface PowerLaw {
   readonly exponent: ConfidenceInterval;
-  /** Value of y at x = 1. */
   readonly factor: number;
   readonly points: number;
 }

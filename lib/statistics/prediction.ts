@@ -1,12 +1,6 @@
-/** Predicts a measurement at a new x from measured points, with the uncertainty of the prediction. Pure. */
 import { type Point, fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
-/**
- * A prediction with an interval that contains the next measurement with the given confidence. The width of the interval
- * combines the scatter of one measurement with the error of the fit. The error of the fit grows with the distance from
- * the measured points.
- */
 export interface Prediction {
   readonly estimate: number;
   readonly low: number;
@@ -17,7 +11,6 @@ export interface Prediction {
 /** Two points are too few, because they have no scatter. */
 const MIN_POINTS = 3;
 
-/** @returns undefined for fewer than three points, or if all points have the same x */
 export function predictLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const line = fitLine(points);
   if (line === undefined || points.length < MIN_POINTS) return undefined;

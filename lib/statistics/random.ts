@@ -28,7 +28,6 @@ export class Random {
     return Math.floor(this.uniform() * limit);
   }
 
-  /** A number from the exponential distribution with mean 1. */
   exponential(): number {
     return -Math.log(1 - this.uniform());
   }
@@ -45,7 +44,6 @@ export function randomFrom(seed: number): () => number {
   return () => random.uniform();
 }
 
-/** Every order is equally likely (Fisher–Yates shuffle). */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const order = [...items];
   for (let last = order.length - 1; last > 0; last--) {

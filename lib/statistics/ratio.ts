@@ -1,4 +1,3 @@
-/** Ratios of values of the same rounds, for studies. `benchmarks/results/rows.ts` has the speed-up of a run. */
 import { type ConfidenceInterval, pairedInterval } from "./paired";
 
 /** The fraction of studies in which the interval must contain the true ratio. */
@@ -17,7 +16,6 @@ const STOPPING_CONFIDENCE = 0.965;
  */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 
-/** An estimated ratio. */
 export interface Ratio {
   /** Estimate of the ratio. 1 means that both values are equal. Undefined without data. */
   readonly ratio: number | undefined;
@@ -28,7 +26,6 @@ export interface Ratio {
   readonly verdict: RatioVerdict;
 }
 
-/** Two values of the same round, both above 0. */
 export interface PairedValues {
   readonly base: number;
   readonly other: number;

@@ -1,7 +1,6 @@
 /** Written here because `@stdlib/stats-base-dists-t-quantile`, which agrees to 4e-10, has 220 dependencies (27 MB). */
 import { gammaln } from "simple-statistics";
 
-/** The relative error at which the search for a quantile ends. */
 const PRECISION = 1e-12;
 
 const known = new Map<string, number>();

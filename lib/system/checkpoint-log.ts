@@ -20,14 +20,11 @@ import { claimOutput } from "./output-directory";
 interface CheckpointLogContent<Header, Entry> {
   readonly header: Header;
   readonly entries: Entry[];
-  /** Total length of all finished lines, bytes. */
   readonly completeBytes: number;
 }
 
 interface CheckpointLogKind<Header, Entry> {
-  /** Subject of the logs of this kind, for messages: `study`. */
   readonly subject: string;
-  /** Name of the log file, which ends in `.jsonl`. */
   readonly file: string;
   readonly header: z.ZodType<Header>;
   readonly entry: z.ZodType<Entry>;
@@ -53,7 +50,6 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
   }
 
-  /** @throws BadInput if the log is missing or unreadable; the errors of `claimOutput` */
   resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
     if (!existsSync(path))
@@ -70,7 +66,6 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
   }
 
-  /** @throws BadInput with the number of the first line that does not match the schema */
   parse(text: string, file: string): CheckpointLogContent<Header, Entry> {
     const end = text.lastIndexOf("\n") + 1;
     const [first = "", ...rest] = text.slice(0, end).split("\n").slice(0, -1);
@@ -129,7 +124,6 @@ export class CheckpointLog<Header, Entry> {
     readonly release: () => void,
   ) {}
 
-  /** All entries of the log, including the entries that earlier processes wrote. */
   get entries(): readonly Entry[] {
     return this.found;
   }
@@ -140,10 +134,6 @@ export class CheckpointLog<Header, Entry> {
     this.found.push(entry);
   }
 
-  /**
-   * Appends a header or an entry as a line, but does not add it to `entries`.
-   * @throws Failure when the line cannot be written
-   */
   writeLine(line: Header | Entry): void {
     try {
       writeSync(this.file, `${JSON.stringify(line)}\n`);

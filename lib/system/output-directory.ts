@@ -1,4 +1,3 @@
-/** At most one live process writes to an output directory. */
 import { readdirSync, rmdirSync, rmSync, writeFileSync, mkdirSync, statSync } from "node:fs";
 import { join, dirname, resolve } from "node:path";
 import { BadInput, codeOf, messageOf } from "../errors";
@@ -9,15 +8,12 @@ const RESULT_FILE = /^(results|summary|raw|report|soak|checkpoints)\.(json|jsonl
 /** The files of an ordinary run need less. */
 const MIN_FREE_BYTES = 1024 * 1024;
 
-/** Whether a directory is given to a new run, or to a run that continues and owns the files in the directory. */
-type OutputUse = "new" | "continued";
-
 /**
  * @returns a function that releases the directory, and removes it if empty.
  * @throws BadInput if it is taken, cannot be written, has too little space, or is for a new run and holds files of
  * another
  */
-export function claimOutput(directory: string, use: OutputUse): () => void {
+export function claimOutput(directory: string, use: "new" | "continued"): () => void {
   const refused = (code: string, message: string): BadInput =>
     BadInput.of(`output directory ${directory}`, code, message);
   let unlock: (() => void) | undefined;

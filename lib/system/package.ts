@@ -7,7 +7,6 @@ export const IS_PACKAGE = __filename.endsWith(".js");
 /** The directory of the checkout or of the installed package. The directory can be read-only. */
 export const ROOT = resolve(__dirname, ...(IS_PACKAGE ? ["..", "..", ".."] : ["..", ".."]));
 
-/** The name of a command and its options follow. */
 export const COMMAND = IS_PACKAGE ? "npx valkey-measured" : "npm start --";
 
 const packageFile = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };

@@ -41,7 +41,6 @@ export function removeEmptyMemoryDirectory(): void {
   }
 }
 
-/** All directories in which killed runs may have left run directories. */
 export function allRunsDirectories(): string[] {
   return [runsDirectory(), ownInSharedMemory(process.env)].filter((place) => place !== undefined);
 }

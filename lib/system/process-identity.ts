@@ -9,7 +9,6 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-/** Undefined if no process has this pid, or if the process is a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started =
@@ -20,7 +19,6 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Whether exactly the identified process still runs. */
 export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
@@ -46,7 +44,6 @@ export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Undefined if the record is incomplete. */
 export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   if (!text.endsWith("\n")) return undefined;
   const pid = Number.parseInt(text, 10);

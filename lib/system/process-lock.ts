@@ -32,7 +32,6 @@ export function acquireProcessLock(path: string): (() => void) | undefined {
 
 const fileOf = (path: string, generation: number): string => `${path}.${generation}`;
 
-/** The numbers of the lock files that exist. */
 function generations(path: string): number[] {
   const prefix = `${basename(path)}.`;
   const ends = readdirSync(dirname(path)).flatMap((name) =>

@@ -1,4 +1,3 @@
-/** The S3 bucket of a platform for the backups of its deployments: arguments, defaults and problems. */
 import { type Problem, problem, within } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 
@@ -58,7 +57,6 @@ const BUCKET = /^(?!xn--|sthree-|amzn-s3-demo-)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
 const KMS = /^aws:kms(?::(.+))?$/;
 const KEY_ARN = /^arn:aws:kms:([a-z0-9-]+):\d{12}:key\/[\w-]+$/;
 
-/** ARN of the user's own KMS key in an encryption; undefined without such a key. */
 export function ownKeyOf(encryption: string): string | undefined {
   return KMS.exec(encryption)?.[1];
 }
@@ -124,7 +122,6 @@ function encryptionProblem(encryption: string, region: string): Problem | undefi
   return problem("bucket-encryption", "encryption", `it is ${JSON.stringify(encryption)}; expected ${expected}`);
 }
 
-/** Problems with settings that only a new bucket can have. */
 function settingProblems(args: BackupBucketArgs): Problem[] {
   return (["keepDeletedDays", "onDestroy"] as const)
     .filter((field) => args[field] !== undefined)

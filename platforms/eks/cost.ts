@@ -33,7 +33,6 @@ interface CostArgs {
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
   readonly natGateways: number;
-  /** Number of interface endpoints times the number of zones. */
   readonly endpointZones: number;
   readonly controlPlaneTier: ControlPlaneTier;
   readonly kmsKeys: number;
@@ -120,7 +119,6 @@ function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): Cos
   ];
 }
 
-/** Price of `count` gp3 volumes with the total size `gib`, dollars per hour. */
 function volumePrice(
   prices: PriceTable | undefined,
   gib: number,

@@ -115,7 +115,6 @@ function machineTable(machines: readonly MachineGroup[], zones: readonly string[
   );
 }
 
-/** Empty if the machines belong to a single group. */
 function describeShared({ type, groups, machines }: MachineSet): string[] {
   if (groups.length < 2) return [];
   const count = Object.values(machines).reduce((sum, each) => sum + each, 0);

@@ -1,4 +1,3 @@
-/** The addresses of a network's subnets, and the number of machines with prefix delegation that fit in them. */
 import { type AddressBlock, formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
 
 interface ZoneNetwork {
@@ -27,7 +26,6 @@ export const PREFIX_SIZE = 16;
 /** WARM_IP_TARGET: one address, because a spare prefix for each machine would double the demand. */
 export const WARM_ADDRESSES = 1;
 
-/** Number of addresses that AWS reserves in each subnet: the first four and the last one. */
 const RESERVED_BY_AWS = 5;
 
 /** In each subnet: 16 for the control plane, as EKS recommends, and two endpoints of ECR and one of STS. */
@@ -60,7 +58,6 @@ export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | unde
   return { cidr: formatCidr(block), zones, addressesPerZone: 2 ** (32 - privateMask) };
 }
 
-/** Number of prefixes that a machine needs for this number of pods with their own addresses. */
 export function prefixesNeeded(podAddresses: number): number {
   return Math.ceil((podAddresses + WARM_ADDRESSES) / PREFIX_SIZE);
 }
@@ -71,7 +68,6 @@ export interface ZoneDemand {
   readonly prefixes: number;
 }
 
-/** Capacity of one zone's private subnet: addresses for the interfaces of machines, and prefixes for their pods. */
 export function zoneCapacity({ addressesPerZone }: NetworkPlan): ZoneDemand {
   const single = addressesPerZone / 16;
   return {

@@ -211,7 +211,6 @@ function zoneProblems(
   return problems;
 }
 
-/** @param most number of zones in the region */
 function networkProblems(
   { zones, network: wanted }: EksPlanArgs,
   plan: NetworkPlan | undefined,

@@ -1,4 +1,3 @@
-/** Addresses that may reach the API server of an EKS cluster from outside its network. */
 import { isOpenToTheWorld } from "../../lib/cidr";
 
 /** Access to the API server from outside the network. */

@@ -2,20 +2,17 @@ import { type Problem, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { MachineGroup } from "./pools/machine-plan";
 
-/** A quota, with its codes in AWS Service Quotas. */
 export interface QuotaNeed {
   readonly service: "ec2" | "ebs" | "vpc";
   readonly code: string;
   readonly name: string;
   readonly needed: number;
-  /** Value that the quota has in a new account. */
   readonly usual: number;
 }
 
 interface QuotaArgs {
   readonly machines: readonly MachineGroup[];
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
-  /** Total size of all gp3 volumes, including root volumes, GiB. */
   readonly volumeGib: number;
   /** Number of NAT gateways: the highest number in any zone, and the sum over all zones. */
   readonly natGateways: { readonly perZone: number; readonly total: number };
@@ -65,7 +62,6 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
   ]);
 }
 
-/** @param granted the account's values by code; quotas that could not be read are not checked */
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {
     const value = granted.get(code);

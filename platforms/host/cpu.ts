@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 
-/** A value is undefined if the system does not report it. */
 export interface CpuSample {
   readonly atMs: number;
   readonly processSeconds: number | undefined;
@@ -45,7 +44,6 @@ export interface CpuUse {
   readonly machineStolen: number | undefined;
 }
 
-/** Cores in use between the first and the last sample within an interval. */
 export function cpuWithin(samples: readonly CpuSample[], fromMs: number, toMs: number): CpuUse {
   const inside = samples.filter((sample) => sample.atMs >= fromMs && sample.atMs <= toMs);
   const rate = (figure: (sample: CpuSample) => number | undefined): number | undefined => {
@@ -70,7 +68,6 @@ export function availableCores(): number {
   return Math.min(availableParallelism(), quotaCores() ?? Infinity);
 }
 
-/** Version 2 of control groups first, then version 1. */
 function quotaCores(): number | undefined {
   const read = (file: string): number[] => {
     try {

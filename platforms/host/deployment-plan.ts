@@ -8,13 +8,11 @@ import { LOOPBACK } from "./ports";
 import type { ServerPlan } from "./server-config";
 import type { PlacedServer } from "./server-records";
 
-/** A deployment to create on this machine. */
 export interface HostDeploymentPlan {
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Password of the servers. @default a new one */
   readonly password?: string | undefined;
   /** Names of zones. They are only labels of nodes, because a single machine has no real zones. */
   readonly zones: readonly string[];
@@ -47,7 +45,6 @@ export function hostDirectives({ mode, settings }: HostDeploymentPlan): Map<stri
   return wanted;
 }
 
-/** The servers and Sentinels of a deployment that does not exist yet. */
 export function planServers(
   plan: HostDeploymentPlan,
   password: string,
@@ -83,7 +80,6 @@ export function planServers(
   };
 }
 
-/** @param present at least one server, whose settings new servers get */
 export function planAddedServers(
   deployment: string,
   present: readonly PlacedServer[],

@@ -22,6 +22,7 @@ import { type ServerProcess, stopServer } from "./servers";
 import { primaryPasswordDirective } from "./server-config";
 import { unmountDisk } from "./side-effects";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
+import { withConnection } from "../../valkey/connections";
 
 export class Host {
   readonly #registry = new ServerRegistry();
@@ -167,7 +168,6 @@ export class Host {
     return this.#registry.list("servers", deployment).map(({ server }) => server);
   }
 
-  /** Does nothing if the run is kept. */
   async stop(): Promise<void> {
     if (this.run.kept) return;
     this.#launcher.expectAllExits();
@@ -185,7 +185,6 @@ export class Host {
     this.#launcher.expectExit(this.#registry.named(deployment, names));
   }
 
-  /** Running servers are not changed. */
   async restart(
     deployment: string,
     names: readonly string[],
@@ -202,14 +201,11 @@ export const passwordFileIn = (run: string, deployment: string): string => join(
 /** So that `verify` can read the zone later. Servers before 8.1 do not have `availability-zone`. */
 async function setZones(deployment: Deployment): Promise<void> {
   await Promise.all(
-    deployment.nodes.map(async (node) => {
-      const connection = await deployment.connect(node);
-      try {
-        await connection.config("SET", "availability-zone", node.zone ?? "").catch(() => undefined);
-      } finally {
-        connection.disconnect();
-      }
-    }),
+    deployment.nodes.map((node) =>
+      withConnection(deployment.connect(node), (connection) =>
+        connection.config("SET", "availability-zone", node.zone ?? "").catch(() => undefined),
+      ),
+    ),
   );
 }
 
@@ -223,7 +219,6 @@ function hasExited({ process }: ServerProcess): boolean {
   return identifyProcess(process.pid) === undefined;
 }
 
-/** @returns when the servers have ended; at once if the signal does not end servers */
 async function signalServers(servers: readonly ServerProcess[], signal: ServerSignal): Promise<void> {
   for (const { process } of servers) {
     const identity = identifyProcess(process.pid);

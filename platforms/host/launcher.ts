@@ -10,9 +10,7 @@ import { type ServerProcess, type ServerStart, startServers, unexpectedExitFailu
 export interface RestartOptions {
   /** Whether the servers get new ports, as restarted pods get new addresses. */
   readonly newAddresses: boolean;
-  /** Programs to start. @default the programs of the host */
   readonly programs?: Programs | undefined;
-  /** Directives of the restarted servers. @default the directives that the servers had */
   readonly directives?: ReadonlyMap<string, string> | undefined;
   readonly replicaOf?: Endpoint | undefined;
 }
@@ -46,7 +44,6 @@ export class ServerLauncher {
     this.registry.add(role, deployment, placed);
   }
 
-  /** Starts ended servers again, with the data that they had. @throws the errors of `start` */
   async restart(
     deployment: string,
     ended: readonly ServerProcess[],
@@ -57,7 +54,6 @@ export class ServerLauncher {
     this.registry.replace(deployment, await this.#launch(starts, signal, options.programs));
   }
 
-  /** Marks the exit of the given servers as expected from now on, whatever causes it. */
   expectExit(servers: readonly ServerProcess[]): void {
     for (const server of servers) this.#expected.add(server);
   }

@@ -6,7 +6,6 @@ import { Failure } from "../../lib/errors";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** Inclusive bounds of port numbers. */
 interface PortRange {
   readonly low: number;
   readonly high: number;
@@ -25,7 +24,6 @@ export function portsOutside(ephemeral: PortRange): PortRange {
   return size(best) >= 1000 ? best : { low: FIRST_UNPRIVILEGED, high: LAST };
 }
 
-/** All ports of the range, each once: from `start` upwards, and then from the lowest port. */
 export function* portsFrom(range: PortRange, start: number): Generator<number> {
   const size = range.high - range.low + 1;
   for (let offset = 0; offset < size; offset++) yield range.low + ((start - range.low + offset) % size);

@@ -1,4 +1,3 @@
-/** Starts processes that record themselves in the run directory, and observes their end. */
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { join } from "node:path";
 import { type ProcessIdentity, isProcessAlive, sendSignal } from "../../lib/system/process-identity";
@@ -14,7 +13,6 @@ export interface RunningProcess {
   readonly pid: number;
   /** Promise that resolves when the process has ended and all its output has been read. It never rejects. */
   readonly ended: Promise<ProcessExit>;
-  /** The child process; undefined if an earlier process started it. */
   readonly child?: ChildProcess;
 }
 
@@ -48,7 +46,6 @@ export function adoptProcess(name: string, identity: ProcessIdentity): RunningPr
 /** `$1` is the file for the record, `$2 …` the command that the script runs after recording itself. */
 export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
 
-/** Number that distinguishes the records of processes with the same name. */
 let serial = 0;
 
 /**
@@ -92,7 +89,6 @@ export function pinnedCommand(
   return cpus === undefined ? [command, ...args] : ["taskset", "-c", cpus, command, ...args];
 }
 
-/** An exit as text, such as `exit status 1` or `SIGKILL`. */
 export function formatExit(exit: ProcessExit): string {
   return exit.signal ?? `exit status ${exit.code ?? "unknown"}`;
 }

@@ -4,7 +4,6 @@ import type { DeploymentNode } from "../../valkey/node";
 import type { PlacedServer } from "./server-records";
 import type { ServerProcess } from "./servers";
 
-/** Role of a process: `servers` have data; `sentinels` watch servers. */
 export type ServerRole = "servers" | "sentinels";
 
 const ROLES: readonly ServerRole[] = ["servers", "sentinels"];
@@ -28,7 +27,6 @@ export class ServerRegistry {
     this.set(role, deployment, [...this.list(role, deployment), ...servers]);
   }
 
-  /** Replaces the objects of servers by the objects of restarted servers with the same names. */
   replace(deployment: string, restarted: readonly ServerProcess[]): void {
     const byName = new Map(restarted.map((server) => [server.plan.name, server]));
     for (const role of ROLES) {

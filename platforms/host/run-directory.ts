@@ -75,7 +75,6 @@ export class RunDirectory {
     }
   }
 
-  /** @throws Failure when the directory does not contain a run */
   static open(path: string): RunDirectory {
     const info = readInfo(path);
     if (info === undefined) throw new Failure(`directory ${path} is not a run directory`);
@@ -87,7 +86,6 @@ export class RunDirectory {
     return new RunDirectory(path, info);
   }
 
-  /** Directories without a readable run.json are ignored. */
   static list(runs: string): { path: string; info: RunInfo }[] {
     if (!existsSync(runs)) return [];
     return readdirSync(runs, { withFileTypes: true })
@@ -112,7 +110,6 @@ export class RunDirectory {
     return join(this.path, OPEN, name);
   }
 
-  /** It is created if it does not exist. */
   nodeDirectory(deployment: string, node: string): string {
     const path = join(this.path, deployment, node);
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -200,7 +197,6 @@ export async function stopRun(path: string): Promise<number> {
   return living.length;
 }
 
-/** @throws Failure that names the processes that survive SIGKILL */
 async function killAll(processes: readonly ProcessIdentity[], path: string): Promise<void> {
   const haveEnded = (): boolean => {
     const rest = processes.filter(isProcessAlive);

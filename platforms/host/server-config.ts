@@ -1,4 +1,3 @@
-/** The plan of a server on this machine, and its configuration file. */
 import { join } from "node:path";
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../../valkey/node";
@@ -11,7 +10,6 @@ import type { Programs } from "./programs/programs";
 
 export interface ServerPlan {
   readonly deployment: string;
-  /** Name of the node, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
   /** Servers that know the availability-zone directive report the zone to clients. @default none */
@@ -20,12 +18,9 @@ export interface ServerPlan {
   readonly sentinel?: boolean | undefined;
   readonly host: string;
   readonly password: string;
-  /** Values of directives, by name of the directive, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
-  /** Size of a separate file system for the server's data, bytes. @default the run directory's file system */
   readonly diskBytes?: number | undefined;
   readonly replicaOf?: Endpoint | undefined;
-  /** CPUs that the server may use, in the notation of taskset. @default all CPUs */
   readonly cpus?: string | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** Starts valkey-server processes on this machine in parallel, each with its own directory, and stops them. */
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compact } from "../../lib/compact";
@@ -13,6 +12,7 @@ import type { Programs } from "./programs/programs";
 import type { RunDirectory } from "./run-directory";
 import { mountDisk } from "./side-effects";
 import { type ServerPlan, serverConfig } from "./server-config";
+import { withConnection } from "../../valkey/connections";
 
 export interface ServerProcess {
   readonly plan: ServerPlan;
@@ -26,7 +26,6 @@ export interface ServerProcess {
 
 export interface ServerStart {
   readonly plan: ServerPlan;
-  /** Ports of the server. @default free ports */
   readonly ports?: readonly [port: number, busPort: number] | undefined;
 }
 
@@ -82,13 +81,11 @@ async function startServer(
   }
 }
 
-type Places = Pick<ServerProcess, "directory" | "dataDirectory">;
-
 function launch(
   run: RunDirectory,
   programs: Programs,
   plan: ServerPlan,
-  places: Places,
+  places: Pick<ServerProcess, "directory" | "dataDirectory">,
   port: number,
   busPort: number,
 ): ServerProcess {
@@ -124,7 +121,6 @@ function keepsPort(config: string, port: number): boolean {
   }
 }
 
-/** @returns undefined if it answers; its exit if it ends */
 async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
   let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
@@ -139,12 +135,9 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
 /** A different program may have taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
-    const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
-    try {
-      return parseInfo(await connection.info("server")).get("process_id") === String(process.pid);
-    } finally {
-      connection.disconnect();
-    }
+    const opening = connect(plan.name, { host: plan.host, port }, { password: plan.password });
+    const info = await withConnection(opening, (connection) => connection.info("server"));
+    return parseInfo(info).get("process_id") === String(process.pid);
   } catch {
     return false;
   }

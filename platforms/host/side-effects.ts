@@ -125,7 +125,6 @@ async function undo(effect: SideEffect, file: string): Promise<void> {
 /** For the threads of an ended process to release their files, which takes a while on busy machines. */
 const RELEASE_MS = 10_000;
 
-/** @throws Failure when the file system is still in use after `RELEASE_MS` */
 async function unmount(path: string): Promise<void> {
   let failure: unknown;
   const isUnmounted = async (): Promise<boolean> => {
@@ -148,7 +147,6 @@ async function removeRules(rule: PartitionRule): Promise<void> {
 /** If a rule does not exist. Status 4: another process has the lock, or a permission is missing. */
 const NO_SUCH_RULE = 1;
 
-/** @returns false if it failed with the status `expected` @throws Failure for a different one */
 async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {
     await run(command, [...args]);

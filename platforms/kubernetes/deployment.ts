@@ -1,4 +1,3 @@
-/** Pods are found by their labels, and reached through port-forwards, or at their addresses from inside the cluster. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
@@ -38,27 +37,19 @@ export interface PodDeploymentPlan {
   readonly pods: PodSelection;
   /** Name of the container that runs Valkey. @default each pod's first container */
   readonly container?: string | undefined;
-  /** Port of the servers. @default 6379 */
   readonly port?: number | undefined;
-  /** Zones over which the pods should be spread. @default the zones of their machines */
   readonly zones?: readonly string[] | undefined;
-  /** Values that directives must have on every node, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
   /** Without the built-in user `default`. @default users are not verified */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Expected kernel settings of the machines. @default machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Paths of TLS files are paths on this machine. */
   readonly access: NodeAccess;
-  /** Name of the Secret with the TLS files, in the servers' namespace. @default no TLS */
   readonly tlsSecret?: string | undefined;
-  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
   /** Services to which clients connect. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
   /** Whether this process can connect to the addresses of pods. @default false: this process uses port-forwards */
   readonly isDirect?: boolean | undefined;
-  /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
     | {
         readonly pods: PodSelection;
@@ -74,9 +65,7 @@ export interface PodDeployment extends Deployment {
   readonly namespace: string;
   readonly labels: Labels;
   readonly image: string;
-  /** Memory request of the container that runs Valkey; undefined if it has none. */
   readonly memoryBytes: number | undefined;
-  /** Name of the Secret with the TLS files, in the deployment's namespace; undefined without TLS. */
   readonly tlsSecret: string | undefined;
 }
 
@@ -135,17 +124,12 @@ export async function runningPartOf(
   return deploymentOf(kubernetes, plan, labels, running);
 }
 
-interface RunningPart {
-  readonly deployment: PodDeployment;
-  readonly why: string | undefined;
-}
-
 /** Each pod runs, or it is known why not; then the running servers answer. @throws BadInput without the StatefulSet */
 export async function awaitRunningPart(
   kubernetes: KubernetesClient,
   plan: PodDeploymentPlan,
   waiting: PodWaitOptions = {},
-): Promise<RunningPart> {
+): Promise<{ readonly deployment: PodDeployment; readonly why: string | undefined }> {
   const { namespace, container } = plan;
   const { signal } = waiting;
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
@@ -176,7 +160,6 @@ export async function awaitRunningPart(
   return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
-/** @param watchers pods of Sentinels, which are reached in the same way as servers */
 async function deploymentOf(
   kubernetes: KubernetesClient,
   {
@@ -242,7 +225,6 @@ async function deploymentOf(
   };
 }
 
-/** Function that reads the settings of a node's machine, as the server's container sees them. */
 function machineReader(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -254,7 +236,6 @@ function machineReader(
   return ({ name, machine }) => reader.read({ namespace, pod: name, container: server.get(name) ?? "", machine });
 }
 
-/** Without Sentinels the result is empty. */
 async function sentinelPods(
   kubernetes: KubernetesClient,
   { namespace, sentinels }: PodDeploymentPlan,

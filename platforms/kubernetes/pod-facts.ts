@@ -1,4 +1,3 @@
-/** Facts about a server that are in its pod's specification and in its machine's description. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import type { NodeAccess, DeploymentNode } from "../../valkey/node";
 import type { KubernetesClient } from "./api/client";
@@ -45,7 +44,6 @@ export function serverOf(pod: V1Pod | undefined, container: string | undefined):
   return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
 }
 
-/** Memory request or limit of a container, bytes; undefined if it has none. */
 export function memoryOf(container: V1Container | undefined, which: "requests" | "limits"): number | undefined {
   const asked = container?.resources?.[which]?.["memory"];
   return asked === undefined ? undefined : parseQuantity(asked);

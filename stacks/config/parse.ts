@@ -1,4 +1,3 @@
-/** All problems of a stack's raw configuration are reported at once. */
 import { type Problem, BadInput, problem } from "../../lib/errors";
 import { studyTreatments, configuredShape } from "../plan/benchmark-plans";
 import { type OptionOverrides, NO_OVERRIDES } from "./sections/option-overrides";
@@ -64,7 +63,6 @@ function withSentinels(sections: Sections): Sections {
   return { ...sections, deployments: chosen };
 }
 
-/** For servers without a stack file: defaults, replaced by command-line options. @throws BadInput with every problem */
 export function parseBenchmark(
   overrides: OptionOverrides,
 ): Pick<StackConfig, "workloads"> & { readonly benchmark: BenchmarkConfig } {
@@ -124,7 +122,6 @@ function withDerivedMemory(deployment: DeploymentConfig, platform: PlatformConfi
   return demand === undefined ? deployment : { ...deployment, settings: withinMemory(demand) };
 }
 
-/** Version at the beginning of an image's tag; an empty text if the tag does not begin with a version. */
 function imageVersion(image: string): string {
   return /:(\d+\.\d+[^/]*)$/.exec(image.split("@")[0] ?? "")?.[1] ?? "";
 }

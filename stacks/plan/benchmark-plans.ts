@@ -1,4 +1,3 @@
-/** Turns a stack's configuration into the plans of its deployments, workloads and treatments. */
 import { searchOf } from "../../benchmarks/capacity/capacity-schema";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import { type Treatment, treatmentsOf } from "../../benchmarks/studies/factors";
@@ -21,7 +20,6 @@ export function configuredShape(deployment: DeploymentConfig): Shape {
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
 }
 
-/** Upstream chart that installs a deployment; undefined if this project deploys the pods itself. */
 export function configuredChart(deployment: DeploymentConfig): ChartConfig | undefined {
   return deployment.mode === "replication" ? deployment.chart : undefined;
 }
@@ -45,7 +43,6 @@ export function hostPlans(
   }));
 }
 
-/** Properties of a deployment that decide which workloads it can serve. */
 export function loadedDeployment([name, deployment]: readonly [string, DeploymentConfig]): LoadedDeployment {
   const { mode, settings } = deployment;
   return { name, mode, shape: configuredShape(deployment), maxmemory: settings.maxmemory };
@@ -65,7 +62,6 @@ export function openLoopWorkloads(
   );
 }
 
-/** Undefined without the section, or if command-line options leave no open-loop workload. */
 export function configuredCapacitySearch(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">,
 ): CapacitySearch | undefined {
@@ -93,7 +89,6 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
   };
 }
 
-/** All have the same number of keys, which suits every deployment. */
 export function studyTreatments({
   deployments,
   benchmark,

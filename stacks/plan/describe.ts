@@ -1,4 +1,3 @@
-/** The plan's text is the same in a preview, in the command `plan` and in the outputs. */
 import { compact } from "../../lib/compact";
 import type { Prediction } from "../../lib/statistics/prediction";
 import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";

@@ -1,4 +1,3 @@
-/** Estimated time from an empty stack to its results, by part. */
 import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
 import type { Fault } from "../../faults/plan/fault";
@@ -8,8 +7,7 @@ import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { PlatformConfig } from "../config/schema/platform";
-import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-types";
-import type { Duration } from "./stack-plan-types";
+import type { DeploymentPlan, Duration, MeasurementPlan, StudyPlan } from "./stack-plan-types";
 
 /** To create the platform, and to deploy pods, from the published document "Valkey on EKS". */
 const EKS_SECONDS = 30 * 60;
@@ -38,7 +36,6 @@ export const RECOVERY_SECONDS: Readonly<Record<PlatformConfig["type"], number>> 
   eks: 120,
 };
 
-/** @param scenarios runs of scenarios; they are the results of a stack that measures nothing */
 export function planDuration(
   platform: PlatformConfig["type"],
   deployments: readonly DeploymentPlan[],
@@ -113,7 +110,6 @@ function lengthOf({ length, pipeline, rate }: Workload, primaries: number): numb
   return length.requests / Math.min(served, rate ?? Infinity);
 }
 
-/** All primaries are filled in parallel. @param families number of keys of each key family */
 function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
   // The factor is 2, because keys are written and then counted.
   return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);

@@ -23,7 +23,6 @@ import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-s
 
 interface EksLoad {
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
-  /** Measurements; undefined if nothing is measured and no load generator runs. */
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
 }
@@ -62,10 +61,7 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
 }
 
 const GIB = 1024 ** 3;
-const requestedAmounts = ({
-  cpu,
-  memory,
-}: {
+const requestedAmounts = ({ cpu, memory }: {
   readonly cpu: string;
   readonly memory: string;
 }): Pick<PodGroup, "cpuMilli" | "memoryMiB"> => ({

@@ -1,4 +1,3 @@
-/** Loads no SDK. */
 import { compact } from "../../lib/compact";
 import { EXPORTER_IMAGE, MEMTIER_IMAGE, NODE_IMAGE, PROXY_IMAGE } from "../../platforms/kubernetes/default-images";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -34,7 +33,6 @@ export function clientImages(
   ]);
 }
 
-/** The platform and its deployments, with every image's name changed by `rename`. */
 export function withImages<C extends { readonly deployments: Deployments }>(
   platform: EksPlatformConfig,
   config: C,

@@ -1,4 +1,3 @@
-/** Notes on the storage of clusters and on the consequences of failures. */
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -10,7 +9,6 @@ import { isPodPlatform, podSettings, deploymentZones } from "./pod-settings";
 import { type Survival, survivals } from "../../valkey/planning/survival";
 import type { PlatformConfig } from "../config/schema/platform";
 
-/** A note for each kind of storage, with the names of the clusters that use it. */
 export function storageNotes({ platform, deployments }: Pick<StackConfig, "platform" | "deployments">): string[] {
   if (!isPodPlatform(platform)) return [];
   const clusters = new Map<string, string[]>();
@@ -33,7 +31,6 @@ function lossOf(deployment: DeploymentConfig): string {
   return `${kept} on the disks of the machines, so a deleted pod comes back as a new node without keys. ${then}`;
 }
 
-/** Note on volumes that contain no keys; undefined if the volumes contain keys, or if the cluster is not large. */
 function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
   if (writesToDisk(deployment.settings) || count < LARGE_CLUSTER_NODES) return undefined;

@@ -1,4 +1,3 @@
-/** The restore of a deployment on pods: arguments of the component from the stack file. */
 import type { RestoreFromArgs } from "../../components/kubernetes/backup-arguments";
 import { BUCKET_FIELDS, RESTORE_FIELDS, RESTORE_POD_FIELDS } from "../../model/backup";
 import { pickFields } from "../../model/fields";

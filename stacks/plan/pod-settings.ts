@@ -1,4 +1,3 @@
-/** Settings of pods: the platform's settings, overridden by the settings of each deployment. */
 import { SERVER_IMAGES } from "../../platforms/kubernetes/default-images";
 import type { Toleration } from "../../platforms/kubernetes/pods/running-pods";
 import { toDirectives } from "../../valkey/settings/settings";
@@ -41,7 +40,6 @@ export interface PodSettings {
     readonly ephemeral: boolean;
   };
   readonly placement: Placement;
-  /** Name of the pool on whose machines the pods run; undefined on a platform without pools. */
   readonly pool: PoolName | undefined;
   readonly instanceType: string | undefined;
 }
@@ -105,7 +103,6 @@ function whereOf(
   };
 }
 
-/** Number of load generators that run in parallel, enough for the largest of the given deployments. */
 export function runnerCount({ clients }: PodPlatform, deployments: readonly { readonly primaries: number }[]): number {
   if (typeof clients.runners === "number") return clients.runners;
   return Math.max(
@@ -158,7 +155,6 @@ export function withoutUndefinedKeys<T extends object>(value: T): { [K in keyof 
   };
 }
 
-/** Reference to a deployment's pods, without kubeconfig and context. */
 export function podTarget(
   name: string,
   deployment: DeploymentConfig,
@@ -181,7 +177,6 @@ export function podTarget(
   );
 }
 
-/** Undefined if the platform does not start the machines itself. */
 export function expectedServerTuning(platform: PodPlatform, deployment: DeploymentConfig): ExpectedTuning | undefined {
   if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);
@@ -189,7 +184,6 @@ export function expectedServerTuning(platform: PodPlatform, deployment: Deployme
   return expectedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
 }
 
-/** Exclusive CPUs by the CPU manager policy `static`; undefined if the server shares CPUs. */
 export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
   const cpus = parseQuantity(resources.limits.cpu);
   return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;

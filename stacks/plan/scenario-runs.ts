@@ -1,4 +1,3 @@
-/** Turns the section `failures` into scenarios, and plans them on each deployment before anything runs. */
 import { type Fault, describeFault, planFault } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
 import { type DeploymentOutline, describeFaultPlan } from "../../faults/plan/fault-plan";
@@ -16,13 +15,11 @@ import type { ScenarioConfig } from "../config/schema/failures";
 
 const WAIT_MS = 1000;
 
-/** A deployment into which faults are injected, with the facts that are known before the deployment exists. */
 export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
   /** Number of machines: `one` if all nodes run on this machine, `several` if nodes are pods on several machines. */
   readonly machines: "one" | "several";
 };
 
-/** Deployments in pods on which scenarios can run: only deployments of Valkey. */
 export function podSubjectPlans(
   platform: PodPlatform,
   { deployments }: Pick<StackConfig, "deployments">,
@@ -58,7 +55,6 @@ export function planScenarios(
 interface PlannedScenario {
   readonly scenario: Scenario;
   readonly repeats: number;
-  /** Names of deployments; undefined means every deployment into which the fault can be injected. */
   readonly deployments: readonly string[] | undefined;
 }
 
@@ -106,7 +102,6 @@ export interface PlannedScenarioRun {
   readonly lines: readonly string[];
 }
 
-/** The plan assumes the topology that formation will create. */
 export function planScenarioRuns(
   scenarios: readonly PlannedScenario[],
   plans: readonly SubjectPlan[],
@@ -158,7 +153,6 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
   };
 }
 
-/** Lines of text that `break --plan` prints. */
 export function describeScenarioRuns(all: readonly PlannedScenarioRun[]): string[] {
   return all.flatMap(({ planned: { scenario, repeats }, deployment, skipReason, lines }) => {
     const times = repeats > 1 ? `, ${repeats} times` : "";

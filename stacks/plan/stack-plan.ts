@@ -203,11 +203,7 @@ function planMeasurement(config: StackConfig): MeasurementPlan {
 function planCapacity(config: StackConfig): CapacityPlan | null {
   const search = configuredCapacitySearch(config);
   if (search === undefined) return null;
-  const {
-    workload,
-    objective,
-    search: { initialRate, maxRate, precision, confirmations },
-  } = search;
+  const { workload, objective, search: { initialRate, maxRate, precision, confirmations } } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(maxRate / initialRate))) + 1;
   const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
   // Half of the halvings miss the objective, and such a load is offered again. The result and the next higher load each
@@ -281,7 +277,6 @@ function notesOf(
   return notes;
 }
 
-/** Whether a deployment's servers share CPUs although their machines could give them exclusive CPUs. */
 function sharesCpus(platform: PlatformConfig, deployment: DeploymentConfig): boolean {
   if (platform.type !== "eks") return false;
   const { pool = "servers", resources } = podSettings(platform, deployment);

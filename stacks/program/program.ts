@@ -57,7 +57,6 @@ function restoredIn(deployed: Deployed["deployments"]): pulumi.Output<Record<str
     );
 }
 
-/** Without such URLs this output does not exist. */
 function externalUrls(deployed: Deployed["deployments"], { deployments }: StackConfig): Record<string, unknown> {
   const urls = deployed
     .filter(({ name }) => deployments[name]?.external !== undefined)
@@ -65,7 +64,6 @@ function externalUrls(deployed: Deployed["deployments"], { deployments }: StackC
   return urls.length === 0 ? {} : { externalUrls: pulumi.secret(Object.fromEntries(urls)) };
 }
 
-/** Without such users this output does not exist. */
 function userPasswords(deployed: Deployed["deployments"]): Record<string, unknown> {
   const all = deployed.flatMap(({ name, userPasswords: each }) => (each === undefined ? [] : [[name, each] as const]));
   return all.length === 0 ? {} : { userPasswords: pulumi.secret(Object.fromEntries(all)) };
@@ -116,7 +114,6 @@ function benchmarkArgs(
 /** Verdicts with an earlier time are from earlier updates, kept in Pulumi's state. */
 const STARTED_AT = new Date().toISOString();
 
-/** Printed before the outputs, with a line about verdicts of earlier updates. */
 function summaryOf([topologies, times, results]: readonly [
   readonly TopologyRecord[],
   readonly string[],

@@ -69,7 +69,6 @@ export async function acceptsOtherPasswords(deployment: Deployment, credentials:
   return nodesDo || (await differencesOfSentinels(deployment, credentials)).length > 0;
 }
 
-/** Hashes of the passwords that at least one node accepts, by user name. */
 export async function acceptedPasswords(deployment: Deployment): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const found = new Map<string, Set<string>>();
   await withConnections(deployment, async (connections) => {

@@ -1,4 +1,3 @@
-/** Checks whether a node has the wanted users with the wanted rules. */
 import { randomBytes } from "node:crypto";
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";

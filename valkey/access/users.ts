@@ -1,4 +1,3 @@
-/** Users of the servers in addition to `default`, with the requirements for their passwords and rules. */
 import { createHash } from "node:crypto";
 
 interface User {

@@ -1,4 +1,3 @@
-/** Forms a cluster by its plan, in parallel on all nodes. */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";

@@ -1,4 +1,3 @@
-/** Forms a deployment from running nodes, and resizes a deployment that is already formed. */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import { formSentinels } from "../sentinel/form-sentinels";

@@ -1,4 +1,3 @@
-/** The difference between the present nodes and the planned cluster, as steps. */
 import type { ClusterPlan, ShardPlan } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";

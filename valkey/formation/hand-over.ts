@@ -81,7 +81,6 @@ export function handOver(
   });
 }
 
-/** Addresses on which a server listens when the server is open to clients. */
 async function openAddresses(server: Connection): Promise<string> {
   const bind = parseFlatReply(await server.config("GET", "bind")).get("bind") ?? "";
   return bind === CLOSED ? OPEN : bind;

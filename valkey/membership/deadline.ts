@@ -1,4 +1,3 @@
-/** Polls a deployment until it reaches a wanted state. All conditions of this state share one time limit. */
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";

@@ -24,7 +24,6 @@ export function memberNamed(members: readonly Member[]): (name: string) => Membe
   };
 }
 
-/** The results are in the order of the given nodes. */
 export async function readMemberStates(
   connections: ReadonlyMap<DeploymentNode, Connection>,
 ): Promise<{ members: Member[]; states: MemberState[] }> {
@@ -93,7 +92,6 @@ export async function missingService({ node, connection }: Member): Promise<stri
   return `${node.name}'s link to its primary is ${link}${progress}`;
 }
 
-/** Each node's view of the cluster, in the order of the given nodes. */
 export async function readViews(members: readonly Member[]): Promise<ClusterView[]> {
   const parser = new ViewParser();
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
@@ -111,7 +109,6 @@ export async function readDisagreement(members: readonly Member[]): Promise<stri
   return describeDisagreement(members, await readViews(members));
 }
 
-/** @param views views in the order of the members @returns undefined when all members agree */
 export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
   const withView = (isMeant: (view: ClusterView) => boolean): Member[] =>
     members.filter((_member, index) => {

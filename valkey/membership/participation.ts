@@ -1,4 +1,3 @@
-/** Finds the nodes that take part in a cluster, from each node's view of the cluster. */
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 import { type MemberState, selfEntry } from "./member-state";
 

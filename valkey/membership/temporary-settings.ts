@@ -1,4 +1,3 @@
-/** Directives that formation and resize change on the nodes for a short time and then restore. */
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -63,7 +62,6 @@ export class TemporarySettings {
   }
 }
 
-/** Restores directives that a killed formation or resize left changed. */
 export async function restoreLeftoverSettings(
   deployment: Deployment,
   connections: readonly Connection[],

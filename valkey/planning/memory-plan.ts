@@ -1,4 +1,3 @@
-/** Divides a memory limit into `maxmemory` for data and parts for all other uses. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import { type ServerSettings, writesToDisk } from "../settings/settings";

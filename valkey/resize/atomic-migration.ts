@@ -62,7 +62,6 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
   );
 }
 
-/** The atomic migrations that are in progress on a node, as their source or as their target. */
 export async function runningMigrations({ connection }: Member): Promise<MigrationJob[]> {
   if (!(await supportsAtomicMigration(connection))) return [];
   return (await readJobs(connection)).filter((job) => !hasEnded(job));

@@ -4,10 +4,8 @@ import type { Member } from "../membership/members";
 import { infoNumber, parseInfo } from "../topology/replies";
 
 export interface MemoryUse {
-  /** Memory of the keys, including all overhead. */
   readonly keys: number;
   readonly used: number;
-  /** Value of maxmemory; 0 means no limit. */
   readonly limit: number;
 }
 
@@ -35,7 +33,6 @@ async function memoryUseOf(connection: Connection): Promise<MemoryUse> {
   return { keys: isEmpty ? 0 : Math.max(0, used - other), used, limit: bytes("maxmemory") };
 }
 
-/** Memory that a node uses, bytes. */
 export async function readUsedMemory(connection: Connection): Promise<number> {
   return infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
 }

@@ -1,4 +1,3 @@
-/** Finds unfinished slot migrations that SETSLOT began, and ends these migrations. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
 import { type MemberState, selfEntry } from "../membership/member-state";

@@ -48,7 +48,6 @@ export async function readOpenSlots(deployment: Deployment): Promise<OpenSlots |
   });
 }
 
-/** @param states states in the order of the members */
 export async function readWork(members: readonly Member[], states: readonly MemberState[]): Promise<string> {
   const seen = await Promise.all(
     members.map(async ({ node: { name }, connection }, index) => {

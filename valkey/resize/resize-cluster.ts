@@ -1,4 +1,3 @@
-/** Resizes or repairs a cluster while it serves clients: handlers of the states that resize-states.ts lists. */
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
@@ -49,7 +48,6 @@ class Resize {
   #plan: ResizePlan | undefined;
   #plansCarriedOut = 0;
   #changed = false;
-  /** Migrations that servers cancelled during the last plan. */
   #setbacks: readonly string[] = [];
 
   readonly #handlers: ResizeHandlers = {

@@ -43,7 +43,6 @@ export class ResizeExecutor {
   readonly #member: (name: string) => Member;
   readonly #participants: Set<string>;
 
-  /** @param states states in the order of the members */
   constructor(
     private readonly deployment: Deployment,
     readonly members: readonly Member[],
@@ -91,7 +90,6 @@ export class ResizeExecutor {
     }
   }
 
-  /** All nodes report the same healthy cluster, and all replicas are linked. */
   async waitForAgreement(deadline = this.deadline): Promise<void> {
     const { participants } = this;
     deadline.restart();
@@ -238,7 +236,6 @@ export class ResizeExecutor {
     return setbacks;
   }
 
-  /** Primaries and replicas of the shards that lose all their slots by these transfers. */
   #emptiedBy(transfers: readonly SlotTransfer[]): Member[] {
     const givenBy = (name: string): number =>
       countSlots(transfers.filter(({ from }) => from === name).flatMap(({ ranges }) => ranges));

@@ -121,11 +121,9 @@ function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]
 type ReplicaStep = "attach" | "reattach" | "reassign";
 
 interface Roles {
-  /** Names of the nodes that take over by a failover, by the name of the present primary. */
   readonly successorOf: ReadonlyMap<string, string>;
   /** Replicas that become primaries of new shards. */
   readonly promoted: ReadonlySet<string>;
-  /** Primaries of shards that give all their slots away. */
   readonly dissolved: ReadonlySet<string>;
 }
 
@@ -154,7 +152,6 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
 interface NodeMemory {
   readonly keyBytes: number;
   readonly usedMemory: number;
-  /** Value of maxmemory, bytes; 0 means no limit. */
   readonly maxmemory: number;
 }
 

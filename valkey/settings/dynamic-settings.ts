@@ -118,7 +118,6 @@ export function restartChanges(before: ReadonlyMap<string, string>, after: Reado
   return [...new Set([...was.keys(), ...is.keys()])].filter((name) => was.get(name) !== is.get(name)).sort();
 }
 
-/** Describes the effects of a change of settings, one sentence for each kind of change. */
 export function describeSettingsChange(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

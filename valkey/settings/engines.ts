@@ -2,7 +2,6 @@
 export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
-/** Valkey and Redis use directives. Other engines use command-line flags. */
 type SettingsSyntax = "directives" | "flags";
 
 export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = {

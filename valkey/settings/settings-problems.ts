@@ -56,7 +56,6 @@ export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
   "rename-command": "formation, verification and probes send commands by their names",
 };
 
-/** For each directive, the minor versions of Valkey that have the directive, oldest first. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
 const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
 

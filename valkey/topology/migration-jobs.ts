@@ -1,4 +1,3 @@
-/** Atomic slot migrations (CLUSTER MIGRATESLOTS, Valkey 9.0), as CLUSTER GETSLOTMIGRATIONS reports them. */
 import { parseFlatReply } from "./replies";
 import { type SlotRange, parseRange } from "./slots";
 
@@ -24,7 +23,6 @@ export function hasEnded({ state }: MigrationJob): boolean {
   return ENDED.has(state);
 }
 
-/** A server keeps the entries of migrations that have ended. */
 export function parseMigrationJobs(reply: unknown): MigrationJob[] {
   const entries = Array.isArray(reply) ? reply.map(parseFlatReply) : [];
   return entries.map((fields) => ({

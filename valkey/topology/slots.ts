@@ -15,7 +15,6 @@ export function slotsIn(ranges: readonly SlotRange[]): number[] {
   return ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
 }
 
-/** The slots of the given ranges, in as few ranges as possible, ascending and disjoint. */
 export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   const result: { from: number; to: number }[] = [];
   for (const range of [...ranges].sort((a, b) => a.from - b.from)) {

@@ -1,4 +1,3 @@
-/** The endpoints that the nodes of a cluster give to clients, and the servers behind these endpoints. */
 import { groupBy } from "../../lib/group-by";
 import { type Endpoint, formatEndpoint } from "../node";
 import type { KnownAddress } from "../topology/cluster-view";
@@ -95,7 +94,6 @@ export function listeningPort({ announcing }: NodeFacts, tls: boolean): number |
   return port > 0 ? port : undefined;
 }
 
-/** Violations of the promise that each announced endpoint leads to its node, and to no other server. */
 export function announcedViolations(announced: readonly AnnouncedEndpoint[]): Violation[] {
   const judged = announced.map((each) => ({ ...each, problem: endpointProblem(each) }));
   const wrong = judged.flatMap((each): Violation[] =>

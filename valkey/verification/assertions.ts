@@ -1,4 +1,3 @@
-/** The table of all assertions: verdict, controller, faults and reference pages read it. */
 import type { AssertionRow } from "./assertion-row";
 import { clientsLed } from "./clients-led";
 import { members, noMoves, noneFailing, oneOwner, slotsCovered, stateOk, viewsAgree } from "./cluster-verdict";
@@ -295,7 +294,6 @@ export const ASSERTIONS = {
   },
 } as const satisfies Readonly<Record<string, AssertionRow>>;
 
-/** The name of an assertion. */
 export type AssertionId = keyof typeof ASSERTIONS;
 
 export const ASSERTION_IDS = Object.keys(ASSERTIONS) as AssertionId[];
@@ -305,15 +303,12 @@ export function rowOf(id: string): AssertionRow | undefined {
   return Object.hasOwn(ASSERTIONS, id) ? ASSERTIONS[id as AssertionId] : undefined;
 }
 
-/** One assertion of a verdict, with its result. */
 export interface Assertion {
   readonly id: AssertionId;
-  /** The assertion as a sentence. */
   readonly what: string;
   readonly expected: string;
   readonly found: string;
   readonly pass: boolean;
-  /** Names of the nodes that violate the assertion. */
   readonly nodes: readonly string[];
 }
 

@@ -1,4 +1,3 @@
-/** Checks that Services, and the endpoints that nodes announce, lead clients to the right servers. */
 import type { ClientWayFacts } from "../client-endpoints";
 import { announcedViolations, describeAnnounced } from "./announced-endpoints";
 import { type JudgedFacts, solePrimary } from "./shards";

@@ -1,4 +1,3 @@
-/** Judges of a cluster, from the reports of the nodes themselves. */
 import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";

@@ -1,4 +1,3 @@
-/** A verification as text: the cause of a FAIL, the nodes, the topology with zones, the assertions, and the verdict. */
 import { textTable } from "../../lib/table";
 import { counted, formatBytes, formatDuration } from "../../lib/units";
 import { wrapped } from "../../lib/wrap";
@@ -67,7 +66,6 @@ export function verdictLine(
   return `VERIFY ${deployment}: FAIL — ${count}: ${own.join(", ")}${rest}${end}.`;
 }
 
-/** Assertions that hold are omitted. */
 export function formatStatus({ facts, verdict }: Verification): string[] {
   if (verdict.pass) return [...nodeTable(facts, verdict), verdictLine(verdict)];
   const diagnosis = diagnose(facts, verdict.assertions);

@@ -1,4 +1,3 @@
-/** Reads the facts of a deployment from all nodes in parallel, and writes a key to each primary. */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
 import { userProblems } from "../access/read-users";

@@ -5,7 +5,7 @@ import { connect as connectSocket, isIP, isIPv6 } from "node:net";
 import { Failure, codeOf, messageOf } from "../../lib/errors";
 import { Semaphore } from "../../lib/semaphore";
 import { connect } from "../connection";
-import type { ConnectionAttempt } from "../connections";
+import { type ConnectionAttempt, withConnection } from "../connections";
 import type { Deployment } from "../deployment";
 import { type Endpoint, formatEndpoint } from "../node";
 import { announcedEndpoints, listeningPort } from "./announced-endpoints";
@@ -97,13 +97,9 @@ class AnnouncedServers {
     const { access } = this.deployment;
     // The certificate must be for the name that clients get.
     const tls = access.tls && { ...access.tls, sni: access.tls.sni ?? (isIP(name) > 0 ? undefined : name) };
-    const connection = await connect(name, endpoint, { ...access, tls }, ANSWER_MS);
-    try {
-      const id = await connection.cluster("MYID");
-      return { name: this.#nameOf.get(id) ?? `a different server (node ID ${id.slice(0, 8)}…)` };
-    } finally {
-      connection.disconnect();
-    }
+    const opening = connect(name, endpoint, { ...access, tls }, ANSWER_MS);
+    const id = await withConnection(opening, (connection) => connection.cluster("MYID"));
+    return { name: this.#nameOf.get(id) ?? `a different server (node ID ${id.slice(0, 8)}…)` };
   }
 }
 

@@ -1,4 +1,3 @@
-/** Judges of a deployment in replication mode: one primary and its replicas. */
 import { compact } from "../../lib/compact";
 import { nodeNameAt } from "../node";
 import { hasPrimaryRole, infoFields } from "../topology/replies";

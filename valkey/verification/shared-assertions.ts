@@ -8,7 +8,6 @@ import type { JudgedFacts, Shard } from "./shards";
 import type { Judgement, Violation } from "./violations";
 import { differencesOf, listNames, unobservedViolations, violationsOf } from "./violations";
 
-/** Every node replies, and no two of them are one server. */
 export function reachable({ nodes }: DeploymentFacts): Judgement {
   const violations = nodes
     .filter(({ info }) => !info.known)
@@ -162,7 +161,6 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Judgement | undefi
   return { violations, found: `${count} of ${nodes.length} tell clients their zone` };
 }
 
-/** Name of the field in INFO that contains `availability-zone`. */
 const TOLD_ZONE = "availability_zone";
 
 /** Greatest allowed lag of a replica behind its primary, bytes of the replication stream. */

@@ -1,4 +1,3 @@
-/** Location of an archive: a folder on this machine, or a prefix in an S3 bucket. */
 import { type Problem, problem } from "../../../lib/errors";
 
 export type Encryption =

@@ -1,4 +1,3 @@
-/** Opens the folder or the bucket of an archive that the user names. */
 import { type Problem, BadInput, problem } from "../../../lib/errors";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -28,7 +27,6 @@ export function placeAt(
   return () => Promise.resolve(new DirectoryStore(folder));
 }
 
-/** @throws BadInput with every problem */
 export async function openPlace(
   command: string,
   location: string,

@@ -1,4 +1,3 @@
-/** Errors of S3 servers: those that end a command at once, and those after which a request is repeated. */
 import { Failure, messageOf } from "../../../lib/errors";
 
 /** Thrown when the server or the S3 client refuses a request, and would refuse it again. */
@@ -53,7 +52,6 @@ interface ServiceError {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-/** Undefined if the server did not reply. */
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof Error ? (error as unknown as ServiceError).$metadata?.httpStatusCode : undefined;
 

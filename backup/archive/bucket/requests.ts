@@ -1,4 +1,3 @@
-/** A failed request is repeated until it succeeds, the server refuses it, or the time is up. */
 import { S3Client } from "@aws-sdk/client-s3";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -15,20 +14,17 @@ const SILENT_MS = 10_000;
 const REPORT_MS = 60_000;
 const RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
-/** Limits of one request: connecting, silence, and the whole request in addition to the time for its body. */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 30_000;
 const REQUEST_MS = 60_000;
 /** Lowest speed of a connection that is assumed, bytes per millisecond. */
 const SLOWEST = 256;
 const SOCKETS = 64;
-/** Region in requests to servers that have no regions. */
 const ANY_REGION = "us-east-1";
 
 export const isConditionFailure = (error: unknown): boolean => statusOf(error) === 412;
 
 export interface RequestOptions {
-  /** @default 30 minutes */
   readonly patienceMs?: number | undefined;
   readonly bytes?: number | undefined;
 }
@@ -40,7 +36,6 @@ export class Requests {
   #stoppedAt = Infinity;
   #reportedAt = -Infinity;
 
-  /** @param signal failed requests are repeated for at most 30 s after it */
   constructor(
     readonly location: BucketLocation,
     signal: AbortSignal,
@@ -110,7 +105,6 @@ export class Requests {
     }
   }
 
-  /** Many requests fail at the same time, and one report is enough. */
   #reportTrouble(now: number, error: unknown): void {
     if (now - this.#reportedAt < REPORT_MS) return;
     this.#reportedAt = now;

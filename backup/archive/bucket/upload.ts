@@ -1,4 +1,3 @@
-/** Uploads a file to a bucket while it is being written. A large file is sent in parts. */
 import { createHash } from "node:crypto";
 import {
   AbortMultipartUploadCommand,

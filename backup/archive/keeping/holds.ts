@@ -66,7 +66,6 @@ export class Holds {
     private readonly holdMs = HOLD_MS,
   ) {}
 
-  /** Removes holds that have ended. */
   async read(): Promise<Set<string>> {
     const held = new Set<string>();
     const names = await this.store.list(HOLDS);
@@ -86,7 +85,6 @@ export class Holds {
     return held;
   }
 
-  /** Undefined if the file is damaged, or has been removed since it was listed. */
   async #readHold(name: string): Promise<z.infer<typeof holdSchema> | undefined> {
     try {
       return await readManifest(this.store, name, holdSchema);

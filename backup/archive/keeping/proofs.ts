@@ -1,4 +1,3 @@
-/** Records of test restores. A restore is a proof if the comparison of all its keys with the archive passed. */
 import { z } from "zod";
 import { BadInput } from "../../../lib/errors";
 import { writeManifest } from "../checked-file";
@@ -61,7 +60,6 @@ function nameIn(folder: string, at: number): string {
   return `${folder}/${new Date(at).toISOString().replaceAll(/[-:.]/g, "")}.json`;
 }
 
-/** Undefined if the record is damaged. */
 async function readRecord<T>(store: ArchiveStore, name: string, schema: z.ZodType<T>): Promise<T | undefined> {
   try {
     return await readManifest(store, name, schema);

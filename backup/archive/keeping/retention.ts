@@ -36,7 +36,6 @@ const LEDGER = "retention.json";
 const COUNT_MS = 60_000;
 const SEARCH_MS = 3_600_000;
 
-/** A text that changes when a set gets more data, or more times. */
 const endOf = ({ spans, bytes }: Pick<CatalogSet, "spans" | "bytes">): string => `${spans.at(-1)?.to ?? ""} ${bytes}`;
 
 /** Sets that are gone or got data lose their mark. The newest set of each shard in the last period may go on. */
@@ -89,13 +88,11 @@ export interface Tidied {
   /** Number of sets that are left, damaged or not. */
   readonly sets: number;
   readonly proof: Proof | undefined;
-  /** Time at which the archive began, milliseconds since the epoch. */
   readonly startedAt: number | undefined;
 }
 
 interface RetentionOptions {
   readonly keepMs: number;
-  /** Names of the sets that are being written at this moment, as PERIOD/SHARD/SET. */
   readonly liveSets: ReadonlySet<string>;
   /** Aborted when a different process has taken over the archive. */
   readonly lost: AbortSignal;
@@ -116,7 +113,6 @@ export class Retention {
   readonly #holds: Holds;
   #timer: NodeJS.Timeout | undefined;
   #ledger: RetentionLedger | undefined;
-  /** Time that was counted and is not in the ledger yet, milliseconds. */
   #uncountedMs = 0;
   #countedAt = performance.now();
   #searchedAt = -Infinity;

@@ -1,4 +1,3 @@
-/** Compares RDB files key by key: database, key, TTL and value, independent of encodings and of the order of keys. */
 import { createHash } from "node:crypto";
 import { type SlotRange, SLOT_COUNT } from "../../../valkey/topology/slots";
 import type { RdbKey } from "../rdb-key";
@@ -19,24 +18,19 @@ export interface Comparison {
   /** They are not compared. */
   readonly expired: number;
   readonly differing: number;
-  /** The first differences, at most `limit` of `CompareOptions`. */
   readonly first: readonly Difference[];
-  /** First lines of the libraries of functions that only the wanted data or only the found data have. */
   readonly libraries: readonly string[];
   readonly isEqual: boolean;
 }
 
 export interface CompareOptions extends ValueRules {
-  /** Highest number of differences that `first` of a comparison lists. @default 10 */
   readonly limit?: number | undefined;
 }
 
 /** Data that servers should have. The files of all shards together have all wanted data. */
 interface WantedFile {
   readonly open: () => ByteSource;
-  /** Whether a key of the file is compared. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
-  /** Milliseconds that are added to each TTL of keys and fields, to get the wanted TTL. @default 0 */
   readonly shiftMs?: number | undefined;
 }
 
@@ -104,7 +98,6 @@ export async function compareRdbs(
   return comparisons;
 }
 
-/** @returns the code of the file's libraries of functions */
 async function digestSlots(digests: SlotDigests, file: WantedFile, rules: ValueRules): Promise<ReadonlySet<string>> {
   const libraries = new Set<string>();
   await walkValues(file.open(), rules, {
@@ -161,7 +154,6 @@ async function digestKeys(
 }
 
 class SlotDigests {
-  /** Number of keys of each slot, without expired keys. */
   readonly keys = new Float64Array(SLOT_COUNT);
   readonly expired = new Float64Array(SLOT_COUNT);
   readonly #sums = Buffer.alloc(SLOT_COUNT * DIGEST_BYTES);

@@ -5,7 +5,6 @@ import { type HashScope, hashValue } from "./value-hash";
 import { type ByteSource, walkRdb } from "../walk";
 
 export interface ValueRules {
-  /** Parts of a value that its hash covers. @default "all" */
   readonly scope?: HashScope | undefined;
   /** Milliseconds since the epoch. What expires by then is left out: servers remove it at any time. */
   readonly expiredBy?: number | undefined;
@@ -14,17 +13,14 @@ export interface ValueRules {
 interface ValueVisitor {
   /** Milliseconds that are added to each TTL of keys and fields. @default 0 */
   readonly shiftMs?: number | undefined;
-  /** Whether a key is visited. @default all keys are */
   readonly isWanted?: ((key: RdbKey) => boolean) | undefined;
   functionLibrary?(code: Buffer): void;
   expired?(key: RdbKey): void;
-  /** @param expiresAt with `shiftMs`; undefined for a key without a TTL */
   value(key: RdbKey, expiresAt: number | undefined, hash: Buffer): void;
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/** @throws RdbCorrupt for a damaged file, and errors of the source and of the visitor */
 export async function walkValues(
   source: ByteSource,
   { scope = "all", expiredBy = -Infinity }: ValueRules,

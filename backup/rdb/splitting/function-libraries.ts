@@ -1,7 +1,6 @@
 import { Failure } from "../../../lib/errors";
 
 export class FunctionLibraries {
-  /** Code of each library, and the first shard that has the library, by name of the library. */
   readonly #libraries = new Map<string, { readonly code: Buffer; readonly shard: string }>();
 
   get codes(): Buffer[] {

@@ -44,7 +44,6 @@ export function shiftKeyTtl(head: Buffer, shiftMs: number): Buffer {
   }
 }
 
-/** @param value the whole value, which this function changes in place */
 export function shiftFieldTtls(value: Buffer, shiftMs: number): void {
   const lengths = new LengthReader();
   const checked = (next: number): number => {

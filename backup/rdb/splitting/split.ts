@@ -13,7 +13,6 @@ export interface SplitSource {
   readonly bytes: ByteSource;
   /** Keys of other slots are an error. */
   readonly ranges?: readonly SlotRange[] | undefined;
-  /** Whole milliseconds that are added to each TTL of keys and fields. @default 0 */
   readonly shiftMs?: number | undefined;
 }
 
@@ -24,7 +23,6 @@ interface SplitTarget {
 
 export interface SplitResult {
   readonly keysOf: readonly number[];
-  /** Databases that have keys, ascending. */
   readonly databases: readonly number[];
 }
 
@@ -173,7 +171,6 @@ class ShiftedKey {
     private readonly hasFields: boolean,
   ) {}
 
-  /** Returns undefined for a key without TTLs. */
   static of(key: RdbKey, shiftMs: number): ShiftedKey | undefined {
     const hasFields = hasFieldTtls(key);
     return key.expiresAt === undefined && !hasFields ? undefined : new ShiftedKey(shiftMs, hasFields);
@@ -192,7 +189,6 @@ class ShiftedKey {
   }
 }
 
-/** @throws Failure if two entries have the same slot */
 function indexBySlot(entries: readonly { readonly ranges: readonly SlotRange[] }[]): Uint16Array {
   const indexes = new Uint16Array(SLOT_COUNT).fill(NO_TARGET);
   for (const [index, { ranges }] of entries.entries()) {

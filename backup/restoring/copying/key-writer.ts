@@ -1,6 +1,3 @@
-/**
- * Writes archived keys to the primaries of a running deployment, and compares each written key with the archived key.
- */
 import { epochMs } from "../../../lib/clock";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -62,7 +59,6 @@ export class KeyWriter {
     return { copied: this.#copied, kept: this.#kept, expired: this.#expired, differing: this.#differing };
   }
 
-  /** @throws the errors of `replayKeys` */
   async write(keys: readonly CopiedKey[]): Promise<void> {
     let rest = keys;
     let failedAt: number | undefined;

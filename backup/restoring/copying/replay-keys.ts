@@ -1,4 +1,3 @@
-/** Copies keys from RDB files into a running deployment, and compares each copy with the original. */
 import type { Deployment } from "../../../valkey/deployment";
 import type { RdbKey } from "../../rdb/rdb-key";
 import { walkRdb } from "../../rdb/walk";
@@ -16,7 +15,6 @@ interface ReplayOptions {
   readonly onProgress?: ((keys: number) => void) | undefined;
 }
 
-/** A batch is complete with this number of keys, or values of at least this number of bytes. */
 const BATCH = { keys: 256, bytes: 8 * 1024 ** 2 };
 
 /** Undefined also if the program's user has no right to read the number of databases. */

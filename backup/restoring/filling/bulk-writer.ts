@@ -40,7 +40,6 @@ export class BulkWriter {
     return this.#written;
   }
 
-  /** Number of keys that the target had already, and that were left as they are. */
   get kept(): number {
     return this.#kept;
   }
@@ -60,7 +59,6 @@ export class BulkWriter {
     for (const pipe of await this.#opened()) pipe.flush();
   }
 
-  /** @throws the errors of `write` */
   async finish(): Promise<void> {
     await this.#settle();
     while (this.#returned.length > 0) await this.#resend();
@@ -127,7 +125,6 @@ export class BulkWriter {
     this.#isDisturbed = true;
   }
 
-  /** All callers wait for the same attempts. */
   async #resend(): Promise<void> {
     this.#resending ??= this.#tryAgain().finally(() => (this.#resending = undefined));
     return this.#resending;

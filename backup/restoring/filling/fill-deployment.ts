@@ -1,4 +1,3 @@
-/** Fills a new deployment of any shape: staging servers load the archive, and its keys are written and compared. */
 import { epochMs } from "../../../lib/clock";
 import { BadInput, Failure } from "../../../lib/errors";
 import { awaitCondition } from "../../../lib/polling";
@@ -21,6 +20,7 @@ import { type KeySelection, ttlShift } from "../key-selection";
 import type { RestoreOptions } from "../loading";
 import { type StagingServers, stageSets } from "../staging";
 import { type WantedKeys, scanWanted } from "../wanted-keys";
+import { withConnection } from "../../../valkey/connections";
 
 export interface FillOrder {
   readonly restored: Restore;
@@ -39,7 +39,6 @@ export interface Filled {
 
 /** Longest time for replicas to receive what was written, milliseconds. */
 const REPLICATION_MS = 3_600_000;
-/** Highest number of times that all keys are written, if primaries change meanwhile. */
 const PASSES = 5;
 const NAMED = 10;
 
@@ -131,12 +130,9 @@ async function loadLibraries(target: Deployment, wanted: WantedKeys): Promise<vo
   for (const { members } of (await readLayout(target)).shards) {
     const primary = members.find(({ isPrimary }) => isPrimary)?.node;
     if (primary === undefined) throw new Failure(`${target.name}: a shard has no primary that answers`);
-    const connection = await target.connect(primary);
-    try {
+    await withConnection(target.connect(primary), async (connection) => {
       for (const code of libraries.codes) await connection.call("FUNCTION", ["LOAD", "REPLACE", code]);
-    } finally {
-      connection.disconnect();
-    }
+    });
   }
 }
 
@@ -164,17 +160,11 @@ async function replicationInfo(
   target: Deployment,
   node: Deployment["nodes"][number],
 ): Promise<{ readonly offset: number | undefined; readonly isLinked: boolean }> {
-  const connection = await target.connect(node);
-  try {
-    const info = parseInfo(await connection.info("replication"));
-    const offset = infoNumber(info, "slave_repl_offset") ?? infoNumber(info, "master_repl_offset");
-    return { offset, isLinked: info.get("master_link_status") === "up" };
-  } finally {
-    connection.disconnect();
-  }
+  const info = parseInfo(await withConnection(target.connect(node), (connection) => connection.info("replication")));
+  const offset = infoNumber(info, "slave_repl_offset") ?? infoNumber(info, "master_repl_offset");
+  return { offset, isLinked: info.get("master_link_status") === "up" };
 }
 
-/** @throws Failure with the first differences */
 function refuseDifferences(name: string, comparisons: readonly ServerComparison[]): void {
   const unequal = comparisons.filter(({ comparison }) => !comparison.isEqual);
   if (unequal.length === 0) return;

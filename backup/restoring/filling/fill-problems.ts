@@ -1,4 +1,3 @@
-/** Problems are found before any key is written. */
 import { Failure } from "../../../lib/errors";
 import { counted, formatBytes, formatCount } from "../../../lib/units";
 import { type Layout, readLayout } from "../../archive/shard-layout";
@@ -32,7 +31,6 @@ interface ServerFacts {
   readonly longestValue: number;
 }
 
-/** @throws Failure if a server does not answer */
 export async function readServers(target: Deployment): Promise<ServerFacts[]> {
   return withConnections(target, (connections) =>
     Promise.all(target.nodes.map((node) => readServer(connections.get(node)))),
@@ -123,10 +121,7 @@ export async function dataProblems(
     ...memoryProblems(
       await readLayout(target),
       new Map(target.nodes.map((node, index) => [node.name, servers[index]])),
-      {
-        staged,
-        wanted,
-      },
+      { staged, wanted },
     ),
   ];
 }

@@ -3,7 +3,6 @@ import { formatTime } from "../../archive/catalog";
 
 /** Time at which the restore began, milliseconds since the epoch: with the rule `remaining`, TTLs count from it. */
 export const BEGAN_VARIABLE = "RESTORE_BEGAN";
-/** Environment variable of a pod that only checks whether the archive can be restored, and writes no key. */
 export const CHECK_VARIABLE = "RESTORE_CHECK";
 /** Kubernetes keeps 4096 bytes of a termination message. */
 const MOST_SHARDS = 50;
@@ -22,7 +21,6 @@ export const restoreResultSchema = z.strictObject({
   expired: z.number(),
 });
 
-/** Result of the restore of a deployment. */
 export type RestoreResult = z.infer<typeof restoreResultSchema>;
 
 interface FilledKeys {
@@ -46,7 +44,6 @@ export function formatResult({ shards, ...result }: RestoreResult): string {
   return JSON.stringify({ ...result, shards: listed });
 }
 
-/** @throws Error for any other text */
 export function parseResult(text: string): RestoreResult {
   return restoreResultSchema.parse(JSON.parse(text));
 }

@@ -8,6 +8,7 @@ import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { ownersOf } from "../slot-owners";
 import { type RestoreResult, restoreResultSchema } from "./fill-result";
+import { withConnection } from "../../../valkey/connections";
 
 const KEY = "valkey-measured:restored";
 const REPLICA_MS = 5_000;
@@ -33,7 +34,6 @@ export async function writeFilled(target: Deployment, time: number, result: Rest
   });
 }
 
-/** Removes the record of a fill, if there is one. @throws Failure if the key's primary does not answer */
 export async function removeFilled(target: Deployment): Promise<void> {
   await withOwner(target, async (connection, hasReplica) => {
     if ((await connection.del(KEY)) > 0 && hasReplica) await connection.wait(1, REPLICA_MS);
@@ -46,12 +46,7 @@ async function withOwner<T>(
 ): Promise<T | undefined> {
   const owner = (await ownersOf(target))[calculateSlot(KEY)];
   if (owner === undefined) return undefined;
-  const connection = await target.connect(owner.node);
-  try {
-    return await work(connection, owner.hasReplica);
-  } finally {
-    connection.disconnect();
-  }
+  return withConnection(target.connect(owner.node), (connection) => work(connection, owner.hasReplica));
 }
 
 function parseJson(text: string | undefined): unknown {

@@ -1,12 +1,9 @@
-/** A connection that writes many keys to a server with RESTORE, without waiting for the reply to each command. */
 import { Failure } from "../../../lib/errors";
 import { type DeploymentNode, type NodeAccess, formatEndpoint } from "../../../valkey/node";
 import { Pipeline } from "../../../valkey/pipeline";
 import type { CopiedKey } from "../key-reader";
 
-/** A larger value is sent when less is in flight. */
 const IN_FLIGHT_BYTES = 8 * 1024 ** 2;
-/** Each block is one write to the socket. */
 const BLOCK_BYTES = 64 * 1024;
 /** Payloads from this size on are written to the socket without a copy. */
 const COPIED_BYTES = 16 * 1024;
@@ -58,7 +55,6 @@ export class RestorePipe {
     });
   }
 
-  /** @throws Failure that names the server */
   static async open(
     node: DeploymentNode,
     database: number,
@@ -102,7 +98,6 @@ export class RestorePipe {
     this.#filled = 0;
   }
 
-  /** Waits until there is room for more keys, or the connection ends. */
   async room(): Promise<void> {
     this.flush();
     while (this.#isOpen && this.#inFlight > IN_FLIGHT_BYTES / 2) await this.#reply();

@@ -1,7 +1,6 @@
 import type { StagingServers } from "../staging";
 import type { Host } from "../../../platforms/host/host";
 
-/** Each server is a deployment of its own. */
 export function stagingProcesses(host: Host): StagingServers {
   const nodeOf = (name: string): string => `${name}-0`;
   return {

@@ -1,4 +1,3 @@
-/** Restores staged data, which are RDB files of the archive's shards, into a deployment of any shape and mode. */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-/** The Kubernetes objects for one run of a load generator: a Job with the runners, its Secret and its ConfigMap. */
 import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { type JobPlan, JOB_LABELS } from "./job-plan";

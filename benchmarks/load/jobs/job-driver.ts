@@ -26,9 +26,7 @@ import { runnerKeys } from "./runner-script";
 interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
   readonly deployments: readonly PodDeployment[];
-  /** Image of the runners, the same for all deployments. @default the image of the first deployment */
   readonly image?: string | undefined;
-  /** Time limit for the start of the runners, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   readonly report?: ReportProgress | undefined;
 }
@@ -144,7 +142,6 @@ export class JobLoadDriver<R extends CredentialedRun> implements LoadDriver<R> {
     });
   }
 
-  /** The settings of each machine are read once, while the runners wait to start. */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
     if (tuning === undefined) return [];
@@ -215,7 +212,6 @@ function imageOf({ image, plan, deployments }: JobLoadDriverOptions, fallback: P
   return image ?? plan.image ?? (deployments[0] ?? fallback).image;
 }
 
-/** Name of a Job: `bench-cluster-1a2b3c4d`. */
 function jobName({ name }: PodDeployment): string {
   return `bench-${name}-${randomBytes(4).toString("hex")}`;
 }

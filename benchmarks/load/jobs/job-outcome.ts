@@ -12,7 +12,6 @@ export interface JobFacts<R extends CredentialedRun> {
   /** Each further runner has the next higher number. */
   readonly seed: number;
   readonly startedAt: string;
-  /** Start of the measurement, milliseconds since the epoch. */
   readonly begunMs: number;
   readonly records: readonly RunnerRecord[];
   readonly machines: readonly string[];

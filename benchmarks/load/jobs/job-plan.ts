@@ -65,15 +65,10 @@ export interface JobPhase {
   readonly arguments: readonly string[];
   /** Server for valkey-cli, with the keys by which runners wait for each other. */
   readonly endpoint: Endpoint;
-  /** Each further runner has the next higher number. */
   readonly seed: number;
-  /** Number of requests of all runners together; undefined if the phase ends after a time. */
   readonly requests: number | undefined;
-  /** Requests per second of all runners together; undefined if the load generator sends as fast as it can. */
   readonly rate: number | undefined;
-  /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
   readonly seconds: number | undefined;
-  /** A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: number;
 }
 
@@ -83,10 +78,8 @@ export interface JobPlan {
   readonly image: string;
   readonly servers: { readonly namespace: string; readonly labels: Labels };
   readonly runner: RunnerPlan;
-  /** Prefix of the keys with which runners wait for each other. */
   readonly keys: string;
   readonly phases: readonly JobPhase[];
-  /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: LoadSidecar | undefined;
   /**
    * Load generators take a password only on their command line, so the runner reads it from its environment: the Job's
@@ -95,7 +88,6 @@ export interface JobPlan {
   readonly user: BenchmarkUser | undefined;
   /** Server name (SNI) for TLS connections; undefined without TLS. `runner.tls` names the Secret with the TLS files. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
-  /** Longest time that a runner waits for the other runners, seconds. */
   readonly timeoutSeconds: number;
   /** Seconds after which Kubernetes ends the Job, even if this program no longer runs. */
   readonly deadlineSeconds: number;

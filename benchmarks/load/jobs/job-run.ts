@@ -41,7 +41,6 @@ export class JobRun {
     this.#runners = spec?.completions ?? 1;
   }
 
-  /** @param advice what to change if no machine has room for a runner */
   async start(advice: string): Promise<void> {
     const list = Array.from({ length: this.#runners }, (_, index) => String(index));
     const { connection } = this.primary;
@@ -60,7 +59,6 @@ export class JobRun {
     }
   }
 
-  /** @param phase number of the phase, from 1 @returns the time of the start, milliseconds since the epoch */
   async runPhase(phase: number): Promise<number> {
     const { connection } = this.primary;
     const sent = Date.now();
@@ -80,9 +78,7 @@ export class JobRun {
         throw new LoadGeneratorFailure(
           `${this.program} was killed because it was still running after ${seconds} s`,
           "",
-          {
-            hung: true,
-          },
+          { hung: true },
         );
       await pause(plan.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
     }
@@ -99,7 +95,6 @@ export class JobRun {
     }));
   }
 
-  /** The records and the machines of the runners, both in the runners' order. */
   async read(): Promise<{ readonly records: readonly RunnerRecord[]; readonly machines: readonly string[] }> {
     const texts = await Promise.all(
       Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))),

@@ -17,7 +17,6 @@ import { type LoadSidecar, SIDECAR_FILES_DIRECTORY } from "./sidecar";
 export interface JobAccess {
   /** The environment of the runner contains the password. */
   readonly username: string | undefined;
-  /** Paths of files are paths in the runner's pod. */
   readonly tls: TlsFiles | undefined;
   readonly runners: number;
 }
@@ -28,13 +27,11 @@ export interface CredentialedRun {
 
 export interface JobLoadGenerator<R extends CredentialedRun> extends LoadGenerator<R> {
   readonly sidecar?: () => Promise<LoadSidecar>;
-  /** The time limit of the load generator is added to it. */
   readonly phase: (
     run: R,
     access: JobAccess,
     deployment: Pick<Deployment, "mode" | "nodes" | "access">,
   ) => Omit<JobPhase, "timeoutSeconds">;
-  /** The record contains this command line. */
   readonly command: (run: R, index: number, runners: number) => readonly string[];
 }
 
@@ -85,7 +82,6 @@ const UNPACKED = "/tmp/open-loop.cjs";
 const PACKED = `${SIDECAR_FILES_DIRECTORY}/${BUNDLE}`;
 const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync("${PACKED}")))`;
 
-/** A ConfigMap contains its bundle. */
 export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun> {
   return {
     ...OPEN_LOOP,

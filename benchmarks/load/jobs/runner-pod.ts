@@ -1,4 +1,3 @@
-/** The pod of a runner: its container, sidecar and environment, and the machines that the pod is allowed to use. */
 import type { V1Job } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -110,7 +109,6 @@ function waitingResources({ runner }: JobPlan): NonNullable<Container["resources
   return { requests: WAITING_RESOURCES, limits };
 }
 
-/** The beginning of `runner.sh` explains each variable. */
 function runnerEnvironment({ phases, keys, runner, timeoutSeconds, tls, sidecar }: JobPlan): Record<string, string> {
   const [first] = phases;
   const last = phases.at(-1);
@@ -178,7 +176,6 @@ function filesOf({ cacert, cert, key }: RunnerTlsSecret): { readonly key: string
   return compact([cacert, cert, key]).map((name) => ({ key: name, path: name }));
 }
 
-/** TLS options with the paths of the files in the runner's pod. */
 export function runnerTls(
   tls: Pick<TlsFiles, "sni"> | undefined,
   { tls: files }: Pick<RunnerPlan, "tls">,

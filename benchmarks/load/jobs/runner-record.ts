@@ -1,4 +1,3 @@
-/** The record that a runner writes (`runner.sh`): the output, the duration and the CPU use of the load generator. */
 import { Failure } from "../../../lib/errors";
 import { RECORD_LINE_PREFIX } from "./runner-script";
 

@@ -5,7 +5,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** `runner.sh` replaces each with the value for its runner. */
 export const PLACEHOLDERS = {
   requests: "@REQUESTS@",
   rate: "@RATE@",
@@ -41,5 +40,4 @@ export function runnerKeys(prefix: string): RunnerKeys {
   };
 }
 
-/** Its first lines explain the environment and the arguments. */
 export const RUNNER_SCRIPT = readFileSync(join(__dirname, "runner.sh"), "utf8");

@@ -5,7 +5,6 @@ import { LoadGeneratorFailure } from "../load-driver";
 
 type Pod = Plain<V1Pod>;
 
-/** Number of a runner, from 0; undefined until Kubernetes has assigned a number. */
 export function runnerIndex(pod: Pod): number | undefined {
   const index = pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"];
   return index === undefined ? undefined : Number(index);

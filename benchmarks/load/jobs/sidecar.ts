@@ -4,11 +4,9 @@ import { join } from "node:path";
 
 export interface LoadSidecar {
   readonly image: string;
-  /** The arguments of the run are appended. */
   readonly program: string;
   /** Shell command that runs once before the first request. @default nothing */
   readonly setup?: string;
-  /** File that the load generator writes. The file is part of the load generator's output. @default no file */
   readonly result?: string;
   /** The Job owns a ConfigMap with them. */
   readonly files?: BinaryFiles;
@@ -20,7 +18,6 @@ export type BinaryFiles = Readonly<Record<string, Buffer>>;
 export const EXCHANGE_DIRECTORY = "/exchange";
 export const SIDECAR_FILES_DIRECTORY = "/load-generator";
 
-/** Its first lines explain the environment. */
 export const SIDECAR_SCRIPT = readFileSync(join(__dirname, "sidecar.sh"), "utf8");
 
 export function sidecarEnvironment({ program, setup = ":", result = "" }: LoadSidecar): Record<string, string> {

@@ -9,7 +9,6 @@ import { TLS_NAMES } from "../valkey-benchmark/arguments";
 export interface MemtierRun {
   readonly mix: MemtierWorkload;
   readonly mode: Mode;
-  /** Endpoint of any node of a cluster, or of the primary in replication mode. */
   readonly endpoint: Endpoint;
   readonly primaries: number;
   readonly credentials: { readonly username: string; readonly password: string } | undefined;

@@ -100,7 +100,6 @@ interface MemtierResults {
   readonly latencies: Histogram;
 }
 
-/** @throws Failure when the text is not JSON, lacks a value, or contains no replies */
 export function parseMemtierResults(text: string): MemtierResults {
   let results: z.infer<typeof resultsSchema>;
   try {

@@ -1,4 +1,3 @@
-/** A single file that needs only Node.js, for Jobs and for processes on this machine. */
 import { join } from "node:path";
 import { programBundle } from "../../../lib/bundle";
 

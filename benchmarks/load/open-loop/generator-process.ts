@@ -61,7 +61,6 @@ export class GeneratorProcess {
     return this.recorded.pid;
   }
 
-  /** @returns one tally for each worker @throws Failure when the process ends without a result */
   async run(): Promise<Tally[]> {
     this.#send(START_COMMAND);
     const { tallies } = await this.#next("result");

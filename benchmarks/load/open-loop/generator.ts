@@ -21,7 +21,6 @@ interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
   readonly discoverRoutes: DiscoverRoutes;
-  /** The connections are divided evenly among the servers that receive requests. */
   readonly clients: number;
   /** Requests per arrival. Those for the same server are sent together. */
   readonly pipeline: number;
@@ -39,7 +38,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const TIMEOUT_CHECK_MS = 10;
 /** Pattern of errors at the start that a retry cannot remove. */
 const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
-/** Highest number of redirects of one request. After more redirects the request fails. */
 const MAX_REDIRECTS = 16;
 /** Delay before a request is sent again after TRYAGAIN, milliseconds. */
 const TRY_AGAIN_MS = 2;

@@ -14,7 +14,6 @@ import { Tally } from "../tally";
 
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
-  /** In replication mode, the primary receives the writes. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
@@ -80,7 +79,6 @@ export class LocalOpenLoopDriver extends LocalLoadDriver<OpenLoopRun> {
   }
 }
 
-/** The primary comes first: in replication mode, the first endpoint of a plan receives the writes. */
 export function endpointsPrimaryFirst(
   { nodes }: Pick<Deployment, "nodes">,
   primary: string,
@@ -90,7 +88,6 @@ export function endpointsPrimaryFirst(
     .map(({ endpoint }) => ({ ...endpoint }));
 }
 
-/** The plans of the other processes are derived from it. */
 export function openLoopPlan(
   { mix, seed, credentials }: OpenLoopRun,
   { mode, access }: Pick<Deployment, "mode" | "access">,

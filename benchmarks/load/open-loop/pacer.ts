@@ -6,7 +6,6 @@
 import { epochMs } from "../../../lib/clock";
 
 interface PacerCallbacks {
-  /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
   /** Later intended times are dropped. */
   readonly endMs: number;
@@ -41,7 +40,6 @@ export class Pacer {
   #begunMs = 0;
   isDone = false;
 
-  /** @param startMs time of the start, milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
     private readonly callbacks: PacerCallbacks,

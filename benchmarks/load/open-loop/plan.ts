@@ -78,7 +78,6 @@ export const processMessageSchema = z.discriminatedUnion("event", [
 ]);
 export type ProcessMessage = z.infer<typeof processMessageSchema>;
 
-/** Line on standard input that starts the load. The line follows the plan. */
 export const START_COMMAND = "go";
 /** Line on standard input that stops the load early. After this line, the process sends its result. */
 export const STOP_COMMAND = "stop";

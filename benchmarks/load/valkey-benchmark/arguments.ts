@@ -1,4 +1,3 @@
-/** The command line of valkey-benchmark for one test of a workload. */
 import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import type { NamedTest } from "../../workloads/named-tests";
@@ -22,13 +21,11 @@ export interface ValkeyBenchmarkRun {
   readonly length: Workload["length"];
   /** Without a seed, runners that start in the same second would draw the same keys. */
   readonly seed: number;
-  /** Nodes of a cluster that serve reads. @default "primary" */
   readonly readFrom?: ReadFrom | undefined;
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: TlsFiles | undefined;
 }
 
-/** Each runner replaces the placeholders with its own values. */
 interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
@@ -101,7 +98,6 @@ function testArguments(test: NamedTest, isCluster: boolean): string[] {
   return test.send.words.map((word, index) => (isCluster && index === keyAt ? `${word}:{tag}` : word));
 }
 
-/** TLS options of valkey-benchmark. valkey-cli has the same options. */
 export function tlsArguments(tls: TlsFiles | undefined): string[] {
   if (tls === undefined) return [];
   const files = TLS_NAMES.flatMap((name) => (tls[name] === undefined ? [] : [`--${name}`, tls[name]]));

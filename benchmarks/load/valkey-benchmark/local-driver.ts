@@ -13,7 +13,6 @@ export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
 
-/** Time limit for a run with a fixed number of requests, seconds. */
 const REQUESTS_TIMEOUT_SECONDS = 3600;
 
 export const VALKEY_BENCHMARK: LoadGenerator<ValkeyBenchmarkRun> = {
@@ -24,7 +23,6 @@ export const VALKEY_BENCHMARK: LoadGenerator<ValkeyBenchmarkRun> = {
   parse: (text) => ({ report: parseSingleReport(text), warnings: [] }),
 };
 
-/** A part of the requests and of the rate, and its own seed. */
 export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
   const { rate } = run.workload;

@@ -49,7 +49,6 @@ const milliseconds = (value: number): string => value.toFixed(3);
 const dollars = (value: number | null): string | null => (value === null ? null : value.toPrecision(4));
 const cores = (value: number | null): string | null => (value === null ? null : value.toFixed(2));
 
-/** Returns a value as a CSV field, in quotes if RFC 4180 requires them. */
 function quote(cell: Cell): string {
   const text = cell === null ? "" : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

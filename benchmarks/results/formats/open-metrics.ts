@@ -14,11 +14,9 @@ type Labels = Readonly<Record<string, string | number>>;
 type Sample = readonly [labels: Labels, value: number];
 
 interface Family {
-  /** Name of the metric without the prefix `valkey_measured_`. */
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
-  /** Unit at the end of the metric's name; undefined if OpenMetrics does not define such a unit. */
   readonly unit?: string;
 }
 
@@ -190,7 +188,6 @@ function stateOf<T extends string>(labels: Labels, name: string, all: readonly T
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);
 }
 
-/** A timestamp in ISO format: `2026-11-21T09:00:00Z` for `20261121-090000`. */
 function isoOf(timestamp: string): string {
   return timestamp.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$/, "$1-$2-$3T$4:$5:$6Z");
 }

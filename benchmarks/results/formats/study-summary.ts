@@ -1,4 +1,3 @@
-/** Format of a study's summary.txt, which is also printed at its end. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
 import { counted, formatCount, formatDuration, formatPercent } from "../../../lib/units";
@@ -81,7 +80,6 @@ export function formatStudy(results: Results): string[] {
   ];
 }
 
-/** The extent of a study as text: `6 rounds of 4 treatments in 2m 10s`. */
 export function describeExtent({
   rounds,
   treatments,
@@ -90,7 +88,6 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/** Its comparisons are precise, or the budget is used up; other texts for unfinished studies and failed treatments. */
 export function describeEnd({
   ended,
   precision,

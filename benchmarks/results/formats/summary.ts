@@ -1,4 +1,3 @@
-/** Format of summary.txt, which is also printed at the end of a run. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
 import { counted, formatPercent, formatCount } from "../../../lib/units";
@@ -55,7 +54,6 @@ function tableLines(
   ];
 }
 
-/** Such as `2.00× (1.98 … 2.02) · p50 2.00× lower`; for an open loop only latencies: `p50 2.00×, p99 1.50× lower`. */
 function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   const [first] = rows;
   const last = rows.at(-1);
@@ -80,7 +78,6 @@ function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   ];
 }
 
-/** A result as text, such as `1,234,567/s · p50 0.567 ms`, and a line with its warnings. */
 function cell(row: ResultRow | undefined): string[] {
   if (row === undefined) return ["not measured"];
   const hits = row.hitRatio === null ? "" : ` · ${formatPercent(row.hitRatio)} hits`;
@@ -131,7 +128,6 @@ function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
 }
 
-/** The list is empty if no prices are known. */
 function costLines(results: Results, comparisons: readonly TestComparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) =>
@@ -158,7 +154,6 @@ function warningLines(notes: readonly WarningNote[]): string[] {
   return notes.map(({ code, text, where }) => `${code}: ${text} (${where.join(", ")})`);
 }
 
-/** Numbers of primaries and replicas of a deployment as text: `3 primaries + 3 replicas`. */
 export function describeShape({ nodes }: Pick<MeasuredTopology, "nodes">): string {
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");

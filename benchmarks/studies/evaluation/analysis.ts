@@ -1,4 +1,3 @@
-/** Values of two treatments are paired by round. */
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -40,7 +39,6 @@ export class StudyAnalysis {
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 
-  /** The tests with their titles, in the order in which the workloads name them. */
   get tests(): readonly { readonly test: string; readonly title: string }[] {
     return [...new Map(this.records.map(({ test, title }) => [test, { test, title }])).values()];
   }
@@ -117,7 +115,6 @@ export class StudyAnalysis {
     );
   }
 
-  /** The bottleneck of at least half of a treatment's measurements; undefined if neither limited them. */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>

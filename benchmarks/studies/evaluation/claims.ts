@@ -35,7 +35,6 @@ function untestable(says: string, why: (basis: ClaimBasis) => string): StatedCla
   return { says, judged: (basis) => ["inconclusive", why(basis)] };
 }
 
-/** The claims that a study tests, and the title of the published document (docs/sources.md) that states them. */
 interface DocumentClaims {
   readonly document: string;
   readonly claims: (basis: ClaimBasis) => readonly StatedClaim[];
@@ -48,7 +47,6 @@ const MAX_WIDTH = 0.2;
 const ALMOST_LINEAR = 0.9;
 /** Greatest relative difference with which two rates count as equally fast. */
 const PARITY = 0.1;
-/** Size of a value in the document, and the bytes per entry that it reports for Valkey. */
 const DOCUMENT_VALUE_SIZE = 64;
 const DOCUMENT_BYTES = { min: 149, max: 150 } as const;
 
@@ -314,7 +312,6 @@ function modesFor(test: string): (basis: ClaimBasis) => TreatmentPair | string {
   };
 }
 
-/** Judges the claim "the throughput of `other` is at least `limit` times the throughput of `base`". */
 function atLeast(test: string, limit: number): (pair: TreatmentPair, basis: ClaimBasis) => Judgement {
   return ({ base, other }, { analysis }) => {
     const ratio = analysis.ratio(base, other, test, "throughput");
@@ -326,7 +323,6 @@ function atLeast(test: string, limit: number): (pair: TreatmentPair, basis: Clai
   };
 }
 
-/** Judges the claim "both are alike". @param within greatest relative difference of two values that are alike */
 function isSimilar(ratio: Ratio, within: number): Judgement {
   if (ratio.low === undefined || ratio.high === undefined) return ["inconclusive", tooFewRounds(ratio)];
   const [min, max] = [1 / (1 + within), 1 + within];

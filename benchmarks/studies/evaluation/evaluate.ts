@@ -1,4 +1,3 @@
-/** Turns the checkpoints of a study into results in the format of a run's results. */
 import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { REFERENCE_LOAD_LIMIT, referenceLoadWarnings } from "../../warnings/warnings";
@@ -54,7 +53,6 @@ export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEn
   return givenUpReasonOf(treatment.id, entries);
 }
 
-/** @param subject ID of a treatment, or `other beside base` for a pair */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
     .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
@@ -71,7 +69,6 @@ function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "reference-load" }
   return entry.kind === "failure" ? entry.treatment : stepSubject(entry);
 }
 
-/** Key of the step that an entry of the checkpoint log belongs to, such as `3 cluster`. */
 export function entryKey(entry: StudyLogEntry): string {
   return stepKey(
     entry.kind === "failure" ? { kind: "treatment", round: entry.round, treatment: entry.treatment } : entry,
@@ -117,10 +114,6 @@ function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
 }
 
-/**
- * Fits power laws over the number of primaries: for throughput at full speed, and for CPU per operation at an offered
- * rate.
- */
 function scalingFits(
   { study: { kind }, cpus }: StudyState,
   analysis: StudyAnalysis,
@@ -174,7 +167,6 @@ function basisOf(state: StudyState, analysis: StudyAnalysis): ClaimBasis {
 interface StudyDescription {
   readonly timestamp: string;
   readonly stack: string;
-  /** The parsed configuration, without secrets. */
   readonly configuration: unknown;
   readonly environment: Environment;
 }

@@ -11,9 +11,7 @@ export interface ClaimBasis {
   readonly cores: number;
   readonly versions: ReadonlyMap<string, string>;
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
-  /** Bytes per value during the measurement of table growth; undefined if table growth was not measured. */
   readonly growthSize: number | undefined;
-  /** Power laws over the number of primaries: of throughput at full speed, and of CPU per operation at a rate. */
   readonly fits: Readonly<Record<"throughput" | "costs", readonly StudyFit[]>>;
 }
 
@@ -59,7 +57,6 @@ export const FINDINGS: Readonly<Record<StudyKind, (basis: ClaimBasis) => string[
   comparison: () => [],
 };
 
-/** The treatments in replication mode and in cluster mode that a study compares; undefined unless it has both. */
 export function modesOf({ analysis }: ClaimBasis): { base: Treatment; other: Treatment } | undefined {
   const clusters = analysis.treatments.filter(({ mode }) => mode === "cluster");
   const base = analysis.treatments.find(({ mode }) => mode === "replication");
@@ -67,7 +64,6 @@ export function modesOf({ analysis }: ClaimBasis): { base: Treatment; other: Tre
   return base === undefined || other === undefined ? undefined : { base, other };
 }
 
-/** Groups of treatments that differ only in io-threads, each in ascending order of threads. */
 export function threadGroups({ analysis }: ClaimBasis): Treatment[][] {
   return groupsVarying(analysis.treatments, "io-threads").map((group) =>
     [...group].sort((a, b) => threadsOf(a) - threadsOf(b)),
@@ -123,7 +119,6 @@ function describeStep(basis: ClaimBasis, group: readonly Treatment[], test: stri
   );
 }
 
-/** A treatment as text: `valkey-8.1 (valkey 8.1.1)`. */
 function nameOf({ versions }: ClaimBasis, { id, label }: Treatment): string {
   const version = versions.get(id);
   return version === undefined ? label : `${label} (${version})`;
@@ -155,7 +150,6 @@ export function percentOver(max: number, min: number): string {
   return ((max / min - 1) * 100).toFixed(0);
 }
 
-/** Fit of a power law as text: `SET, throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96) of 4 treatments`. */
 function describeFit({ title, what, exponent, treatments, excluded }: StudyFit): string {
   const names = excluded.map(({ treatment, why }) => `${treatment} (${why})`).join(", ");
   const found =
@@ -165,12 +159,10 @@ function describeFit({ title, what, exponent, treatments, excluded }: StudyFit):
   return `${title}, ${what}: ${found}${excluded.length === 0 ? "" : `; excluded: ${names}`}`;
 }
 
-/** Exponent of a power law, with its interval, as text: `0.92 (0.88 … 0.96)`. */
 export function describeExponent({ estimate, low, high }: NonNullable<StudyFit["exponent"]>): string {
   return `${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
 }
 
-/** A ratio with its interval as text: `1.63 (1.56 … 1.71)`. */
 export function describeRatio({ ratio, low, high }: Ratio): string {
   if (ratio === undefined) return "not measured";
   return low === undefined || high === undefined
@@ -182,7 +174,6 @@ function ratioText({ analysis }: ClaimBasis, base: Treatment, other: Treatment, 
   return describeRatio(analysis.ratio(base, other, test, "throughput"));
 }
 
-/** Median of a treatment as text: `145,696/s`, or `not measured`. */
 function describeMedian(analysis: StudyAnalysis, treatment: Treatment, test: string, metric: Metric): string {
   const value = analysis.median(treatment, test, metric);
   if (value === undefined) return "not measured";

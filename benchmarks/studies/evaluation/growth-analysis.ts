@@ -10,7 +10,6 @@ interface BytesPerEntry {
   readonly maxAtKeys: number;
 }
 
-/** @returns undefined if every sample has fewer than `MIN_KEYS` keys */
 export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
   const points = samples
     .filter(({ keys }) => keys >= MIN_KEYS)
@@ -24,16 +23,13 @@ export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefin
 
 interface RateDip {
   readonly keys: number;
-  /** The lowest rate of the dip as a fraction of the median rate. */
   readonly part: number;
 }
 
 /** Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
-/** Rate below which a window is a dip, as a fraction of the median rate. */
 const DIP = 0.7;
 
-/** Keys inserted per second, in windows of a quarter of a second. */
 export function insertionRates({ samples }: TableGrowth): { readonly keys: number; readonly rate: number }[] {
   const rates: { keys: number; rate: number }[] = [];
   let [from] = samples;

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 const MIN_SLICE_MS = 5;
 const MAX_SLICE_MS = 15;
 
-/** The slice of a side lasts from the end of `resume` to the beginning of `pause`. */
 export interface SideControl {
   readonly resume: () => void;
   /** First the load generators, so that no request is answered during a slice of the other side. */
@@ -17,7 +16,6 @@ export interface SideControl {
 
 export type Pair<T> = readonly [T, T];
 
-/** Tests use a different clock. */
 export interface Clock {
   readonly now: () => number;
   readonly sleep: (length: number) => Promise<unknown>;

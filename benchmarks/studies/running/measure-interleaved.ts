@@ -1,4 +1,3 @@
-/** Measures two treatments whose servers run at the same time and get load in alternating slices of milliseconds. */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readInfoSections } from "../../../valkey/connection";
@@ -96,7 +95,6 @@ class Side {
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
-  /** The caller must end these load generators. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;

@@ -20,7 +20,6 @@ interface PausableLoadPlan {
   /** The `length` of this load is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   readonly count: number;
-  /** @default no pinning */
   readonly cpus: readonly number[] | undefined;
 }
 
@@ -28,7 +27,6 @@ export class PausableLoad {
   readonly #processes: readonly RecordedProcess[];
   readonly #failure = new AbortController();
   #ending = false;
-  /** Command line of the first load generator, with secrets replaced. */
   readonly command: string;
 
   constructor({ run, benchmark, features, tool, count, cpus }: PausableLoadPlan) {
@@ -48,7 +46,6 @@ export class PausableLoad {
     });
   }
 
-  /** Signal that is aborted with a LoadGeneratorFailure if a load generator exits before `end`. */
   get failed(): AbortSignal {
     return this.#failure.signal;
   }

@@ -1,4 +1,3 @@
-/** A resumed study continues after the last step in its checkpoint log. */
 import { Failure, messageOf } from "../../../lib/errors";
 import type { ReportProgress } from "../../../lib/progress";
 import { randomFrom } from "../../../lib/statistics/random";
@@ -18,7 +17,6 @@ import type { Study } from "../study";
 /** In tests, a different runner checks the order of the steps without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
-  /** @param ceiling requests per second of the last reference load */
   readonly treatment: (treatment: Treatment, round: number, ceiling: number) => Promise<StudyLogEntry>;
   readonly interleaved: (pair: TreatmentPair, round: number) => Promise<StudyLogEntry>;
 }
@@ -46,12 +44,6 @@ function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, r
   );
 }
 
-interface StudyListener {
-  readonly report: ReportProgress;
-  /** @param isNew false if all steps of the round came from the log */
-  readonly round: (state: StudyState, isNew: boolean) => void;
-}
-
 /**
  * Finished steps are in the log before the next one begins, and are not repeated. Who fails twice in succession is
  * given up until the study is resumed.
@@ -63,7 +55,7 @@ export async function runStudy(
   cpus: readonly number[],
   runner: StepRunner,
   signal: AbortSignal,
-  listener: StudyListener,
+  listener: { readonly report: ReportProgress; readonly round: (state: StudyState, isNew: boolean) => void },
 ): Promise<StudyState> {
   const done = new Set(log.entries.map(entryKey));
   const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({
@@ -106,7 +98,6 @@ export async function runStudy(
   }
 }
 
-/** @param tried entries since the study was started or resumed */
 function decisionOf(
   study: Study,
   entries: readonly StudyLogEntry[],
@@ -179,7 +170,6 @@ function describeStep(study: Study, step: StudyStep): string {
   }
 }
 
-/** Progress as text: `round 3 of about 8, 1m 20s of at most 10m 00s, about 4m 10s left`. */
 function describeProgress(
   { budget }: Study,
   entries: readonly StudyLogEntry[],

@@ -1,4 +1,3 @@
-/** The servers are started, formed and verified for a single step. At the end of this step, they are always stopped. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
@@ -17,7 +16,6 @@ export interface StudyEnvironment {
   readonly runs: string;
   /** The key `undefined` stands for the first Valkey that is found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
-  /** The same program is used for all engines. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
   readonly zones: readonly string[];
@@ -31,7 +29,6 @@ export interface TreatmentServers {
   readonly deployment: Deployment;
   readonly verification: Verification;
   readonly formationMs: number;
-  /** Signal that is aborted if the user interrupts the study or a server exits. */
   readonly signal: AbortSignal;
 }
 

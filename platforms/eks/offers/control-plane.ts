@@ -1,4 +1,3 @@
-/** Tier of EKS's control plane for a number of machines and pods. */
 import { formatCount } from "../../../lib/units";
 
 export const CONTROL_PLANE_TIERS = ["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] as const;
@@ -8,7 +7,6 @@ type ProvisionedTier = Exclude<ControlPlaneTier, "standard">;
 interface Capacity {
   /** Number of requests that the API server handles at the same time. */
   readonly seats: number;
-  /** Number of pods that the scheduler binds per second. */
   readonly podsPerSecond: number;
 }
 

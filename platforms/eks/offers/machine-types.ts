@@ -1,11 +1,9 @@
-/** Machine types that AWS sells: `prices/machines.json`. */
 import { z } from "zod";
 import existing from "./prices/families.json";
 import table from "./prices/machines.json";
 
 const positive = z.int().min(1);
 
-/** Architectures: values of the label `kubernetes.io/arch`. */
 export const ARCHITECTURES = ["arm64", "amd64"] as const;
 export type Architecture = (typeof ARCHITECTURES)[number];
 
@@ -31,14 +29,12 @@ const MACHINES = z
   .strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) })
   .parse(table).machines;
 
-/** The table has the current families that begin with c, m or r. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
 export function machineType(name: string): MachineType | undefined {
   return MACHINES[name];
 }
 
-/** Family of a machine type, such as `r7g` for `r7g.large`. */
 export function familyOf(type: string): string {
   return type.split(".")[0] ?? type;
 }

@@ -2,7 +2,6 @@
 
 /** Speed of a gp3 volume. */
 export interface VolumeSpeed {
-  /** I/O operations per second. */
   readonly iops: number;
   /** Throughput, MiB/s. */
   readonly throughput: number;

@@ -1,4 +1,3 @@
-/** Resources that a machine leaves for pods, after the system and the DaemonSets. */
 import type { MachineType } from "../offers/machine-types";
 import { type Tuning, reservedCpus } from "./tuning";
 

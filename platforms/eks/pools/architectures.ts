@@ -2,7 +2,6 @@ import { type Problem, problem } from "../../../lib/errors";
 import { type Architecture, ARCHITECTURES, machineType } from "../offers/machine-types";
 import { type Pools, POOLS } from "./pools";
 
-/** Distinct architectures of machine types; unknown types are left out. */
 export function architecturesOf(types: readonly string[]): Architecture[] {
   const found = new Set(types.map((type) => machineType(type)?.architecture));
   return ARCHITECTURES.filter((architecture) => found.has(architecture));

@@ -1,4 +1,3 @@
-/** Machines that each pool needs in each zone, by type. */
 import { type Problem, problem } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
 import { type MachineType, machineType } from "../offers/machine-types";
@@ -15,7 +14,6 @@ export interface MachineGroup {
   readonly zone: string;
   readonly count: number;
   readonly vcpus: number;
-  /** Highest number of addresses that the pods of one machine take. */
   readonly podAddresses: number;
 }
 
@@ -93,7 +91,6 @@ class PoolSets {
     for (const groups of groupBy(members, keyOf).values()) this.#place(groups);
   }
 
-  /** @param groups of one owner, with the same machine type or none */
   #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
     if (first === undefined || this.#tryToJoin(groups, first) || this.#tryToOpen(groups, first)) return;
@@ -101,7 +98,6 @@ class PoolSets {
     else this.unfitting.push(first);
   }
 
-  /** @returns whether there is such a set */
   #tryToJoin(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     for (const set of this.sets) {
       if (!set.open || set.instanceType !== instanceType) continue;

@@ -68,7 +68,6 @@ export interface SetLayout {
   readonly fullest: number;
 }
 
-/** By the group's label, in addition to the selector of the pool. */
 export function nodeSelectorsOfMachineSets(
   sets: readonly MachineSet[],
 ): ReadonlyMap<string, Readonly<Record<string, string>>> {

@@ -1,4 +1,3 @@
-/** Groups of equal pods, by zone. */
 import { type PlacedNode, type Shape, nodeCount, spreadOverZones } from "../../../valkey/topology/placement";
 import type { PoolName } from "./pools";
 import type { StorageClassName } from "../offers/storage-classes";
@@ -15,13 +14,10 @@ export interface PodGroup {
    */
   readonly owner?: string | undefined;
   readonly pool: PoolName;
-  /** Pods, each with its zone. */
   readonly pods: readonly PlacedNode[];
-  /** Zones over which the pods are spread, in the order in which the zones are filled. */
   readonly zones: readonly string[];
   /** CPU request of each pod, thousandths of a CPU. */
   readonly cpuMilli: number;
-  /** Memory request of each pod, MiB. */
   readonly memoryMiB: number;
   /** Images of each pod's containers. @default unknown */
   readonly images?: readonly string[] | undefined;
@@ -48,7 +44,6 @@ export function serverPodGroup({ shape, ...group }: ServerGroupArgs): PodGroup {
   return { ...group, pods: spreadOverZones(names, group.zones) };
 }
 
-/** Group of load generators, spread evenly over the zones. */
 export function clientPodGroup({ count, ...group }: Omit<PodGroup, "pods"> & { readonly count: number }): PodGroup {
   const names = Array.from({ length: count }, (_, index) => `${group.name}-${index}`);
   return { ...group, pods: spreadOverZones(names, group.zones) };

@@ -1,4 +1,3 @@
-/** Problems with pools of machines that do not depend on the pods that run there. */
 import { type Problem, problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
@@ -6,7 +5,6 @@ import { familyOf, machineType, unknownTypeProblem } from "../offers/machine-typ
 import { type PoolArgs, type PoolName, type Pools, POOLS, capacityTypeProblems } from "./pools";
 import type { PriceTable } from "../offers/prices";
 
-/** @param prices prices of the region; undefined if there are none */
 export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   return [
     ...POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices)),

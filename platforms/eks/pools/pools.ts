@@ -1,4 +1,3 @@
-/** Machine pools: names, taints, capacity types, and the toleration and selector of a pod in a pool. */
 import { type Tuning, UNTUNED } from "./tuning";
 import { type Problem, problem } from "../../../lib/errors";
 
@@ -112,7 +111,6 @@ export function isSpot(pools: Pools, pool: PoolName | "system"): boolean {
   return pool !== "system" && pools[pool]?.capacity === "spot";
 }
 
-/** Problems with pools of servers that are configured as spot machines. */
 export function capacityTypeProblems(pools: Pools): Problem[] {
   return POOLS.filter((pool) => pool !== "clients" && isSpot(pools, pool)).map((pool) =>
     problem("servers-on-spot", `pools.${pool}.capacity`, SERVERS_ON_DEMAND),

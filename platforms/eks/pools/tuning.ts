@@ -1,4 +1,3 @@
-/** CPU settings of a pool's machines, and what the boot script sets there, in the form that verification expects. */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 
 /** CPU settings of a pool's machines. */
@@ -21,7 +20,6 @@ export interface Tuning {
 
 export const UNTUNED: Tuning = { interruptCpus: 0, staticCpus: false };
 
-/** Number of CPUs that no pod can get: 1 with static CPU management, and 0 without it. */
 export function reservedCpus({ staticCpus }: Tuning): number {
   return staticCpus ? 1 : 0;
 }
@@ -29,16 +27,13 @@ export function reservedCpus({ staticCpus }: Tuning): number {
 /** For every container, as in the published document "One billion requests per second". */
 export const FILE_DESCRIPTORS = 1_048_544;
 
-/** Default of `tcp-backlog` in Valkey and Redis. */
 const DEFAULT_BACKLOG = 511;
 
 interface TunedServer {
-  /** Number of exclusive CPUs that the server gets on a pool with `staticCpus`; undefined if it shares CPUs. */
   readonly wholeCpus: number | undefined;
   readonly backlog: string | undefined;
 }
 
-/** @param server the server on the machine; undefined for a load generator */
 export function expectedTuning({ interruptCpus, staticCpus }: Tuning, server?: TunedServer): ExpectedTuning {
   const ownCpus = staticCpus ? server?.wholeCpus : undefined;
   return {

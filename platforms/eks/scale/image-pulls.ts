@@ -1,4 +1,3 @@
-/** Docker Hub's images that many machines pull: number of pulls, and a cache in ECR that pulls each once. */
 import { type Problem, problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";
@@ -41,7 +40,6 @@ export function hubRepository(image: string): string | undefined {
   return name.includes("/") ? name : `library/${name}`;
 }
 
-/** Names of images in other registries are returned unchanged. */
 export function cachedImage(image: string, { host, prefix }: CacheRegistry): string {
   const repository = hubRepository(image);
   return repository === undefined ? image : `${host}/${prefix}/${repository}`;

@@ -1,4 +1,3 @@
-/** System machines: the pods that run on them, and the smallest machine type that has room for these pods. */
 import { type Problem, problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import { type AllocatableResources, allocatableOn, DAEMON_ADDRESSES } from "../pools/allocatable";
@@ -104,7 +103,6 @@ function hasRoom(type: MachineType, plan: Omit<SystemPlan, "instanceType">): boo
   return needed.cpuMilli <= room.cpuMilli && needed.memoryMiB <= room.memoryMiB && needed.pods <= room.pods;
 }
 
-/** Types of the default family that the region offers, smallest first. */
 function candidates(prices: PriceTable | undefined): { readonly name: string; readonly type: MachineType }[] {
   return MACHINE_TYPES.flatMap((name) => {
     const type = machineType(name);
@@ -161,9 +159,7 @@ function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | u
   );
 }
 
-/** Resources of Karpenter for a number of planned machines. */
 export interface ControllerSize {
-  /** CPU request, thousandths. Karpenter has no CPU limit. */
   readonly cpuMilli: number;
   /**
    * Memory request, which is also the memory limit. Karpenter's chart derives the soft memory limit of the Go runtime

@@ -32,7 +32,6 @@ interface Suite {
   readonly base?: string;
 }
 
-/** Ubuntu's suites have no pinned versions. */
 const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   debian: [
     { suite: "forky", component: "main", pinned: "9.1.2-1" },
@@ -62,14 +61,12 @@ export const MIN_MAJOR_VERSION: Readonly<Record<Unpackable, number>> = { valkey:
 /** Without these small packages, apt would fetch all of systemd for a dependency. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
-/** Directories of programs that are already unpacked, newest first. */
 export function unpackedPrograms(packages: string, product: Unpackable = "valkey"): string[] {
   if (!existsSync(packages)) return [];
   const trees = readdirSync(packages).filter((name) => name.startsWith(`${product}_`));
   return trees.sort((a, b) => b.localeCompare(a, "en", { numeric: true })).map((name) => join(packages, name, "bin"));
 }
 
-/** Whether this machine can fetch and unpack packages. */
 export function hasApt(): boolean {
   return process.platform === "linux" && existsSync("/usr/bin/apt-get") && existsSync("/usr/bin/dpkg-deb");
 }

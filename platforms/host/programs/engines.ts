@@ -1,14 +1,11 @@
-/** Versions of Valkey and Redis, on this machine or in the distribution's packages. */
 import { type Problem, BadInput, Failure, messageOf, problem } from "../../../lib/errors";
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { fetchPrograms, hasApt, unpackedPrograms, type Product } from "./debian-packages";
 import { type Programs, findPrograms, inspectPrograms } from "./programs";
 
-/** Pattern of an engine in a study: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
-/** Other versions are expected in the newest suite. */
 const SUITES: Readonly<Record<string, string>> = {
   "valkey-8.0": "bookworm-backports",
   "valkey-8.1": "trixie",
@@ -17,7 +14,6 @@ const SUITES: Readonly<Record<string, string>> = {
 };
 
 interface PackageDirectories {
-  /** Directory with the packages of the default Valkey version. */
   readonly packages: string;
   /** Differs from `packages`, because `findPrograms` uses all programs there. */
   readonly comparison: string;
@@ -104,7 +100,6 @@ function placesOf(product: Product, packages: string, others: string): [director
   return [...homes, ...onPath, ...unpacked].filter(([directory]) => existsSync(join(directory, `${product}-server`)));
 }
 
-/** `8.1` matches any 8.1.x; undefined matches every version. */
 function isVersion({ version }: Programs, wanted: string | undefined): boolean {
   return wanted === undefined || version === wanted || version.startsWith(`${wanted}.`);
 }

@@ -1,4 +1,3 @@
-/** Finds valkey-server, valkey-cli and valkey-benchmark on this machine. */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -11,12 +10,10 @@ const run = promisify(execFile);
 
 export interface Programs {
   readonly product: Product;
-  /** Version that the server prints, such as `9.1.2`. */
   readonly version: string;
   readonly server: string;
   readonly cli: string;
   readonly benchmark: string;
-  /** Place where the programs were found: `VALKEY_HOME`, `the PATH` or `Debian packages`. */
   readonly source: string;
 }
 

@@ -1,5 +1,3 @@
-/** Names of the Secrets and the files from which pods read passwords. */
-
 export const SENTINEL_PASSWORD_FILE = "sentinel-password";
 
 export const USERS_FILE = "users.acl";

@@ -12,7 +12,6 @@ import { openPortForward } from "../api/port-forward";
 
 const RELOAD_TIMEOUT_MS = 10_000;
 
-/** @param users text of the users' file */
 export async function publishOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -45,7 +44,6 @@ export async function overlapExists(
   return (await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ name, namespace }))) !== undefined;
 }
 
-/** Does nothing if this Secret does not exist. */
 export async function removeOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -55,7 +53,6 @@ export async function removeOverlap(
   await kubernetes.find(`deleting the Secret ${name}`, kubernetes.core.deleteNamespacedSecret({ name, namespace }));
 }
 
-/** @throws Failure when the exporter does not read it */
 export async function reloadExporter(
   kubernetes: KubernetesClient,
   target: { readonly namespace: string; readonly pod: string; readonly port: number },

@@ -1,4 +1,3 @@
-/** The present state of a deployment's Services: the ready pods behind them, and the servers to which proxies route. */
 import type { V1Endpoint, V1EndpointSlice } from "@kubernetes/client-node";
 import { messageOf } from "../../../lib/errors";
 import { connect } from "../../../valkey/connection";
@@ -9,6 +8,7 @@ import type { ClientWay, ClientWayFacts } from "../../../valkey/client-endpoints
 import type { KubernetesClient } from "../api/client";
 import { openPortForward } from "../api/port-forward";
 import { CLUSTER_DOMAIN } from "../api/cluster-domain";
+import { withConnection } from "../../../valkey/connections";
 
 const SERVICE_LABEL = "kubernetes.io/service-name";
 const LOGIN_MS = 5_000;
@@ -29,7 +29,6 @@ interface ReadyPod {
   readonly address: string;
 }
 
-/** @throws Failure when the API server does not answer or refuses */
 export async function readClientWays(kubernetes: KubernetesClient, plan: ClientWaysPlan): Promise<ClientWayFacts[]> {
   const { namespace, ways } = plan;
   const names = ways.map(({ service }) => service);
@@ -81,12 +80,9 @@ async function serverBehind(
   try {
     const dial = (): ReturnType<typeof openPortForward> => openPortForward(kubernetes, { namespace, pod, port });
     const endpoint = { host: isDirect ? address : host, port };
-    const connection = await connect(pod, endpoint, own, LOGIN_MS, isDirect ? undefined : dial);
-    try {
-      return observed(parseInfo(await connection.info("server")).get("run_id") ?? "");
-    } finally {
-      connection.disconnect();
-    }
+    const opening = connect(pod, endpoint, own, LOGIN_MS, isDirect ? undefined : dial);
+    const info = parseInfo(await withConnection(opening, (connection) => connection.info("server")));
+    return observed(info.get("run_id") ?? "");
   } catch (error) {
     return unobserved(messageOf(error));
   }

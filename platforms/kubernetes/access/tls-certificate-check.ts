@@ -4,17 +4,13 @@ import { formatList } from "../../../lib/units";
 import { statusInError } from "../api/api-errors";
 import type { KubernetesClient } from "../api/client";
 
-/** Keys of the Secret. cert-manager writes the same keys. */
 const KEYS = ["tls.crt", "tls.key", "ca.crt"] as const;
-type Key = (typeof KEYS)[number];
-/** Data of the Secret, base64, by key. */
 type SecretData = Readonly<Record<string, string>>;
 
 type TlsSecretLook =
   | { readonly state: "absent" | "unreadable" }
   | { readonly state: "read"; readonly data: SecretData };
 
-/** @returns `unreadable` if the permission to read it is missing */
 export async function readTlsSecret(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -32,8 +28,7 @@ export async function readTlsSecret(
   }
 }
 
-/** Value of a key of a Secret, decoded from base64; empty if the key is missing. */
-export function pemOf(data: SecretData, key: Key): string {
+export function pemOf(data: SecretData, key: (typeof KEYS)[number]): string {
   return Buffer.from(data[key] ?? "", "base64").toString();
 }
 
@@ -69,7 +64,6 @@ export function tlsSecretProblems(data: SecretData, hosts: readonly string[], no
   return problems;
 }
 
-/** @throws Error when there is no certificate, or when a certificate is damaged */
 function certificates(text: string): X509Certificate[] {
   const found = text.match(PEM) ?? [];
   if (found.length === 0) throw new Error("it has no certificate in PEM");

@@ -1,4 +1,3 @@
-/** Errors are explained by sentences that say what to do. */
 import { codeOf, messageOf } from "../../../lib/errors";
 
 export interface ApiServer {
@@ -21,7 +20,6 @@ export function statusInError(error: unknown): ApiStatus | undefined {
   return parseStatus(error.code, body);
 }
 
-/** @param body body of the response, parsed or as text */
 export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
   const message =

@@ -38,7 +38,6 @@ const ANSWER_TIMEOUT_MS = 15_000;
 
 type Library = typeof ClientLibrary;
 
-/** Its methods throw errors that tell the user what to do. */
 export class KubernetesClient implements ApiServer {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
@@ -49,7 +48,6 @@ export class KubernetesClient implements ApiServer {
   readonly discovery: DiscoveryV1Api;
   readonly policy: PolicyV1Api;
   readonly coordination: CoordinationV1Api;
-  /** Server-side apply, which creates a missing object. */
   readonly serverSideApply: ConfigurationOptions;
 
   private constructor(
@@ -93,7 +91,6 @@ export class KubernetesClient implements ApiServer {
     }
   }
 
-  /** @returns the answer; undefined if the object does not exist */
   async find<T>(doing: string, answer: Promise<T>): Promise<T | undefined> {
     const known = answer.catch((error: unknown) => {
       if (statusInError(error)?.code === 404) return undefined;
@@ -146,7 +143,6 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
 /** Name of the context that the library invents if it finds no kubeconfig. */
 const NO_KUBECONFIG = "loaded-context";
 
-/** @throws BadInput when it does not exist, or the kubeconfig does not describe its cluster */
 function choose(
   config: KubeConfig,
   { context }: KubeconfigSelection,

@@ -1,4 +1,3 @@
-/** Events of Kubernetes, which `kubectl describe` shows. */
 import type { V1ObjectReference } from "@kubernetes/client-node";
 import type { KubernetesClient } from "./client";
 
@@ -12,7 +11,6 @@ export interface EventText {
 /** Longest message that the API server accepts, characters. */
 const LONGEST_MESSAGE = 1024;
 
-/** @throws Failure when the API server does not answer, or refuses */
 export async function createEvent(
   kubernetes: KubernetesClient,
   about: V1ObjectReference & { readonly namespace: string },

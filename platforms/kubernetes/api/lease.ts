@@ -10,7 +10,6 @@ import { statusInError } from "./api-errors";
 import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
 
-/** Seconds without a renewal after which a Lease is free. */
 export const LEASE_SECONDS = 60;
 const RENEW_MS = 5_000;
 /** Shorter than LEASE_SECONDS, so that the holder has stopped before another process takes the Lease. */
@@ -22,7 +21,6 @@ interface LeaseName {
   readonly lease: string;
 }
 
-/** They stay when the holder changes. */
 export type LeaseNotes = Readonly<Record<string, string>>;
 
 export class Lease {
@@ -142,7 +140,6 @@ export class Lease {
     return stop;
   }
 
-  /** @throws the errors of `acquire` */
   async release(notes: LeaseNotes = {}): Promise<void> {
     const found = await this.#read();
     if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "", notes);
@@ -167,7 +164,6 @@ export class Lease {
     return seconds > this.seconds ? undefined : holder;
   }
 
-  /** @returns false if another process has changed the Lease since it was read */
   async #write(found: Plain<V1Lease> | undefined, holderIdentity: string, added: LeaseNotes): Promise<boolean> {
     const { namespace, lease: name } = this.name;
     const { coordination } = this.kubernetes;
@@ -210,7 +206,6 @@ export class Lease {
   }
 }
 
-/** The service account owns the Lease of its name. @returns undefined if it does not exist. @throws Failure */
 export async function serviceAccountUid(
   kubernetes: KubernetesClient,
   { namespace, lease: name }: LeaseName,

@@ -1,4 +1,3 @@
-/** Conditions of machines, as the API server reports them. */
 import type { V1Node } from "@kubernetes/client-node";
 
 /** Set by a person or the cloud. Kubernetes deletes the pods of such a machine and detaches its volumes. */

@@ -14,11 +14,9 @@ export interface PodEvidence {
   readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
   readonly claims: readonly V1PersistentVolumeClaim[];
-  /** Events of the pods, of their claims, and of the StatefulSet or Job that creates the pods. */
   readonly events: readonly CoreV1Event[];
   /** Names of storage classes; undefined if this program has no permission to read them. */
   readonly storageClasses: readonly string[] | undefined;
-  /** Last log lines of containers that keep exiting, by name of the pod. */
   readonly lastWords: ReadonlyMap<string, string>;
 }
 

@@ -1,4 +1,3 @@
-/** HTTP requests to pods, through port-forwards. */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { Failure } from "../../../lib/errors";
@@ -7,7 +6,6 @@ import { type PodPort, openPortForward } from "./port-forward";
 
 const ANSWER_MS = 10_000;
 
-/** @throws Failure when the pod does not answer, or answers with a status other than 200 */
 export async function getFromPod(kubernetes: KubernetesClient, target: PodPort, path: string): Promise<string> {
   const stream = await openPortForward(kubernetes, target);
   try {

@@ -135,7 +135,6 @@ class PortForward extends Duplex {
   }
 }
 
-/** Shortens the kubelet's error to one sentence for a message. */
 function whyIn(text: string, { pod, port }: PodPort): string {
   if (/connection refused/i.test(text)) return `nothing listens on port ${port} of ${pod} yet`;
   return `the port-forward to ${pod} broke: ${messageOf(text).trim()}`;

@@ -1,4 +1,3 @@
-/** Settings as containers see them, read by a script, and the boot script's result, a label of the Node. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -25,7 +24,6 @@ export interface PlacedContainer extends ContainerName {
   readonly machine: string;
 }
 
-/** The reader asks each container once. */
 export class MachineSettingsReader {
   readonly #semaphore = new Semaphore(QUESTIONS);
   readonly #read = new Map<string, Promise<MachineSettings>>();
@@ -55,7 +53,6 @@ export class MachineSettingsReader {
   }
 }
 
-/** @param printed output of `machine-settings.sh` @param boot value of the Node's boot label */
 export function parseMachineSettings(printed: string, boot: string | undefined): MachineSettings {
   const lines = printed.split("\n").map((line) => line.trim());
   const read = (key: string): Observation<string> => {
@@ -81,7 +78,6 @@ function parseInterrupt(line: string): QueueInterrupt[] {
   return match === null ? [] : [{ name: match[1] ?? "", cpus: parseCpus(match[2] ?? "") }];
 }
 
-/** Parses a list of CPU numbers, such as `0,6-7`. */
 function parseCpus(text: string): number[] {
   return text.split(",").flatMap((part) => {
     const [from = 0, to = from] = part.split("-").map(Number);

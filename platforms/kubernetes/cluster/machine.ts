@@ -1,6 +1,5 @@
 import { z } from "zod";
 
-/** A machine of a Kubernetes cluster, as the API server describes it. */
 export const machineSchema = z.strictObject({
   name: z.string(),
   zone: z.string().nullable(),

@@ -1,4 +1,3 @@
-/** Reads the machines of a Kubernetes cluster: their properties that affect results, and whether they are ready. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { Machine } from "./machine";
 import type { KubernetesClient } from "../api/client";
@@ -11,7 +10,6 @@ const ZONE_LABEL = "topology.kubernetes.io/zone";
 const INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type";
 const QUESTIONS = 16;
 
-/** Each machine once. @throws Failure when this program has no permission to read machines */
 export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {
   const semaphore = new Semaphore(QUESTIONS);
   const distinct = [...new Set(names)].filter((name) => name !== "").sort();
@@ -47,7 +45,6 @@ export interface MachineState {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** @throws Failure when this program has no permission to list machines */
 export async function listMachineStates(kubernetes: KubernetesClient): Promise<MachineState[]> {
   const { items } = await kubernetes.call("reading machines", kubernetes.core.listNode());
   return items.map(machineState);

@@ -1,4 +1,3 @@
-/** Finds the machine of each pod and those that can use its volumes, and deletes a pod of a lost machine. */
 import type { V1Pod, V1PersistentVolume } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { resourceName } from "../api/pod-diagnostics";
@@ -14,7 +13,6 @@ const MACHINE_LABEL = /\/(hostname|node|nodename|node-name)$/i;
 const ATTACHER = /^external-attacher\//;
 const ONE_MACHINE_MODES: ReadonlySet<string> = new Set(["ReadWriteOnce", "ReadWriteOncePod"]);
 
-/** A volume claim of a pod, and which machines can use its volume (`tie`). */
 export interface PlacedClaim {
   readonly name: string;
   readonly uid: string;
@@ -27,7 +25,6 @@ export interface PodPlace {
   /** For a pod that is not scheduled, the only machine that can use its volume, if known. */
   readonly machine: string | undefined;
   readonly address: string | undefined;
-  /** Whether the pod is ready and is not being deleted. */
   readonly isReady: boolean;
   /** Empty if the pod is ready, because only other pods may be replaced. */
   readonly claims: readonly PlacedClaim[];

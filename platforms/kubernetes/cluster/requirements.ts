@@ -1,4 +1,3 @@
-/** Checks a Kubernetes cluster as far as this can be done before anything is created. */
 import type { Labels, Toleration } from "../pods/running-pods";
 
 interface MachineSelection {

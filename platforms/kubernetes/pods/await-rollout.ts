@@ -22,9 +22,7 @@ export interface RolloutPlan {
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /** Called repeatedly until all pods are ready. */
   readonly repair?: RepairStep | undefined;
-  /** Chooses the next pod to restart. @default the StatefulSet chooses, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
 
@@ -89,7 +87,6 @@ export async function awaitRollout(
   }
 }
 
-/** @throws the errors of `awaitRollout` */
 export async function outdatedPods(
   kubernetes: KubernetesClient,
   plan: Pick<RolloutPlan, "namespace" | "statefulSet">,
@@ -117,7 +114,6 @@ function isSettled(set: V1StatefulSet, pods: readonly V1Pod[], { nodes }: Rollou
   return isObserved(set) && pods.length === nodes && pods.every((pod) => isCurrent(set, pod) && isPodReady(pod));
 }
 
-/** Whether the status of the StatefulSet describes its newest template. */
 function isObserved({ metadata, status }: V1StatefulSet): boolean {
   return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 1);
 }
@@ -157,7 +153,6 @@ async function release(
   return stuck.length > 0;
 }
 
-/** With OnDelete, the StatefulSet recreates the pod with the newest template. */
 async function restart(
   kubernetes: KubernetesClient,
   plan: RolloutPlan,

@@ -93,7 +93,6 @@ function findBudget(
   );
 }
 
-/** Names of the group budgets that the deployment's own budget owns. */
 async function groupBudgets(
   kubernetes: KubernetesClient,
   { namespace }: BudgetName,

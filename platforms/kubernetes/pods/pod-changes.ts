@@ -1,4 +1,3 @@
-/** Notices at once when pods come, go, get a new address, or become ready or unready. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -9,7 +8,6 @@ import { isPodReady } from "./await-rollout";
 /** It is short, because a watch can hang without an error. */
 const WATCH_SECONDS = 300;
 const HANGING_MS = (WATCH_SECONDS + 30) * 1000;
-/** Time until a watch that ended is opened again, milliseconds. */
 const REOPEN_MS = 5_000;
 /** Time until a watch that could not be opened is tried again, milliseconds. */
 const REFUSED_MS = 60_000;
@@ -20,7 +18,6 @@ interface WatchedSet {
 }
 
 export class PodChanges {
-  /** Last seen state of each pod, by UID of the pod. */
   readonly #known = new Map<string, string>();
   #hasChanged = false;
   #wake: (() => void) | undefined;

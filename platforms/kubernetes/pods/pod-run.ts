@@ -125,7 +125,6 @@ async function awaitEnd(
   }
 }
 
-/** @throws Failure if the Job will not start a pod any more */
 async function checkJob(kubernetes: KubernetesClient, namespace: string, name: string): Promise<void> {
   const job = await kubernetes.find(
     `reading Job ${name} of namespace ${namespace}`,
@@ -154,7 +153,6 @@ async function listPatiently(
   }
 }
 
-/** @returns text that the container wrote; undefined while the pod runs @throws Failure when the pod failed */
 function resultOf({ metadata, status }: V1Pod): string | undefined {
   const ended = status?.containerStatuses?.[0]?.state?.terminated;
   if (ended === undefined) return undefined;

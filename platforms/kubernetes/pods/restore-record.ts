@@ -6,7 +6,6 @@ import type { V1ConfigMap, V1OwnerReference } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import type { KubernetesClient } from "../api/client";
 
-/** Field manager of the ConfigMap. */
 const OURS = "valkey-measured";
 const [SOURCE, RESULT] = ["source", "result.json"];
 
@@ -18,9 +17,7 @@ interface RestoredDeployment {
 export interface RestoreRecord {
   /** Time at which the restore began, by the clock of the API server, milliseconds since the epoch. */
   readonly began: number;
-  /** The archive, the time and the keys to restore, as text. */
   readonly source: string;
-  /** Undefined while the restore is not complete. */
   readonly result: string | undefined;
 }
 
@@ -28,7 +25,6 @@ const recordName = (deployment: string): string => `${deployment}-restored`;
 
 const accountName = (deployment: string): string => `${deployment}-restore`;
 
-/** @throws Failure if the service account does not exist */
 export async function restoreOwner(
   kubernetes: KubernetesClient,
   deployment: RestoredDeployment,
@@ -40,7 +36,6 @@ export async function restoreOwner(
   return found;
 }
 
-/** Like `restoreOwner`. @returns undefined if the service account does not exist */
 export async function findRestoreOwner(
   kubernetes: KubernetesClient,
   { namespace, name }: RestoredDeployment,
@@ -54,7 +49,6 @@ export async function findRestoreOwner(
   return uid === undefined ? undefined : { apiVersion: "v1", kind: "ServiceAccount", name: account, uid };
 }
 
-/** @returns undefined if no restore of this owner has begun */
 export async function readRestoreRecord(
   kubernetes: KubernetesClient,
   { namespace, name }: RestoredDeployment,
@@ -87,7 +81,6 @@ export async function completeRestoreRecord(
   await write(kubernetes, deployment, owner, { [SOURCE]: source, [RESULT]: result });
 }
 
-/** Does nothing if there is none. */
 export async function deleteRestoreRecord(
   kubernetes: KubernetesClient,
   { namespace, name }: RestoredDeployment,

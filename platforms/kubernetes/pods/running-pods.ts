@@ -1,4 +1,3 @@
-/** Finds pods, waits until the pods run, and explains why pods do not run. */
 import type { CoreV1Event, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
@@ -11,7 +10,6 @@ import { type PodEvidence, formatDiagnostic, resourceName, isPodRunning, diagnos
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Label with the pod's name that a StatefulSet gives each of its pods. */
 export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
@@ -20,7 +18,6 @@ interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;
-  /** Name of the container that must run. @default each pod's first container */
   readonly container?: string | undefined;
   /** Advice for the user if pods cannot be scheduled, other than to add machines. */
   readonly otherwise?: string | undefined;
@@ -39,7 +36,6 @@ const EXPLAIN_MS = 2_000;
 /** Before that a problem is ignored, because the caches of the API server may be outdated. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
-/** Text that a kubelet returns instead of a log that no longer exists. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
 export class PodsNotRunning extends Failure {}
@@ -132,7 +128,6 @@ export class PodWatch {
   }
 }
 
-/** @returns the pods in the order of their ordinals @throws the errors of `PodWatch.poll` */
 export async function awaitPods(
   kubernetes: KubernetesClient,
   wanted: ExpectedPods,
@@ -150,7 +145,6 @@ export async function awaitPods(
   return running ?? [];
 }
 
-/** Label selector as text, such as `a=b,c=d`, in the form that the API accepts. */
 export function formatLabelSelector(labels: Labels): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
@@ -167,7 +161,6 @@ export async function listPods(
   return pods.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
 }
 
-/** Pods in the order of their ordinals, including pods that are being deleted. */
 export async function listAllPods(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -180,7 +173,6 @@ export async function listAllPods(
   return items.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
-/** Facts that this program has no permission to read are left out. */
 export async function collectPodEvidence(
   kubernetes: KubernetesClient,
   { namespace, labels, count, otherwise }: ExpectedPods,
@@ -233,7 +225,6 @@ function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
   return [...events].sort((a, b) => at(a) - at(b));
 }
 
-/** They are from the container's previous run. */
 async function readLastWords(
   kubernetes: KubernetesClient,
   namespace: string,

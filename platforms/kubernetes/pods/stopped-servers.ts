@@ -3,7 +3,6 @@ import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { isMachineReady, isOutOfService, OUT_OF_SERVICE } from "../api/machine-conditions";
 import { resourceName } from "../api/pod-diagnostics";
 
-/** Machine on which the server of each pod ran when the pod was last seen, by name of the pod. */
 export type LastMachines = ReadonlyMap<string, string>;
 
 interface ServerEvidence {

@@ -1,4 +1,3 @@
-/** The spread of pods over zones: fields of a pod's specification for the scheduler. */
 import type { Labels } from "./running-pods";
 
 const ZONE = "topology.kubernetes.io/zone";

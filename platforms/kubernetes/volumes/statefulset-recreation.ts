@@ -57,7 +57,6 @@ function hasOtherTemplate(set: V1StatefulSet, { size, className }: DesiredVolume
   );
 }
 
-/** Stores a copy of the StatefulSet, and then deletes the StatefulSet without its pods. */
 export async function orphanStatefulSet(
   kubernetes: KubernetesClient,
   volumes: StatefulSetVolumes,
@@ -106,7 +105,6 @@ function withVolumes(copy: V1ConfigMap, { size, className }: DesiredVolume): obj
   return { ...object, spec: { ...spec, volumeClaimTemplates } };
 }
 
-/** Pods, copy and claims, after an interruption. @param withClaims whether volumes are deleted with the deployment */
 export async function deleteOrphans(
   kubernetes: KubernetesClient,
   volumes: StatefulSetVolumes,

@@ -18,7 +18,6 @@ export interface StatefulSetVolumes extends StatefulSetName {
 }
 
 export interface DesiredVolume {
-  /** Size as a Kubernetes quantity, such as `20Gi`. */
   readonly size: string;
   /** Name of a storage class. @default the cluster's default class */
   readonly className?: string | undefined;
@@ -54,7 +53,6 @@ export const isBound = ({ status }: V1PersistentVolumeClaim): boolean => status?
 export const requestedBytes = ({ spec }: V1PersistentVolumeClaim): number =>
   parseQuantity(spec?.resources?.requests?.["storage"] ?? "");
 
-/** Volumes that every zone can reach are left out. */
 export async function zonesOfVolumes(
   kubernetes: KubernetesClient,
   claims: readonly V1PersistentVolumeClaim[],
@@ -127,7 +125,6 @@ function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
     : `volume claims ${listNames(claims.map(resourceName))} have not grown yet`;
 }
 
-/** Whether a name consists of the prefix and an ordinal, as the names of a StatefulSet's pods and claims do. */
 export function isOrdinalOf(name: string, prefix: string): boolean {
   return name.startsWith(`${prefix}-`) && /^\d+$/.test(name.slice(prefix.length + 1));
 }

@@ -1,9 +1,7 @@
-/** Schemas of a deployment's options `backup` and `restoreFrom` in the stack file. */
 import { z } from "zod";
 import { BACKUP_FIELDS, BUCKET_FIELDS, RESTORE_FIELDS, RESTORE_POD_FIELDS } from "../../../model/backup";
 import { objectName } from "../../../model/pods";
 
-/** Schema of the Secret with a pod's keys for the bucket. */
 const credentialsSchema = z
   .strictObject({
     secretName: objectName.meta({
@@ -16,7 +14,6 @@ const credentialsSchema = z
     fallback: "`role`, or EKS Pod Identity",
   });
 
-/** Schema of a deployment's backup. `components/kubernetes/archive/backup-problems.ts` checks the texts further. */
 export const backupSchema = z.strictObject({
   bucket: z
     .string()
@@ -45,7 +42,6 @@ export const backupSchema = z.strictObject({
 
 export type BackupConfig = z.infer<typeof backupSchema>;
 
-/** @param serviceAccount name of the pod's service account */
 function roleSchema(serviceAccount: string): z.ZodOptional<z.ZodString> {
   return z
     .string()
@@ -56,7 +52,6 @@ function roleSchema(serviceAccount: string): z.ZodOptional<z.ZodString> {
     });
 }
 
-/** Schema of a restore. `backup/restoring/restore-from.ts` checks the texts further. */
 export const restoreFromSchema = z.strictObject({
   from: z
     .string()

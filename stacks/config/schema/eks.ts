@@ -22,7 +22,6 @@ const region = z
 
 const zoneLetter = z.string().regex(/^[a-f]$/, "expected the letter of a zone");
 
-/** An IPv4 CIDR block. */
 const block = z.cidrv4({ error: "expected an IPv4 block such as 10.0.0.0/16", abort: true });
 
 const arn = (service: string, resource: string): z.ZodString =>
@@ -199,7 +198,6 @@ const imageCacheSchema = z.strictObject({
     }),
 });
 
-/** Schema of the bucket for backups. `platforms/eks/backup-bucket.ts` checks the texts further. */
 const backupsSchema = z.strictObject({
   bucketName: z.string().optional().meta({
     description: "Name of the new bucket. S3 has each name only once in the world.",
@@ -287,7 +285,6 @@ const tagText = (start: RegExp, min: number, max: number): z.ZodString =>
  */
 const MAX_TAGS = 40;
 
-/** The platform `eks`. */
 export const eksPlatformSchema = z
   .strictObject({
     type: z.literal("eks").meta({ description: "Platform." }),
@@ -333,9 +330,7 @@ export const eksPlatformSchema = z
       .record(tagText(/^(?!aws:)/, 1, 127), tagText(/^/, 0, 255))
       .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`)
       .default({})
-      .meta({
-        description: "Tags of every resource.",
-      }),
+      .meta({ description: "Tags of every resource." }),
   })
   .superRefine(({ cluster, zones, network, clients }, context) => {
     const refuse = (code: string, path: string[], message: string): void => {
@@ -365,7 +360,6 @@ export const eksPlatformSchema = z
 
 export type EksPlatformConfig = z.infer<typeof eksPlatformSchema>;
 
-/** Full names of zones, such as `us-west-2a` for the region `us-west-2` and the zone `a`. */
 export function zoneNames({ region: name, zones }: Pick<EksPlatformConfig, "region" | "zones">): string[] {
   return zones.map((letter) => name + letter);
 }

@@ -1,4 +1,3 @@
-/** `npm start -- break` runs them while clients write. */
 import { z } from "zod";
 import type { FaultKind, FaultOptions } from "../../../faults/plan/fault";
 import { FAULT_KINDS, FAULTS, scenarioSeconds as seconds } from "../../../faults/plan/fault";
@@ -73,7 +72,6 @@ const common = {
     .meta({ description: "Number of repeats. A distribution of outages needs several repeats." }),
 };
 
-/** One scenario, parsed. */
 export type ScenarioConfig = z.infer<z.ZodObject<typeof common>> &
   { readonly [Kind in FaultKind]: { readonly fault: Kind } & FaultOptions[Kind] }[FaultKind];
 
@@ -85,13 +83,11 @@ const scenarioOf = (kind: FaultKind) =>
       ...common,
     })
     .meta({ title: kind, description: FAULTS[kind].description });
-/** One scenario of the section `failures`. */
 export const failureSchema = z.discriminatedUnion(
   "fault",
   FAULT_KINDS.map(scenarioOf) as [ReturnType<typeof scenarioOf>],
 ) as unknown as z.ZodType<ScenarioConfig>;
 
-/** Scenarios of a stack without the section `failures`. */
 export const DEFAULT_SCENARIOS: Readonly<Record<string, unknown>> = Object.fromEntries(
   FAULT_KINDS.filter((kind) => FAULTS[kind].isDefault).map((kind) => [kind, { fault: kind }]),
 );

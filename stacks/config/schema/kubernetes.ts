@@ -1,4 +1,3 @@
-/** The platform `kubernetes`: an existing Kubernetes cluster. */
 import { z } from "zod";
 import { objectName } from "../../../model/pods";
 import { resourceQuantities, clientFields, podFields, quantity, resources, zoneLabel } from "./pod-options";
@@ -50,7 +49,6 @@ const clientsSchema = z.strictObject({
   tolerations: tolerations("Tolerations of the load generators."),
 });
 
-/** The platform `kubernetes`. */
 export const kubernetesSchema = z
   .strictObject({
     type: z.literal("kubernetes").meta({ description: "Platform." }),

@@ -1,28 +1,22 @@
-/** Options that the platforms `kubernetes` and `eks` share: settings of the pods of servers and load generators. */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools/pools";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { METRICS_FIELDS, objectName, POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
 
-/** An amount of CPU, memory or storage, as a Kubernetes quantity. */
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");
-/** Value of a zone label. */
 export const zoneLabel = z
   .string()
   .regex(
     /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
     "expected a label's value: letters, digits, dots, hyphens and underscores",
   );
-/** A machine type of AWS. */
 export const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
 
-/** Amounts of CPU and memory of a pod, for its requests or for its limits. */
 export const resourceQuantities = z.strictObject({
   cpu: quantity.meta({ description: "CPUs." }),
   memory: quantity.meta({ description: "Memory." }),
 });
-/** Requests and limits of a server. */
 export const resources = z.strictObject({
   requests: resourceQuantities.meta({ description: "Resources reserved for each server." }),
   limits: resourceQuantities.meta({ description: "Resource limits of each server." }),
@@ -35,7 +29,6 @@ const metricsSchema = z.strictObject({
   }),
 });
 
-/** Options for the pods of all servers on a platform. */
 export const podFields = {
   namespace: objectName.default("valkey").meta({
     description: "Namespace of all pods. The stack creates it, under the restricted Pod Security Standard.",
@@ -66,7 +59,6 @@ const perPrimary = z.strictObject({
   }),
 });
 
-/** Options of the load generators on a platform. */
 export const clientFields = {
   runners: z
     .union([wholeNumber(1, 1000), perPrimary])
@@ -102,10 +94,6 @@ const podStorageSchema = z.strictObject({
   }),
 });
 
-/**
- * Options of one deployment's pods. They override the platform's options. Only the platforms `kubernetes` and `eks`
- * have these options.
- */
 export const deploymentPodsSchema = z.strictObject({
   image: z.string().min(1).optional().meta({ description: "Image of the servers.", fallback: "the engine's" }),
   resources: resources.optional().meta({ description: "Resources of each server.", fallback: "the platform's" }),

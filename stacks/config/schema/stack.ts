@@ -1,4 +1,3 @@
-/** The configuration of a stack: the schemas of its sections, and the type of the parsed configuration. */
 import { z } from "zod";
 import { type BenchmarkConfig, type VerificationConfig, benchmarkSchema, verificationSchema } from "./benchmark";
 import { type CapacityConfig, capacitySchema } from "../../../benchmarks/capacity/capacity-schema";

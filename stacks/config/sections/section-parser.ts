@@ -20,7 +20,6 @@ import { CONFIG_NAMESPACE } from "./stack-file";
 
 export type Named<T> = readonly [name: string, config: T];
 
-/** Parts that are missing or have problems are undefined or left out. */
 export interface Sections {
   readonly platform: PlatformConfig | undefined;
   readonly deployments: readonly Named<DeploymentConfig>[];
@@ -44,7 +43,6 @@ export class SectionParser {
     this.#raw = overrides.workload === undefined ? given : withWorkloadOption(given, overrides);
   }
 
-  /** The command-line option that set the value, or else its path in the stack file. */
   readonly label = (path: Path): string => {
     const names = path.map(String);
     const key = this.#optionKey(names);

@@ -8,7 +8,6 @@ import { didYouMean } from "../../../lib/did-you-mean";
 /** It equals the project's name in Pulumi.yaml. */
 export const CONFIG_NAMESPACE = "valkey";
 
-/** It tells editors where the schema is. */
 export const EDITOR_LINE = "# yaml-language-server: $schema=schema.json";
 
 const FILE = /^Pulumi\.(.+)\.yaml$/;
@@ -43,7 +42,6 @@ export function readStackFile(directory: string, stack: string): Record<string, 
   return parseStackFile(file, text);
 }
 
-/** The comment in the first line of the file, not counting the line for editors; or empty. */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
   const first = lines.find((line) => line !== EDITOR_LINE) ?? "";

@@ -1,4 +1,3 @@
-/** Cross-field validation of backups and restores: the bucket, and the parts of a platform's bucket. */
 import { type Problem, problem, within, problemText } from "../../../lib/errors";
 import { backupProblems } from "../../../components/kubernetes/archive/backup-problems";
 import { compact } from "../../../lib/compact";

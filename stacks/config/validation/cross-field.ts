@@ -1,4 +1,3 @@
-/** Finds values that are allowed separately but not together, before anything starts. */
 import { type Problem, problem } from "../../../lib/errors";
 import type { Label } from "../../../lib/schema/problems";
 import { loadedDeployment, configuredShape, fittedWorkload } from "../../plan/benchmark-plans";

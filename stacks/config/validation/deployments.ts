@@ -1,4 +1,3 @@
-/** Cross-field validation of deployments: zones, Sentinels, settings and memory. */
 import { type Problem, problem, within } from "../../../lib/errors";
 import { type ControlledKind, controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
 import { externalProblems } from "../../../components/kubernetes/external-problems";
@@ -43,7 +42,6 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
   ];
 }
 
-/** Problems with servers whose `maxmemory` does not fit into their pods or into this machine. */
 export function memoryProblems({ sections, machine, label }: ValidationContext): Problem[] {
   const { platform, deployments } = sections;
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
@@ -130,7 +128,6 @@ function sentinelConflicts(
   ]);
 }
 
-/** Additions to the message that a key needs pods. */
 const WITHOUT_PODS: Readonly<Record<string, string>> = {
   users: "; its deployments have only the user default",
   external: "; its servers are reached only on this machine",

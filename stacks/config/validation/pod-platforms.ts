@@ -1,4 +1,3 @@
-/** Checks engines and pools of pods; on EKS also machines, addresses and zones. */
 import { type Problem, problem, within } from "../../../lib/errors";
 import { chartValueProblems } from "../../../components/kubernetes/deployment/chart-values";
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
@@ -24,8 +23,6 @@ interface PlannedLoad {
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];
 }
-
-type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
 /** Dragonfly has no flag for them, or they are about data on disk. */
 const NOT_IN_DRAGONFLY: readonly string[] = Object.keys(settingsSchema.shape).filter((name) => name !== "maxmemory");
@@ -129,7 +126,7 @@ function podProblems(name: string, deployment: DeploymentConfig, platform: Platf
 }
 
 function machineProblems(
-  pods: PodsConfig,
+  pods: NonNullable<DeploymentConfig["pods"]>,
   platform: PodPlatform,
   path: (...rest: readonly string[]) => string,
   label: Label,
@@ -155,7 +152,6 @@ function machineProblems(
   return problems;
 }
 
-/** Problems with the zones themselves are found elsewhere. */
 function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): Problem[] {
   if (platform.type === "host" || deployment.mode !== "cluster") return [];
   const zones = deploymentZones(platform, deployment);

@@ -15,6 +15,5 @@ export type ParsedSections = Pick<
 export interface ValidationContext {
   readonly sections: ParsedSections;
   readonly machine: MachineFacts;
-  /** Returns the name of a value for error messages: a command-line option, or a path in the stack file. */
   readonly label: Label;
 }

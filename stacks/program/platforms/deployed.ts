@@ -8,7 +8,6 @@ export interface Deployed {
   readonly deployments: readonly ProgramDeployment[];
   /** Its images have the names under which its machines pull them. */
   readonly platform: PlatformConfig;
-  /** Name of the platform's bucket for backups. @default the platform has no bucket */
   readonly backupBucket?: pulumi.Output<string | undefined> | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** The platform `host`: processes on this machine. */
 import * as pulumi from "@pulumi/pulumi";
 import { HostDeployment } from "../../../components/host-deployment";
 import { hostPlans } from "../../plan/benchmark-plans";

@@ -1,4 +1,3 @@
-/** The platform `kubernetes`: pods in a namespace of an existing Kubernetes cluster. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods/running-pods";
@@ -12,7 +11,6 @@ import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { createNamespace, deployPodsOfStack } from "./pod-deployments";
 
-/** Creates every deployment on an existing Kubernetes cluster, after checks of the cluster. */
 export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,

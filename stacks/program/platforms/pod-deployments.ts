@@ -23,7 +23,6 @@ import type { BackupConfig } from "../../config/schema/backup";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 
-/** Labels of a namespace in which Kubernetes enforces the restricted Pod Security Standard. */
 const POD_SECURITY = {
   "pod-security.kubernetes.io/enforce": "restricted",
   "pod-security.kubernetes.io/enforce-version": "latest",
@@ -42,12 +41,10 @@ export function createNamespace(name: string, options: pulumi.CustomResourceOpti
 interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: PodNamespace;
-  /** Path of a kubeconfig, or its text, which must not contain secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
   /** CIDR block whose addresses network policies allow; undefined if the policies select pods instead. */
   readonly policyBlock?: string | undefined;
-  /** Node selectors of each StatefulSet and Deployment, by its name; undefined on existing machines. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
   /** Access to a part of the platform's bucket; undefined if it has none. @param prefix undefined for the default */
   readonly backupFor?: ((deployment: string, prefix: string | undefined) => BackupPlace) | undefined;
@@ -60,9 +57,6 @@ interface PodDestination {
 type BackupPlace = Pick<BackupArgs, "bucket" | "region" | "prefix">;
 type ArchivePlace = Pick<RestoreFromArgs, "bucket" | "region" | "prefix">;
 
-/**
- * Declares every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics.
- */
 export function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,

@@ -1,7 +1,7 @@
 /** memtier_benchmark on real servers of both modes, where the machine has it: reads are hits, and all counts agree. */
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
-import { findMemtier } from "../../../benchmarks/load/memtier/program";
+import { findMemtier } from "../../../benchmarks/measuring/local-load-drivers";
 import { histogramOf } from "../../../benchmarks/results/rows";
 import type { MemtierWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import { useMeasuredDeployments } from "../../support/benchmarks/measuring";

@@ -9,13 +9,11 @@ interface LoadNodeOptions {
   /** Without READONLY, a replica of a cluster redirects reads. */
   readonly readsFromReplica: boolean;
   readonly connections: number;
-  /** Also the limit of requests in flight on one connection. */
   readonly pipeline: number;
 }
 
 export interface LoadNodeEvents {
   readonly reply: (node: LoadNode, request: TimedRequest, error: string | undefined) => void;
-  /** @param unanswered requests that were sent and not answered */
   readonly disconnected: (node: LoadNode, unanswered: readonly TimedRequest[], reason: string) => void;
   readonly sent: (request: TimedRequest) => void;
 }
@@ -135,7 +133,6 @@ export class LoadNode {
     connection.write(text);
   }
 
-  /** @param retryMs time until the next attempt if this attempt fails, milliseconds */
   #connect(retryMs: number): void {
     const { endpoint, access, readsFromReplica } = this.options;
     let wasReady = false;

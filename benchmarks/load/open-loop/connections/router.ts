@@ -59,7 +59,6 @@ export class Router {
     for (const node of this.#nodes.values()) node.sendQueued();
   }
 
-  /** Makes the server at an endpoint the owner of a slot, after a MOVED redirect. */
   setSlotOwner(slot: number, endpoint: Endpoint): LoadNode {
     const primary = this.#node(endpoint);
     if (this.options.mode === "cluster")
@@ -70,12 +69,10 @@ export class Router {
     return primary;
   }
 
-  /** Returns the server at an endpoint, and connects to it if there are no connections yet. */
   nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }
 
-  /** The server for a request; undefined if no server owns the slot. */
   route({ operation: { slot, kind } }: TimedRequest): LoadNode | undefined {
     const shard = this.#shards[slot];
     if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;

@@ -4,6 +4,7 @@ import { connect } from "../../../../valkey/connection";
 import { type NodeAccess, type Endpoint, type Mode, formatEndpoint } from "../../../../valkey/node";
 import { Failure, messageOf } from "../../../../lib/errors";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
+import { withConnection } from "../../../../valkey/connections";
 
 export interface ShardRoute {
   readonly primary: Endpoint;
@@ -12,7 +13,6 @@ export interface ShardRoute {
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** @throws Failure when no node replies */
 export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 
 interface RouteDiscoveryOptions {
@@ -51,12 +51,8 @@ export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOption
 }
 
 async function slotsOf(endpoint: Endpoint, access: NodeAccess): Promise<ShardRoute[]> {
-  const connection = await connect(formatEndpoint(endpoint), endpoint, access, QUERY_TIMEOUT_MS);
-  try {
-    return parseClusterSlots(await connection.cluster("SLOTS"), endpoint);
-  } finally {
-    connection.disconnect();
-  }
+  const opening = connect(formatEndpoint(endpoint), endpoint, access, QUERY_TIMEOUT_MS);
+  return parseClusterSlots(await withConnection(opening, (connection) => connection.cluster("SLOTS")), endpoint);
 }
 
 /** An empty host means the node that sent the reply. */

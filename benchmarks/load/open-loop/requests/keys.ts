@@ -1,13 +1,8 @@
-/** Draws the index of the next key, from 0 to the size of the key space minus 1. */
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
-interface KeySampler {
-  next(): number;
-}
-
-export function keySampler(keys: KeyDistribution, keySpace: number, random: Random): KeySampler {
+export function keySampler(keys: KeyDistribution, keySpace: number, random: Random): { next(): number } {
   switch (keys.distribution) {
     case "uniform":
       return { next: () => random.below(keySpace) };
@@ -64,7 +59,6 @@ export class ZipfianSampler {
     return Math.exp(-this.theta * Math.log(x));
   }
 
-  /** Integral of t^−theta from 1 to x. If theta is 1, the result is ln(x). */
   #integral(x: number): number {
     const log = Math.log(x);
     return expm1Over((1 - this.theta) * log) * log;

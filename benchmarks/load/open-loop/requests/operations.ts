@@ -10,7 +10,6 @@ import { largestValueSize, sizeSampler } from "../../../workloads/value-sizes";
 
 export interface Operation {
   readonly kind: "read" | "write";
-  /** Slot of the key; 0 in replication mode. */
   readonly slot: number;
   /** The encoded command, one character per byte. */
   readonly command: string;
@@ -22,7 +21,6 @@ export interface OperationSource<O extends Operation = Operation> {
 
 interface MixedOperationOptions {
   readonly data: DataKind;
-  /** Share of reads, 0 to 1. */
   readonly reads: number;
   readonly keySpace: number;
   readonly keys: KeyDistribution;

@@ -12,7 +12,6 @@ interface ArrivalScheduleOptions {
 }
 
 export interface ArrivalSchedule {
-  /** The next time, milliseconds after the start. */
   nextMs(): number;
 }
 

@@ -2,12 +2,9 @@ import type { Operation } from "./operations";
 
 /** Times are in milliseconds since the epoch, with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
-  /** NaN for a request that was not sent yet. */
   sentMs = NaN;
-  /** NaN until then. */
   doneMs = NaN;
   redirects = 0;
-  /** Whether ASKING must precede the request when the request is sent next. */
   isAsking = false;
 
   constructor(

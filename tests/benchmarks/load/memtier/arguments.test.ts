@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type MemtierRun, memtierArguments } from "../../../../benchmarks/load/memtier/arguments";
 import { withoutSecrets } from "../../../../benchmarks/load/valkey-benchmark/arguments";
-import { findMemtier } from "../../../../benchmarks/load/memtier/program";
+import { findMemtier } from "../../../../benchmarks/measuring/local-load-drivers";
 import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";
 import { expectReviewed } from "../../../support/reviewed";
 
