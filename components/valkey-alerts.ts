@@ -15,8 +15,8 @@ export interface ValkeyAlertsArgs {
 /**
  * A PrometheusRule with the name of the component, in the servers' namespace. It alerts on a node that is down, a
  * replica that has no link to its primary or lags behind, slots that no node serves, memory near its limit, evictions,
- * and a save that failed. If deployments have controllers, it also alerts on a deployment that fails verification or is
- * no longer verified, and on a certificate that expires soon. If deployments have a backup, it alerts when new data do
+ * and a save that failed. If deployments have controllers, it also alerts on data that vanished, a deployment that fails
+ * verification or is no longer verified, and a certificate that expires soon. If deployments have a backup, it alerts when new data do
  * not reach the bucket, and when drills of the backup do not pass. The Kubernetes cluster must have the Prometheus
  * operator's PrometheusRule CRD.
  *

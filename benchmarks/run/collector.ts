@@ -38,6 +38,7 @@ export class ResultsCollector {
   readonly #raw: string[] = [];
   /** Remainders on servers that outlive the run, and how to remove them: then the run has failed. */
   readonly leftBehind: string[] = [];
+  readonly afterwards: Verification[] = [];
 
   constructor(
     private readonly artifacts: Artifacts,
@@ -91,16 +92,17 @@ export class ResultsCollector {
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
   }
 
-  addAfterwards({ facts, verdict }: Verification): void {
-    const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
+  addAfterwards(verification: Verification): void {
+    this.afterwards.push(verification);
+    const { deployment, nodes, shards, verdict } = topologyOf(verification, null);
+    const topology = this.#topologies.find((each) => each.deployment === deployment);
     if (topology === undefined) return;
-    const primaries = new Set(verdict.shards.map(({ primary }) => primary));
-    for (const { node, keys } of facts.nodes) {
-      const record = topology.nodes.find(({ name }) => name === node.name);
-      if (record === undefined) continue;
-      record.keysAfter = keys.known ? keys.value : null;
-      record.role = primaries.has(node.name) ? "primary" : "replica";
-    }
+    topology.verdict = verdict;
+    topology.nodes = nodes.map((node, index) => {
+      const keys = verification.facts.nodes[index]?.keys;
+      const role = shards.some(({ primary }) => primary === node.name) ? "primary" : "replica";
+      return { ...node, role, keysAfter: keys?.known === true ? keys.value : null };
+    });
   }
 
   /** @param reason reason why the results are incomplete; null if the results are complete */

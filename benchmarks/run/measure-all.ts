@@ -1,7 +1,8 @@
 import { compact } from "../../lib/compact";
 import type { ReportProgress } from "../../lib/progress";
 import { formatDuration } from "../../lib/units";
-import { type Verification, verify } from "../../valkey/verification/verify";
+import { verdictLine } from "../../valkey/verification/format";
+import { type Verification, verifyUntilPass } from "../../valkey/verification/verify";
 import { type CapacitySearch, measureCapacity } from "../capacity/measure-capacity";
 import type { ResultsCollector } from "./collector";
 import { formatCapacity } from "../results/formats/summary";
@@ -34,6 +35,9 @@ export function plannedKeys({
   return [...ofTests, ...mixedWorkloads.map(prefillForMixed), ...compact([capacity?.workload]).map(prefillForMixed)];
 }
 
+/** Replicas may lag behind the end of the load, and a failover may be in progress. */
+const RECOVERY_MS = 10_000;
+
 /**
  * Removes what it made on servers that outlive it; `leftBehind` of the collector has the rest.
  * @throws the errors of `runMeasurements` and `findCapacities`; the collector has all earlier results
@@ -50,8 +54,12 @@ export async function measureAll(
     const left = await Promise.all(plan.verified.map(async ({ traces }) => (await traces?.remove(report)) ?? []));
     collector.leftBehind.push(...left.flat());
   }
-  for (const { deployment, verification } of plan.verified)
-    collector.addAfterwards(await verify(deployment, verification.facts.skippedAssertions));
+  for (const { deployment, verification } of plan.verified) {
+    const { skippedAssertions } = verification.facts;
+    const after = await verifyUntilPass(deployment, { settlingMs: 0, recoveryMs: RECOVERY_MS, skippedAssertions });
+    collector.addAfterwards(after);
+    if (!after.verdict.pass) report(`after the measurements, ${verdictLine(after.verdict)}`);
+  }
 }
 
 async function makeMeasurements(
@@ -67,16 +75,17 @@ async function makeMeasurements(
     traces,
   }));
   const perRound = (workload.tests.length + (mixedWorkloads?.length ?? 0)) * deployments.length;
-  const countdown = new Countdown(repeats * perRound);
+  const began = Date.now();
+  let done = 0;
   if (perRound > 0)
     await runMeasurements({ deployments, workload, mixedWorkloads, repeats }, runners, {
       ...collector.listener,
       record: (record) => {
-        countdown.advance();
+        done++;
         collector.listener.record(record);
       },
       progress: (line, passing) => {
-        report(`${countdown.describe()} · ${line}`, passing);
+        report(`${describeProgress(done, repeats * perRound, began)} · ${line}`, passing);
       },
     });
   if (capacity === undefined) return;
@@ -115,20 +124,8 @@ export async function findCapacities(
   await referenceLoad(deployments.length);
 }
 
-class Countdown {
-  readonly #began = Date.now();
-  #done = 0;
-
-  constructor(private readonly total: number) {}
-
-  advance(): void {
-    this.#done++;
-  }
-
-  describe(): string {
-    const done = `${this.#done}/${this.total}`;
-    if (this.#done === 0) return done;
-    const secondsEach = (Date.now() - this.#began) / this.#done / 1000;
-    return `${done}, about ${formatDuration(secondsEach * (this.total - this.#done))} left`;
-  }
+function describeProgress(done: number, total: number, began: number): string {
+  if (done === 0) return `0/${total}`;
+  const secondsEach = (Date.now() - began) / done / 1000;
+  return `${done}/${total}, about ${formatDuration(secondsEach * (total - done))} left`;
 }

@@ -170,12 +170,13 @@ function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
 }
 
 function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed }: WarningEvidence): Warning[] {
-  const calls = servers?.shares.reduce((sum, each) => sum + each.calls, 0) ?? 0;
+  const all = servers?.shares ?? [];
+  const calls = all.reduce((sum, each) => sum + each.calls, 0);
   // Primaries without a call have no shares: replicas have served all reads.
   if (isSkewed || calls === 0) return [];
   // Without hash tags, the keys themselves are distributed over the slots by chance.
   const draws = Math.min(calls, loadGenerator === "memtier" ? keySpace : Infinity);
-  const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
+  const uneven = all.filter(({ share, expectedShare }) => {
     // Keys that are drawn at random are unevenly distributed by chance. The unevenness is greater if there are fewer
     // calls.
     const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / draws);
@@ -186,7 +187,8 @@ function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed 
     ({ node, share, expectedShare }) =>
       `${node} received ${formatPercent(share)} of the calls instead of ${formatPercent(expectedShare)}`,
   );
-  const why = loadGenerator === "valkey-benchmark" ? `; ${EQUAL_CONNECTIONS}` : "";
+  const isUneven = uneven.some(({ expectedShare }) => Math.abs(expectedShare * all.length - 1) > SHARE_LIMIT);
+  const why = isUneven && loadGenerator === "valkey-benchmark" ? `; ${EQUAL_CONNECTIONS}` : "";
   return [warning("uneven-shares", `${shares.join(", ")}${why}`)];
 }
 

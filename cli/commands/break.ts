@@ -40,7 +40,7 @@ export async function breakStack(stack: string, values: OptionValues, interrupti
       print(...skipped.map((why) => `Skipped: ${why}`));
       return breakRun(target, possible, collector, servers);
     },
-    "verification failed; no fault was injected",
+    "no fault was injected",
     formatSummary,
   );
 }

@@ -124,8 +124,7 @@ export function measureStep(
       const began = Date.now();
       const drivers = await localLoadDrivers({ ...servers.loadGenerators, serversHere }, mixes);
       await measureAll(plan, { ...drivers, signal: servers.signal }, collector, report);
-      const count = repeats * names.length * verified.length;
-      return `Measured ${count} times in ${formatDuration((Date.now() - began) / 1000)}`;
+      return `Measured ${repeats * names.length * verified.length} times in ${formatDuration((Date.now() - began) / 1000)}`;
     },
   };
 }

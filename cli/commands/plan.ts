@@ -2,6 +2,7 @@ import { BadInput } from "../../lib/errors";
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
 import { formatDuration } from "../../lib/units";
+import { wrapped } from "../../lib/wrap";
 import type { OptionValues } from "../running/options";
 import { readStack } from "../running/stack-config";
 import { print } from "../terminal/terminal";
@@ -15,38 +16,35 @@ import { COMMAND } from "../../lib/system/package";
 
 export function printPlan(stack: string | undefined, { set, json }: OptionValues): number {
   const assignments = Array.isArray(set) ? set.map(String) : [];
-  const printJson = (value: unknown): void => {
-    print(JSON.stringify(value, null, 1));
-  };
+  const toJson = (value: unknown): string => JSON.stringify(value, null, 1);
   if (stack !== undefined) {
     const plan = read(stack, assignments);
-    if (json === true) printJson(plan);
-    else print(...describePlan(plan));
+    print(...(json === true ? [toJson(plan)] : describePlan(plan).flatMap(fitted)));
     return 0;
   }
-  if (assignments.length > 0)
-    throw BadInput.of(
-      "the options",
-      "set-without-stack",
-      ` needs a stack: ${COMMAND} plan STACK --set PATH=VALUE`,
-      "--set",
-    );
+  const why = ` needs a stack: ${COMMAND} plan STACK --set PATH=VALUE`;
+  if (assignments.length > 0) throw BadInput.of("the options", "set-without-stack", why, "--set");
   const names = stackNames(STACKS_DIRECTORY);
-  if (json === true) printJson(names.map((name) => read(name, [])));
-  else
-    print(
-      ...textTable([["stack", "platform", "per hour", "takes", ""], ...names.map(row)], "  rr "),
-      "",
-      `Details of one stack: ${COMMAND} plan STACK`,
-    );
+  if (json === true) print(toJson(names.map((name) => read(name, []))));
+  else print(...listing(names), "", `Details of one stack: ${COMMAND} plan STACK`);
   return 0;
 }
 
+function listing(names: readonly string[]): string[] {
+  const rows = names.map(row);
+  const table = [["stack", "platform", "per hour", "takes"], ...rows.map((each) => each.slice(0, 4))];
+  const [head = "", ...lines] = textTable(table, "  rr");
+  return [head, ...lines.flatMap((line, index) => [line, ...wrapped(rows[index]?.[4] ?? "", "    ", "    ")])];
+}
+
+function fitted(line: string): string[] {
+  const indent = /^ */.exec(line)?.[0] ?? "";
+  return wrapped(line.slice(indent.length), indent, `${indent}    `);
+}
+
 function read(stack: string, assignments: readonly string[]): StackPlan {
-  return planStack(
-    stack,
-    readStack(stack, (raw) => applyOverrides(raw, assignments)),
-  );
+  const config = readStack(stack, (raw) => applyOverrides(raw, assignments));
+  return planStack(stack, config);
 }
 
 function row(stack: string): string[] {

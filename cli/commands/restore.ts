@@ -31,7 +31,7 @@ export async function restore(location: string, values: OptionValues, interrupti
   const run = new RestoreRun(order, programs, servers);
   try {
     await run.execute();
-    printFailures(run.verifications);
+    printFailures(run.verifications, "the restored servers are not as planned");
     print("", ...run.report);
     if (run.passed && order.keys.isAll) await run.recordProof();
     if (values["check"] !== true) await run.serve();

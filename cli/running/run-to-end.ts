@@ -57,7 +57,7 @@ export async function runWithResults(
   { output, ...description }: Omit<RunDescription, "timestamp"> & { readonly output: string | undefined },
   causeOf: Run<unknown>["causeOf"],
   begin: (collector: ResultsCollector) => ResultsRun,
-  failure = "verification failed; nothing was measured",
+  failure = "nothing was measured",
   describe = describeMeasurements,
 ): Promise<number> {
   const timestamp = timestampOf(new Date());
@@ -70,24 +70,26 @@ export async function runWithResults(
     stop: () => run.stop(),
     execute: async () => {
       await run.execute();
-      return havePassed(verifications) ? null : failure;
+      return havePassed(verifications) ? null : `verification failed; ${failure}`;
     },
     finish: (incomplete, error) => {
+      const { afterwards, leftBehind } = collector;
       try {
         // If the input was refused, nothing was started, and there are no results.
         if (!(error instanceof BadInput) && !collector.isEmpty) {
           const results = collector.finish(incomplete);
-          printFailures(verifications);
-          print("", ...describe(results, incomplete === null, verifications));
+          printFailures(verifications, failure);
+          printFailures(afterwards, "the measurements were made before");
+          print("", ...describe(results, incomplete === null, afterwards.length === 0 ? verifications : afterwards));
           if (incomplete === null) print(`Report: ${shortPath(artifacts.path("report.html"))}`);
           else print(`Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
         }
       } finally {
         // What stays on servers that outlive the command is said even if the results cannot be written.
         artifacts.release();
-        if (collector.leftBehind.length > 0) printError("", ...collector.leftBehind);
+        if (leftBehind.length > 0) printError("", ...leftBehind);
       }
-      return incomplete === null && collector.leftBehind.length === 0 ? 0 : 1;
+      return incomplete === null && leftBehind.length === 0 && afterwards.every(({ verdict }) => verdict.pass) ? 0 : 1;
     },
   });
 }
@@ -96,8 +98,8 @@ function describeMeasurements(results: Results, isComplete: boolean, verificatio
   return isComplete ? [...formatSummary(results), "", ...verifications.map(({ verdict }) => verdictLine(verdict))] : [];
 }
 
-export function printFailures(verifications: readonly Verification[]): void {
+export function printFailures(verifications: readonly Verification[], meaning: string): void {
   const failed = verifications.filter(({ verdict }) => !verdict.pass);
   for (const verification of failed) print("", ...formatVerification(verification));
-  if (failed.length > 0) print("", "Verification failed; nothing was measured.");
+  if (failed.length > 0) print("", `Verification failed; ${meaning}.`);
 }

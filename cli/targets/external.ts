@@ -25,8 +25,8 @@ const optionsSchema = z.object({
   key: z.string().optional(),
   sni: z.string().optional(),
   insecure: z.boolean().default(false),
-  primaries: z.coerce.number("expected a number").int().min(1).optional(),
-  replicas: z.coerce.number("expected a number").int().min(0).optional(),
+  primaries: z.coerce.number("expected a whole number of at least 1").int().min(1).optional(),
+  replicas: z.coerce.number("expected a whole number, such as 0 or 1").int().min(0).optional(),
   without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(", ")}`)).default([]),
 });
 

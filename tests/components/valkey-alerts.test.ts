@@ -34,6 +34,7 @@ const SERIES: Readonly<Record<string, Series[]>> = {
     { metric: "redis_aof_last_bgrewrite_status", fires: "0x40", holds: "1x40" },
   ],
   ValkeyNotVerified: [{ metric: "valkey_verified", fires: "0x40", holds: "0x3 1x36" }],
+  ValkeyDataVanished: [{ metric: "valkey_assertion_holds", fires: "1x20 0 1x19", holds: "1x40" }],
   ValkeyCertificateEnds: [
     { metric: "valkey_certificate_expires_timestamp_seconds", fires: "1209600x40", holds: "1300000x40" },
   ],
@@ -76,7 +77,7 @@ function judge(
   } = {},
 ): string {
   const directory = temporaryDirectory();
-  const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2",deployment="${of}"}`;
+  const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2",assertion="data-kept",deployment="${of}"}`;
   const rule = RULES.find((each) => each.alert === alert);
   writeFileSync(join(directory, "rules.json"), JSON.stringify({ groups: [{ name: "valkey", rules: RULES }] }));
   const input_series = [

@@ -151,11 +151,11 @@ export const ASSERTIONS = {
     ...{ what: "every primary has the expected number of replicas", expected: "all" },
     judge: (facts) => (facts.mode === "cluster" ? replicaCountOfEach(facts) : replicaCount(facts)),
     ...{ recovers: true, repair: "heals" },
-    cause:
-      "a replica does not run, follows a replica instead of the primary, or the number is not the one that you gave",
+    cause: "a replica does not run or follows a replica, or the number is not the one that you gave",
     next: {
       own: "`pulumi up`, which lets every replica follow its primary",
-      others: `correct \`--replicas\`, or let the server follow the primary: \`${CLI} CLUSTER REPLICATE ID\` in a cluster, \`REPLICAOF HOST PORT\` in a replication`,
+      others:
+        "correct `--replicas`, or let a server follow the primary: in this server, `CLUSTER REPLICATE ID` with the ID of the primary, or without cluster mode `REPLICAOF HOST PORT`",
     },
   },
   "one-data-set": {
@@ -233,7 +233,8 @@ export const ASSERTIONS = {
     cause: "a replica took over, and the former primary came back as a replica of a primary in its own zone",
     next: {
       own: "`pulumi up`, which hands primaries over",
-      others: `\`${CLI} CLUSTER FAILOVER\` in a replica whose zone has no other node of the shard, or let the replica follow a different primary: \`CLUSTER REPLICATE ID\``,
+      others:
+        "in a replica whose zone has no other node of the shard: `CLUSTER FAILOVER`; or let the replica follow a different primary: `CLUSTER REPLICATE ID`",
     },
   },
   "zones-told": {

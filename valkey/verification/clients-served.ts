@@ -1,14 +1,14 @@
 /** The meaning of a verdict for clients: which slots are served, and who takes over when. */
-import { counted, formatDuration } from "../../lib/units";
+import { formatDuration } from "../../lib/units";
 import { majority } from "../sentinel-config";
 import { infoNumber } from "../topology/replies";
 import type { SlotRange } from "../topology/slots";
 import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
-import { topologies } from "./cluster-verdict";
+import { namesById } from "./cluster-verdict";
 import { type DeploymentFacts, type NodeFacts, isInPods } from "./facts";
 import { isSilent, lostPrimary } from "./if-all-replied";
 import { selfOf } from "./shards";
-import { knownNode, secondsSilent } from "./silence";
+import { knownNode, knownNodes, secondsSilent } from "./silence";
 import { listNames } from "./violations";
 
 interface Service {
@@ -27,9 +27,18 @@ function clusterService(facts: DeploymentFacts): Service {
   const served = serving.flatMap((each) => selfOf(each)?.slots ?? []);
   const takeovers = facts.nodes.filter(isSilent).map((each) => takeoverOf(facts, each));
   return {
-    clients: [describeServed(facts, served), ...takeovers.flatMap(({ clients }) => clients), ...withoutReplica(facts)],
+    clients: [
+      describeServed(facts, served, slotsOutside(facts)),
+      ...takeovers.flatMap(({ clients }) => clients),
+      ...withoutReplica(facts),
+    ],
     next: takeovers.flatMap(({ next }) => next),
   };
+}
+
+function slotsOutside({ nodes }: DeploymentFacts): SlotRange[] {
+  const names = namesById(nodes);
+  return nodes.some(isSilent) ? [] : knownNodes(nodes).flatMap(({ id, slots }) => (names.has(id) ? [] : slots));
 }
 
 /** Only a write shows it. If writes are skipped, the state that the node reports counts. */
@@ -37,9 +46,11 @@ function accepts({ write, clusterInfo }: NodeFacts): boolean {
   return write === undefined ? clusterInfo.known && clusterInfo.value.get("cluster_state") === "ok" : write.known;
 }
 
-function describeServed({ nodes }: DeploymentFacts, served: readonly SlotRange[]): string {
-  const missing = normaliseRanges(subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], served));
+function describeServed({ nodes }: DeploymentFacts, served: SlotRange[], others: SlotRange[]): string {
+  const missing = normaliseRanges(subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], [...served, ...others]));
   const count = countSlots(missing);
+  if (count === 0 && others.length > 0)
+    return `Clients are served: yes, unless nodes fail that are not part of the deployment (slots ${formatRanges(normaliseRanges(others))}).`;
   if (count === 0) return `Clients are served: yes, all ${SLOT_COUNT} slots.`;
   if (count < SLOT_COUNT) {
     const ranges = formatRanges(missing.slice(0, 5)) + (missing.length > 5 ? " …" : "");
@@ -56,19 +67,19 @@ function settingOf(nodes: readonly NodeFacts[], name: string): string | undefine
   return nodes.flatMap(({ settings }) => (settings.known ? [settings.value.get(name)] : [])).find(Boolean);
 }
 
-const NOTHING: Service = { clients: [], next: [] };
+const service = (...clients: string[]): Service => ({ clients, next: [] });
 /** Time of an election after a majority of the primaries considers the primary failed, seconds. */
 const ELECTION_SECONDS = 2;
 
 function takeoverOf(facts: DeploymentFacts, { node: { name } }: NodeFacts): Service {
   const { nodes } = facts;
   const lost = knownNode(nodes, name);
-  if (lost === undefined || lost.slots.length === 0) return NOTHING;
+  if (lost === undefined || lost.slots.length === 0) return service();
   const replicas = nodes.filter((each) => selfOf(each)?.primaryId === lost.id);
   const [first] = replicas;
   if (first === undefined)
-    return { clients: [`No replica of ${name} replies, so nobody takes over its slots until it is back.`], next: [] };
-  const voters = [...(topologies(nodes)[0]?.topology.nodes.values() ?? [])].filter(({ slots }) => slots.length > 0);
+    return service(`No replica of ${name} replies, so nobody takes over its slots until it is back.`);
+  const voters = knownNodes(nodes).filter(({ slots }) => slots.length > 0);
   const voting = nodes.filter((each) => (selfOf(each)?.slots ?? []).length > 0).length;
   const needed = majority(voters.length);
   if (voting < needed) {
@@ -90,8 +101,7 @@ function takeoverOf(facts: DeploymentFacts, { node: { name } }: NodeFacts): Serv
 function electionOf(facts: DeploymentFacts, name: string, first: NodeFacts, names: string): Service {
   const timeoutMs = Number(settingOf(facts.nodes, "cluster-node-timeout"));
   const who = names === first.node.name ? names : `One of ${names}`;
-  if (!(timeoutMs > 0))
-    return { clients: [`${who} takes over from ${name} after cluster-node-timeout and an election.`], next: [] };
+  if (!(timeoutMs > 0)) return service(`${who} takes over from ${name} after cluster-node-timeout and an election.`);
   const seconds = timeoutMs / 1000;
   const left = seconds + ELECTION_SECONDS - (secondsSilent(facts, name) ?? 0);
   // An election that failed is repeated after twice the timeout.
@@ -101,12 +111,8 @@ function electionOf(facts: DeploymentFacts, name: string, first: NodeFacts, name
       next: [promotion(facts, name, first, "FORCE")],
     };
   const when = left > 0 ? `in about ${formatDuration(Math.ceil(left))}` : "at any moment";
-  return {
-    clients: [
-      `${who} takes over from ${name} ${when} (cluster-node-timeout ${formatDuration(seconds)}, then an election).`,
-    ],
-    next: [],
-  };
+  const timeout = `cluster-node-timeout ${formatDuration(seconds)}`;
+  return service(`${who} takes over from ${name} ${when} (${timeout}, then an election).`);
 }
 
 function promotion(facts: DeploymentFacts, name: string, replica: NodeFacts, how: "FORCE" | "TAKEOVER"): string {
@@ -115,7 +121,6 @@ function promotion(facts: DeploymentFacts, name: string, replica: NodeFacts, how
     : `if ${name} is off for good: \`${cli(replica)} CLUSTER FAILOVER ${how}\``;
 }
 
-/** Primaries that have no replica while nodes are silent. */
 function withoutReplica({ nodes }: DeploymentFacts): string[] {
   if (!nodes.some(isSilent)) return [];
   const followed = new Set(nodes.map((each) => selfOf(each)?.primaryId));
@@ -135,22 +140,13 @@ function replicationService(facts: DeploymentFacts): Service {
   const writable = primaries.filter(({ write }) => write === undefined || write.known).map(({ node }) => node.name);
   const replicas = nodes.filter(({ info }) => info.known && info.value.get("role") === "slave");
   const lost = lostPrimary(nodes);
-  const reads =
-    replicas.length === 0
-      ? []
-      : [
-          `Clients can read from ${listNames(replicas.map(({ node }) => node.name))}, unless their replica-serve-stale-data is off.`,
-        ];
+  const readable = listNames(replicas.map(({ node }) => node.name));
+  const read = `Clients can read from ${readable}, unless their replica-serve-stale-data is off.`;
+  const reads = replicas.length === 0 ? [] : [read];
   if (primaries.length > 1)
-    return {
-      ...NOTHING,
-      clients: [
-        `Clients can write to ${counted(primaries.length, "primary", "primaries")}, which have different data.`,
-      ],
-    };
-  if (writable.length === 1)
-    return { ...NOTHING, clients: [`Clients are served: yes, they can write to ${writable[0] ?? ""}.`] };
-  if (lost === undefined) return { ...NOTHING, clients: ["Clients are served: no, they cannot write.", ...reads] };
+    return service(`Clients can write to ${primaries.length} primaries, which have different data.`);
+  if (writable.length === 1) return service(`Clients are served: yes, they can write to ${writable[0] ?? ""}.`);
+  if (lost === undefined) return service("Clients are served: no, they cannot write.", ...reads);
   const takeover = sentinelTakeover(facts, lost, replicas);
   return {
     clients: [
@@ -179,10 +175,7 @@ function sentinelTakeover(facts: DeploymentFacts, name: string, replicas: readon
   if (replying < needed)
     return { clients: [`Nobody takes over: ${needed} of ${count} Sentinels must agree, and ${replying} reply.`], next };
   const seconds = formatDuration(Math.ceil(downAfterMs / 1000));
-  return {
-    clients: [`The Sentinels promote a replica, some seconds after the primary was silent for ${seconds}.`],
-    next: [],
-  };
+  return service(`The Sentinels promote a replica, some seconds after the primary was silent for ${seconds}.`);
 }
 
 function replicaPromotion(

@@ -116,7 +116,9 @@ export function members({ nodes }: DeploymentFacts): Judgement {
     const words = unknown.map(({ id, address }) => `${id.slice(0, 8)}… at ${address.host}:${address.port}`);
     const missing = [...nameOf].filter(([id]) => !topology.nodes.has(id)).map(([, name]) => name);
     return compact([
-      words.length === 0 ? undefined : `knows ${listNames(words)}, which is not part of the deployment`,
+      words.length === 0
+        ? undefined
+        : `knows ${listNames(words)}, which ${words.length === 1 ? "is" : "are"} not part of the deployment`,
       missing.length === 0 ? undefined : `does not know ${listNames(missing)}`,
     ]).join(" and ");
   };
@@ -147,7 +149,7 @@ export function oneOwner({ nodes }: DeploymentFacts): Violation[] {
   }
   const unserved = normaliseRanges(subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], claims));
   if (unserved.length > 0) {
-    const problem = `no node serves ${countSlots(unserved)} slots: ${formatRanges(unserved.slice(0, 5))}`;
+    const problem = `no node of the deployment serves ${counted(countSlots(unserved), "slot")}: ${formatRanges(unserved.slice(0, 5))}`;
     violations.push({ node: "", problem });
   }
   return violations;
@@ -194,7 +196,6 @@ export function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
   return new Map([...told, ...own]);
 }
 
-/** For an unknown node ID, the beginning of the ID. */
 function nameLookup(nodes: readonly NodeFacts[]): (id: string) => string {
   const names = namesById(nodes);
   return (id) => names.get(id) ?? `${id.slice(0, 8)}…`;

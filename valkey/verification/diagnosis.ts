@@ -51,7 +51,6 @@ function consequencesOfSilence(facts: DeploymentFacts, failing: readonly Asserti
   return new Set(candidates.filter(isConsequence).map(({ id }) => id));
 }
 
-/** The text of the row, with the address of the first node that violates it. */
 function nextOf(facts: DeploymentFacts, { id, nodes }: Assertion): string {
   const row = rowOf(id);
   const text = (isInPods(facts) ? row?.next.own : row?.next.others) ?? "";

@@ -78,7 +78,7 @@ export function formatStatus({ facts, verdict }: Verification): string[] {
   ];
 }
 
-const NODE_COLUMNS = ["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS", "LAG"];
+const NODE_COLUMNS = ["NAME", "ROLE", "ZONE", "VERSION", "UP", "MEMORY", "KEYS", "LAG"];
 
 function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
   const primaryOf = new Map(
@@ -93,9 +93,7 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
     return [
       node.name,
       info.known ? roleOf(each) : "not reached",
-      formatEndpoint(node.endpoint),
       node.zone ?? "?",
-      node.machine,
       info.known ? serverVersion(own) : "?",
       uptime === undefined ? "?" : formatDuration(uptime),
       memory === undefined ? "?" : formatBytes(memory),
@@ -103,12 +101,13 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
       primaryOf.has(node.name) ? lagOf(each, byName.get(primaryOf.get(node.name) ?? "")) : "",
     ];
   });
-  const isNamed = facts.nodes.some(({ node }) => node.name !== formatEndpoint(node.endpoint));
   // The name of a server that this project did not deploy is its address, and its host is its machine.
-  const shown = isNamed
-    ? [NODE_COLUMNS, ...rows]
-    : [NODE_COLUMNS, ...rows].map((row) => row.filter((_, i) => i !== 2 && i !== 4));
-  return textTable(shown, isNamed ? "       rrr" : "     rrr");
+  const isNamed = facts.nodes.some(({ node }) => node.name !== formatEndpoint(node.endpoint));
+  const places = facts.nodes.map(({ node }) => [node.name, formatEndpoint(node.endpoint), node.machine]);
+  return [
+    ...textTable([NODE_COLUMNS, ...rows], "     rrr"),
+    ...(isNamed ? ["", ...textTable([["NAME", "ADDRESS", "MACHINE"], ...places])] : []),
+  ];
 }
 
 function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {

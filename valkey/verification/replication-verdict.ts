@@ -34,7 +34,9 @@ export function oneDataSet({ nodes, shards }: JudgedFacts): Violation[] {
     if (info.get("role") !== "slave") return undefined;
     if (replicationId === undefined) return "its primary is unknown";
     if (info.get("master_replid") === replicationId) return undefined;
-    return `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, which has a different data set`;
+    const followed = `${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}`;
+    if (info.get("master_link_status") !== "up") return `has no copy of the data of ${followed} yet`;
+    return `follows ${followed}, which has a different data set`;
   });
 }
 
@@ -42,7 +44,8 @@ export function allOnline({ nodes, shape, shards }: JudgedFacts): Judgement {
   const primary = nodes.filter(({ node }) => node.name === solePrimary(shards));
   const wanted = shape.replicasPerPrimary ?? nodes.length - 1;
   const wrong = violationsOf(primary, replicationInfo, (info) => {
-    const replicas = [...info].filter(([key]) => /^slave\d+$/.test(key));
+    // A replica that copies over two connections counts once.
+    const replicas = [...info].filter(([key, value]) => /^slave\d+$/.test(key) && !value.includes("type=rdb-channel"));
     const online = replicas.filter(([, value]) => infoFields(value).get("state") === "online").length;
     const isRight = online === wanted && replicas.length === wanted;
     return isRight ? undefined : `counts ${online} of ${replicas.length} replicas as online`;

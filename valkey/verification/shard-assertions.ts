@@ -10,7 +10,7 @@ export function primaryCount({ shards, ...facts }: JudgedFacts): Judgement {
   const withoutSlots = shards.flatMap(({ primary, slots }): Violation[] =>
     primary !== undefined && slots.length === 0 ? [{ node: primary, problem: "is a primary without slots" }] : [],
   );
-  const wrong = isRight ? [] : [{ node: "", problem: `${serving} primaries` }];
+  const wrong = isRight ? [] : [{ node: "", problem: serving === 1 ? "1 primary" : `${serving} primaries` }];
   return {
     violations: [...unobservedViews(facts), ...withoutSlots, ...wrong],
     expected: wanted === undefined ? "3 or more" : String(wanted),

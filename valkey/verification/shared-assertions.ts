@@ -175,6 +175,7 @@ export function linksUp({ nodes, shards }: JudgedFacts): Judgement {
     ({ info }) => info,
     (info) => {
       const link = info.get("master_link_status");
+      if (info.get("master_sync_in_progress") === "1") return "copies the data of its primary";
       return link === "up" ? undefined : `its link to its primary is ${link ?? "missing"}`;
     },
   );

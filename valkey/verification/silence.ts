@@ -31,8 +31,11 @@ function describeRole({ mode, nodes }: DeploymentFacts, name: string): string {
 
 export function knownNode(nodes: readonly NodeFacts[], name: string): KnownNode | undefined {
   const names = namesById(nodes);
-  const [common] = topologies(nodes);
-  return common && [...common.topology.nodes.values()].find(({ id }) => names.get(id) === name);
+  return knownNodes(nodes).find(({ id }) => names.get(id) === name);
+}
+
+export function knownNodes(nodes: readonly NodeFacts[]): readonly KnownNode[] {
+  return [...(topologies(nodes)[0]?.topology.nodes.values() ?? [])];
 }
 
 /** Seconds since any other node heard from a node. Undefined if no node tells. */

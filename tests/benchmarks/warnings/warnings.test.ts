@@ -109,6 +109,22 @@ describe("warnings", () => {
     expect(codes({ ...shares, loadGenerator: "open-loop", keySpace: 16_384 })).toEqual(["uneven-shares"]);
   });
 
+  it("name the equal numbers of connections only where slots are unequal", () => {
+    const text = (...expected: number[]): string | undefined => {
+      const shares = expected.map((each, i) => ({
+        node: `n${i}`,
+        calls: 1e5,
+        share: 0.4 + 0.2 * i,
+        expectedShare: each,
+      }));
+      return warningsOf(evidence(servers({ shares }))).find(({ code }) => code === "uneven-shares")?.text;
+    };
+    expect(text(0.5, 0.5)).toBe(
+      "n0 received 40 % of the calls instead of 50 %, n1 received 60 % of the calls instead of 50 %",
+    );
+    expect(text(0.1, 0.9)).toContain("; valkey-benchmark gives each primary an equal number of connections");
+  });
+
   it("contain the figures that they are drawn from", () => {
     expect(warningsOf(evidence(servers({ rps: 90_000, disagreement: 0.111 })))[0]?.text).toBe(
       "the load generator reports 100,000/s, but the servers counted 90,000/s (11.1 %)",

@@ -36,6 +36,10 @@ describe("servers that exist already", () => {
     });
   });
 
+  it.each(["0", "2.5", "-1", ""])("have no number of primaries such as %j, and the message says which", (primaries) => {
+    expect(() => externalDeployment({ ...good, primaries }, {})).toThrow("expected a whole number of at least 1");
+  });
+
   it("come from a file too, with comments", () => {
     const file = join(temporaryDirectory(), "nodes");
     writeFileSync(file, "# ours\n10.0.0.1:7001=zone-a\n\n10.0.0.2:7001 zone-b  # second\n");

@@ -42,6 +42,11 @@ describe("the command", () => {
     expect([status, output]).toEqual([2, expect.stringMatching(message)]);
   });
 
+  it.each([["local"], ["topologies"], []])("prints the plan of %s in 80 columns", async (...stack) => {
+    const { output } = await place.call(["plan", ...stack]);
+    expect(output.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+
   it("runs by the name of the package in a checkout, with JSON that npm adds nothing to", async () => {
     const { stdout } = await outputs("npx", ["--offline", "valkey-measured", "plan", "local", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ stack: "local" });

@@ -78,6 +78,21 @@ describe("verify", () => {
     expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 20 assertions do not hold/);
   });
 
+  it("does not say that clients lack the slots of nodes that nobody named", async () => {
+    const [first = ""] = nodeOptions(cluster).slice(1);
+    const args = ["verify", "--mode", "cluster", "--node", first, "--without", "zones"];
+    const { status, output } = await place.call(args, passwordOf(cluster));
+    const said = output.replaceAll(/\s+/g, " ");
+    expect(status).toBe(1);
+    expect(said).toContain(
+      "Clients are served: yes, unless nodes fail that are not part of the deployment (slots 5461-16383).",
+    );
+    expect(said).toContain("no node of the deployment serves 10,923 slots: 5461-16383 [one-owner]");
+    expect(said).toMatch(/, which are not part of the deployment \[members\] .* 1 primary \[primaries\]/);
+    // The row names the primary, but the command is for a different server.
+    expect(said).toContain("in this server, `CLUSTER REPLICATE ID`");
+  });
+
   it.each<[string, NodeJS.ProcessEnv, RegExp]>([
     ["no password where one is wanted", { VALKEY_PASSWORD: "" }, /the server requires a password: set VALKEY_PASSWORD/],
     ["a wrong password", { VALKEY_PASSWORD: "hunter2" }, /the server refuses the password/],

@@ -1,7 +1,7 @@
 /** Things that `measure` makes on servers of others: they are gone afterwards, whatever happened meanwhile. */
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { MARK } from "../../../benchmarks/measuring/traces";
@@ -234,4 +234,19 @@ describe("what cannot be removed", () => {
     expect(removed.status, removed.output).toBe(0);
     await expectNothingLeft(deployment);
   });
+});
+
+it("a deployment that no longer passes at the end makes the status 1, with results and the last verdict", async () => {
+  const deployment = await sandbox.formedReplication("changed", 1);
+  const { status, output } = await measured(deployment, CLOSED, () =>
+    callNode(deployment, 1, "CONFIG", "SET", "replica-read-only", "no"),
+  );
+  expect(output).toMatch(/✔ Measured [\s\S]*✗ .*\[read-only\][\s\S]*measurements were made before[\s\S]*Side by side/);
+  expect(output).toMatch(/VERIFY replication: FAIL[^\n]*(\n[^\n]+)*\nReport: /);
+  expect(status, output).toBe(1);
+  expect(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8"))).toMatchObject({
+    complete: true,
+    topologies: [{ verdict: { pass: false } }],
+  });
+  await expectNothingLeft(deployment);
 });

@@ -22,7 +22,9 @@ const STACK = { type: "pulumi:pulumi:Stack" };
 describe("status", () => {
   it("has every node with its role, version, memory and lag, and the verdict", async () => {
     const { status, output } = await place.call(["status", "dev"], pulumiWith([STACK, checkOf(cluster)]));
-    expect(output).toMatch(/^NAME +ROLE +ADDRESS +ZONE +MACHINE +VERSION +UP +MEMORY +KEYS +LAG$/m);
+    expect(output).toMatch(/^NAME +ROLE +ZONE +VERSION +UP +MEMORY +KEYS +LAG$/m);
+    expect(output).toMatch(/^NAME +ADDRESS +MACHINE\n(orders-\d +127\.0\.0\.1:\d+ +\S+\n){6}/m);
+    expect(output.split("\n").filter((line) => line.length > 80)).toEqual([]);
     expect(output.match(/^orders-\d +primary .* valkey \d+\.\d+\.\d+ .*[KM]i?B +0$/gm)).toHaveLength(3);
     expect(output.match(/^orders-\d +replica .* 0 +\d+ B$/gm)).toHaveLength(3);
     expect(output).toContain("VERIFY orders: PASS — all 21 assertions hold.");

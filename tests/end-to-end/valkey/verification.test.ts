@@ -6,7 +6,7 @@ import { form } from "../../../valkey/formation/form";
 import { signalProcess, identifyProcess } from "../../../lib/system/process-identity";
 import { type SettlingTime, verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { useSandbox } from "../../support/valkey/hooks";
-import { eventually, withNode, callNode } from "../../support/valkey/real";
+import { eventually, withNode, callNode, failing as violations } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
 let cluster: Deployment;
@@ -205,6 +205,28 @@ describe("a real replication", () => {
     expect(await failing(replication)).toEqual(["read-only", "same-settings"]);
     await callNode(replication, 1, "CONFIG", "SET", "replica-read-only", "yes");
     await passes(replication);
+  });
+
+  it("fails while a replica copies over two connections, and counts it once", async () => {
+    const copying = await sandbox.formedReplication("copying", 1, { "dual-channel-replication-enabled": true });
+    const port = copying.nodes[0]?.endpoint.port ?? 0;
+    for (let key = 0; key < 50; key++) await callNode(copying, 0, "SET", `k${key}`, "x");
+    await callNode(copying, 0, "CONFIG", "SET", "rdb-key-save-delay", 1_000_000);
+    // After a write of its own, the replica has to copy everything.
+    await callNode(copying, 1, "REPLICAOF", "NO", "ONE");
+    await callNode(copying, 1, "SET", "own", "x");
+    await callNode(copying, 1, "REPLICAOF", "127.0.0.1", port);
+    await eventually("it copies", async () =>
+      String(await callNode(copying, 0, "INFO", "replication")).includes("type=rdb-channel"),
+    );
+    expect(await violations(copying)).toEqual(
+      expect.arrayContaining([
+        `one-data-set: copying-1: has no copy of the data of 127.0.0.1:${port} yet`,
+        "all-online: copying-0: counts 0 of 1 replicas as online",
+        "links-up: copying-1: copies the data of its primary",
+      ]),
+    );
+    await callNode(copying, 0, "CONFIG", "SET", "rdb-key-save-delay", 0);
   });
 
   it("fails where there are two primaries", async () => {

@@ -38,7 +38,9 @@ describe("the running part of a cluster", () => {
   });
 
   it("cannot do without a primary from which nobody has taken over", () => {
-    expect(whyPartLacksData(without(lostPrimary, patch(lostPrimary, { flags: "fail" })))).toMatch(/no node serves/);
+    expect(whyPartLacksData(without(lostPrimary, patch(lostPrimary, { flags: "fail" })))).toMatch(
+      /no node of the deployment serves/,
+    );
   });
 
   it("can do without a primary from which a replica has taken over", () => {
@@ -89,6 +91,6 @@ describe("the running part of a cluster", () => {
     expect(whyPartLacksData(withInfo({ master_link_status: "down" }))).toMatch(/^links-up/);
     const suspected = without(lostReplica, (nodes) => patch(other, { flags: "fail?" })(failed(nodes)));
     expect(whyPartLacksData(suspected)).toMatch(/reports .* as failing/);
-    expect(whyPartLacksData({ ...part, nodes: [] })).toMatch(/no node serves/);
+    expect(whyPartLacksData({ ...part, nodes: [] })).toMatch(/no node of the deployment serves/);
   });
 });
