@@ -61,7 +61,10 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
 }
 
 const GIB = 1024 ** 3;
-const requestedAmounts = ({ cpu, memory }: {
+const requestedAmounts = ({
+  cpu,
+  memory,
+}: {
   readonly cpu: string;
   readonly memory: string;
 }): Pick<PodGroup, "cpuMilli" | "memoryMiB"> => ({

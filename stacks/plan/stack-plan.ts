@@ -203,7 +203,11 @@ function planMeasurement(config: StackConfig): MeasurementPlan {
 function planCapacity(config: StackConfig): CapacityPlan | null {
   const search = configuredCapacitySearch(config);
   if (search === undefined) return null;
-  const { workload, objective, search: { initialRate, maxRate, precision, confirmations } } = search;
+  const {
+    workload,
+    objective,
+    search: { initialRate, maxRate, precision, confirmations },
+  } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(maxRate / initialRate))) + 1;
   const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
   // Half of the halvings miss the objective, and such a load is offered again. The result and the next higher load each

@@ -11,6 +11,7 @@ import { clockRow, ownRate } from "../../bench/rows/throughput";
 import { exponent } from "../../bench/rows/formation";
 import type { BenchRow } from "../../bench/row";
 import { alternatingSides } from "../../bench/workbench";
+import { forAll } from "../support/properties";
 
 const directory = useDirectory();
 
@@ -117,14 +118,11 @@ describe("alternating sides", () => {
 
 describe("the exponent of growth", () => {
   it("is the one that the times were computed from", () => {
-    fc.assert(
-      fc.property(
-        fc.double({ min: -1, max: 3, noNaN: true }),
-        fc.double({ min: 0.01, max: 100, noNaN: true }),
-        (x, factor) => {
-          expect(exponent([6, 24, 48, 96].map((n) => [n, factor * n ** x]))).toBeCloseTo(x, 6);
-        },
-      ),
+    forAll(
+      [fc.double({ min: -1, max: 3, noNaN: true }), fc.double({ min: 0.01, max: 100, noNaN: true })],
+      (x, factor) => {
+        expect(exponent([6, 24, 48, 96].map((n) => [n, factor * n ** x]))).toBeCloseTo(x, 6);
+      },
     );
   });
 });
@@ -142,19 +140,15 @@ describe("the rate by the servers' own clocks", () => {
   });
 
   it("is that of a steady load, wherever the samples fall", () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 1000 }),
-        fc.integer({ min: 1, max: 199 }),
-        fc.integer({ min: 1000, max: 5000 }),
-        (perMs, offset, lasts) => {
-          const calls = (atMs: number): number => 77 + perMs * Math.min(Math.max(atMs - offset, 0), lasts);
-          const samples = Array.from({ length: Math.ceil((lasts + offset) / 200) + 2 }, (_, i) =>
-            sample(i * 200, calls(i * 200)),
-          );
-          expect(ownRate(samples)).toBeCloseTo(1000 * perMs, 3);
-        },
-      ),
+    forAll(
+      [fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 199 }), fc.integer({ min: 1000, max: 5000 })],
+      (perMs, offset, lasts) => {
+        const calls = (atMs: number): number => 77 + perMs * Math.min(Math.max(atMs - offset, 0), lasts);
+        const samples = Array.from({ length: Math.ceil((lasts + offset) / 200) + 2 }, (_, i) =>
+          sample(i * 200, calls(i * 200)),
+        );
+        expect(ownRate(samples)).toBeCloseTo(1000 * perMs, 3);
+      },
     );
   });
 

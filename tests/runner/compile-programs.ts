@@ -35,8 +35,8 @@ export default async function compilePrograms(): Promise<void> {
     plugins: [
       {
         name: "paths of sources",
-        setup: ({ onLoad }) => {
-          onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+        setup: (compilation) => {
+          compilation.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
             loader: "ts",
             // On the same line, so that lines of errors stay those of the source.
             contents: `const __filename = ${JSON.stringify(path)}, __dirname = ${JSON.stringify(dirname(path))}; ${readFileSync(path, "utf8").replace(/^#!.*/, "")}`,

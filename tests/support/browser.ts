@@ -13,5 +13,4 @@ const applications = [
 export const executablePath = [process.env["CHROMIUM"] ?? "", ...onPath, ...applications].find(
   (path) => path !== "" && existsSync(path),
 );
-/** For titles. */
 export const browserSkipReason = executablePath === undefined ? " (skipped: no Chromium or Chrome on the PATH)" : "";

@@ -2,15 +2,12 @@
  * Runs commands in the process of the test, which saves a second each. For commands that end by themselves, one at a
  * time.
  */
-/** The result of a command. */
 export interface Ended {
   /** Exit status, or 128 and the signal's number as shells have it. */
   readonly status: number;
-  /** Standard output and error, in the order of their writing. */
   readonly output: string;
 }
 
-/** Runs a command and captures what it prints. */
 export async function captured(
   environment: NodeJS.ProcessEnv,
   command: () => Promise<number> | number,

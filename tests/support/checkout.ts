@@ -6,7 +6,6 @@ import { ROOT } from "../../lib/system/package";
 /** Files in a checkout beside the project: other stacks' state, results, packages, compiled code. */
 const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "dist", "results"]);
 
-/** Copies the project into a directory that exists, with the checkout's own node_modules. */
 export function copyCheckout(directory: string): void {
   for (const name of readdirSync(ROOT).filter((each) => !NOT_COPIED.has(each)))
     cpSync(join(ROOT, name), join(directory, name), { recursive: true });

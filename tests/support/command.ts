@@ -45,7 +45,6 @@ export class Command {
 export class Place {
   #directory: string | undefined;
 
-  /** Made when it is needed first. */
   get directory(): string {
     this.#directory ??= mkdtempSync(join(tmpdir(), "valkey-place-"));
     return this.#directory;
@@ -98,7 +97,6 @@ export class Place {
     return RunDirectory.list(this.runs).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
   }
 
-  /** Ends whatever a failed test left, and removes everything. */
   async close(): Promise<void> {
     for (const { path } of RunDirectory.list(this.runs)) await stopRun(path);
     rmSync(this.directory, { recursive: true, force: true });
@@ -114,5 +112,4 @@ export const resultsIn = (directory: string): Results =>
 /** The stack `local` with the least work that goes through every step. */
 export const SHORT = "--tests get --requests 20000 --keyspace-len 16384 --warmup 0 --repeats 1".split(" ");
 
-/** With measurements that take a second, for what is to happen during one. */
 export const TIMED = "--tests get --duration 1 --keyspace-len 16384 --warmup 0 --repeats 1".split(" ");

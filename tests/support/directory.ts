@@ -9,7 +9,6 @@ const remove = (path: string): void => {
   rmSync(path, { recursive: true, force: true });
 };
 
-/** A directory that is new for each test of this file or suite. */
 export function useDirectory(): { readonly path: string } {
   const directory = { path: "" };
   beforeEach(() => {
@@ -21,7 +20,6 @@ export function useDirectory(): { readonly path: string } {
   return directory;
 }
 
-/** A directory for the rest of the test that runs. */
 export function temporaryDirectory(): string {
   const path = make();
   onTestFinished(() => {

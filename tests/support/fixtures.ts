@@ -3,12 +3,10 @@ import { join } from "node:path";
 
 const DIRECTORY = join(__dirname, "..", "fixtures");
 
-/** Text that a real program printed. */
 export function fixture(name: string): string {
   return readFileSync(join(DIRECTORY, `${name}.txt`), "utf8");
 }
 
-/** Names of the fixtures that begin so. */
 export function fixtures(prefix: string): string[] {
   return readdirSync(DIRECTORY)
     .filter((file) => file.startsWith(prefix))

@@ -12,7 +12,6 @@ const execute = promisify(execFile);
 export class InstalledPackage {
   private constructor(
     private readonly place: string,
-    /** The folder in which the package was installed. */
     readonly directory: string,
   ) {}
 
@@ -35,17 +34,14 @@ export class InstalledPackage {
     return installed;
   }
 
-  /** The package's own folder. */
   get path(): string {
     return join(this.directory, "node_modules", "valkey-measured");
   }
 
-  /** The user's cache. */
   get cache(): string {
     return join(this.place, "cache");
   }
 
-  /** Runs a program in the folder. @returns what it prints @throws Error with all of it, when it fails */
   async run(
     program: string,
     args: readonly string[],

@@ -5,10 +5,8 @@ import { applyOverrides } from "../../stacks/config/sections/overrides";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { readStackFile } from "../../stacks/config/sections/stack-file";
 
-/** The machine on which the tests' program runs. */
 export const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
-/** The section `config` of a stack file that has no problems on this machine. */
 export const SMALL_STACK = {
   platform: { type: "host", zones: ["a", "b", "c"] },
   deployments: {
@@ -18,6 +16,5 @@ export const SMALL_STACK = {
   benchmark: { tests: ["set"], clients: 48, threads: 3, keySpace: 98_304, dataSize: 64 },
 };
 
-/** The configuration of a stack file. @param assignments as of `--set` */
 export const configOf = (stack: string, ...assignments: readonly string[]): StackConfig =>
   parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), MACHINE);

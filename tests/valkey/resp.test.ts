@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeCommand, ReplyScanner } from "../../valkey/resp";
+import { forAll } from "../support/properties";
 
 interface Reply {
   readonly text: string;
@@ -24,23 +25,20 @@ const reply = fc.oneof(scalar, error, array(fc.oneof(scalar, error)), array(arra
 
 describe("ReplyScanner", () => {
   it("finds every reply and the text of errors, wherever the chunks are cut", () => {
-    fc.assert(
-      fc.property(
-        fc.array(reply, { maxLength: 12 }),
-        fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }),
-        (replies, cuts) => {
-          const found: (string | undefined)[] = [];
-          const scanner = new ReplyScanner((each) => found.push(each));
-          const bytes = Buffer.from(replies.map(({ text }) => text).join(""), "latin1");
-          for (let at = 0, cut = 0; at < bytes.length; cut++) {
-            const size = cuts[cut % cuts.length] ?? 1;
-            scanner.feed(bytes.subarray(at, at + size));
-            at += size;
-          }
-          expect(found).toEqual(replies.map((each) => each.error));
-        },
-      ),
+    forAll(
+      [fc.array(reply, { maxLength: 12 }), fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 })],
       { numRuns: 300 },
+      (replies, cuts) => {
+        const found: (string | undefined)[] = [];
+        const scanner = new ReplyScanner((each) => found.push(each));
+        const bytes = Buffer.from(replies.map(({ text }) => text).join(""), "latin1");
+        for (let at = 0, cut = 0; at < bytes.length; cut++) {
+          const size = cuts[cut % cuts.length] ?? 1;
+          scanner.feed(bytes.subarray(at, at + size));
+          at += size;
+        }
+        expect(found).toEqual(replies.map((each) => each.error));
+      },
     );
   });
 

@@ -30,9 +30,11 @@ export type Loss = "none" | "unreplicated" | "unsynced" | "since-snapshot" | "sh
 
 /** An event and its consequences. */
 export interface Survival {
+  /** The event. */
   readonly event: Event;
   /** Largest possible loss of acknowledged data. */
   readonly loss: Loss;
+  /** `loss` as a phrase. */
   readonly lost: string;
   /** Longest time for which clients cannot write, as a phrase. */
   readonly out: string;

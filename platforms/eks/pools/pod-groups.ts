@@ -14,10 +14,13 @@ export interface PodGroup {
    */
   readonly owner?: string | undefined;
   readonly pool: PoolName;
+  /** Pods, each with its zone. */
   readonly pods: readonly PlacedNode[];
+  /** Zones over which the pods are spread, in the order in which the zones are filled. */
   readonly zones: readonly string[];
   /** CPU request of each pod, thousandths of a CPU. */
   readonly cpuMilli: number;
+  /** Memory request of each pod, MiB. */
   readonly memoryMiB: number;
   /** Images of each pod's containers. @default unknown */
   readonly images?: readonly string[] | undefined;

@@ -9,6 +9,7 @@ import { TYPE } from "../../../backup/rdb/rdb-format";
 import type { Value } from "../../../backup/rdb/value";
 import { type HashScope, hashValue } from "../../../backup/rdb/comparing/value-hash";
 import { bytes, eight, length, listpack, text, ziplist } from "../../support/valkey/rdb-bytes";
+import { forAll } from "../../support/properties";
 
 const words = (elements: readonly Buffer[]): string[] => elements.map((element) => element.toString("latin1"));
 const blob = (hex: string): Buffer => Buffer.from(hex.replaceAll(" ", ""), "hex");
@@ -84,29 +85,24 @@ describe("damaged values", () => {
 
   it("give an error and do not hang, whatever the bytes", () => {
     const types = Object.values(TYPE).filter((type) => type !== TYPE.moduleOfReleaseCandidate && type !== TYPE.module);
-    fc.assert(
-      fc.property(fc.constantFrom(...types), fc.uint8Array({ maxLength: 200 }), (type, random) => {
-        try {
-          decodeValue(type, Buffer.from(random));
-        } catch (error) {
-          expect(error).toBeInstanceOf(RdbCorrupt);
-        }
-      }),
-      { numRuns: 3000 },
-    );
+    forAll([fc.constantFrom(...types), fc.uint8Array({ maxLength: 200 })], { numRuns: 3000 }, (type, random) => {
+      try {
+        decodeValue(type, Buffer.from(random));
+      } catch (error) {
+        expect(error).toBeInstanceOf(RdbCorrupt);
+      }
+    });
     for (const read of [readListpack, readZiplist, readIntset, readZipmap])
       for (const valid of [listpack("abc", 5, "d"), ziplist(Buffer.from("\x03abc"))])
-        fc.assert(
-          fc.property(fc.nat(valid.length - 1), fc.nat(255), (place, value) => {
-            const damaged = Buffer.from(valid);
-            damaged[place] = value;
-            try {
-              read(damaged);
-            } catch (error) {
-              expect(error).toBeInstanceOf(RdbCorrupt);
-            }
-          }),
-        );
+        forAll([fc.nat(valid.length - 1), fc.nat(255)], (place, value) => {
+          const damaged = Buffer.from(valid);
+          damaged[place] = value;
+          try {
+            read(damaged);
+          } catch (error) {
+            expect(error).toBeInstanceOf(RdbCorrupt);
+          }
+        });
   });
 
   it("of LZF are refused", () => {

@@ -1,17 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { eventsOf, formatEvents, MODES, parseEvents, PERSISTENCES } from "../../../bench/model/events";
+import { forAll } from "../../support/properties";
 
 describe("events of the model", () => {
   it("are written as a line that is read as the same events", () => {
     const anyEvents = fc
       .tuple(fc.constantFrom(...MODES), fc.constantFrom(...PERSISTENCES))
       .chain(([mode, persistence]) => eventsOf(mode, persistence, 20));
-    fc.assert(
-      fc.property(anyEvents, (events) => {
-        expect(parseEvents(formatEvents(events))).toEqual(events);
-      }),
-    );
+    forAll([anyEvents], (events) => {
+      expect(parseEvents(formatEvents(events))).toEqual(events);
+    });
   });
 
   it("are refused with all that do not exist", () => {

@@ -5,6 +5,7 @@ import type { CumulativeCount } from "../../../lib/histogram";
 import type { LoadReport } from "../../../benchmarks/load/load-driver";
 import { parseReports } from "../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../support/fixtures";
+import { forAll } from "../../support/properties";
 
 /** The tool's steps: every 0.1 ms up to 2 ms, then every 1 ms. */
 const STEPS = [
@@ -62,79 +63,71 @@ const runs: fc.Arbitrary<Run[]> = fc.array(
 
 describe("reports of several load generators", () => {
   it("keep every request, add rates, and weigh averages by requests", () => {
-    fc.assert(
-      fc.property(runs, (each) => {
-        const merged = mergeReports(each.map((run) => reportOf(run)));
-        const all = each.flatMap((run) => run.latencies);
-        const requests = (run: Run): number => run.latencies.length + run.underWay;
-        expect(merged.requests).toBe(each.reduce((sum, run) => sum + requests(run), 0));
-        expect(merged.cumulative.at(-1)?.count).toBe(all.length);
-        expect(merged.rate).toBeCloseTo(
-          each.reduce((sum, run) => sum + requests(run) / run.seconds, 0),
-          6,
-        );
-        expect(merged.requests / merged.seconds).toBeCloseTo(merged.rate, 6);
-        const averages = each.map((run) => ({ requests: requests(run), avgMs: reportOf(run).avgMs }));
-        expect(merged.avgMs).toBeCloseTo(
-          averages.reduce((sum, run) => sum + run.avgMs * run.requests, 0) / merged.requests,
-          6,
-        );
-        expect([merged.minMs, merged.maxMs]).toEqual([Math.min(...all) / 1000, Math.max(...all) / 1000]);
-      }),
-    );
+    forAll([runs], (each) => {
+      const merged = mergeReports(each.map((run) => reportOf(run)));
+      const all = each.flatMap((run) => run.latencies);
+      const requests = (run: Run): number => run.latencies.length + run.underWay;
+      expect(merged.requests).toBe(each.reduce((sum, run) => sum + requests(run), 0));
+      expect(merged.cumulative.at(-1)?.count).toBe(all.length);
+      expect(merged.rate).toBeCloseTo(
+        each.reduce((sum, run) => sum + requests(run) / run.seconds, 0),
+        6,
+      );
+      expect(merged.requests / merged.seconds).toBeCloseTo(merged.rate, 6);
+      const averages = each.map((run) => ({ requests: requests(run), avgMs: reportOf(run).avgMs }));
+      expect(merged.avgMs).toBeCloseTo(
+        averages.reduce((sum, run) => sum + run.avgMs * run.requests, 0) / merged.requests,
+        6,
+      );
+      expect([merged.minMs, merged.maxMs]).toEqual([Math.min(...all) / 1000, Math.max(...all) / 1000]);
+    });
   });
 
   it("have cumulative counts that are exact at every step of the tool's", () => {
-    fc.assert(
-      fc.property(runs, (each) => {
-        const all = each.flatMap((run) => run.latencies);
-        for (const { ms, count } of mergeReports(each.map((run) => reportOf(run))).cumulative) {
-          expect(count).toBe(all.filter((us) => us / 1000 <= ms).length);
-        }
-      }),
-    );
+    forAll([runs], (each) => {
+      const all = each.flatMap((run) => run.latencies);
+      for (const { ms, count } of mergeReports(each.map((run) => reportOf(run))).cumulative) {
+        expect(count).toBe(all.filter((us) => us / 1000 <= ms).length);
+      }
+    });
   });
 
   it("have percentiles that are never too low and at most one step of the tool's too high", () => {
-    fc.assert(
-      fc.property(runs, (each) => {
-        const merged = mergeReports(each.map((run) => reportOf(run)));
-        const sorted = each
-          .flatMap((run) => run.latencies)
-          .map((us) => us / 1000)
-          .sort((a, b) => a - b);
-        for (const [part, found] of [
-          [0.5, merged.p50Ms],
-          [0.95, merged.p95Ms],
-          [0.99, merged.p99Ms],
-        ] as const) {
-          const exact = sorted[Math.ceil(part * sorted.length) - 1] ?? 0;
-          expect(found).toBeGreaterThanOrEqual(exact);
-          // And the width of a bucket.
-          expect(found).toBeLessThanOrEqual((STEPS.find((ms) => ms >= exact) ?? Infinity) * 1.001 + 0.001);
-        }
-        expect(merged.p50Ms <= merged.p95Ms && merged.p95Ms <= merged.p99Ms && merged.p99Ms <= merged.maxMs).toBe(true);
-      }),
-    );
+    forAll([runs], (each) => {
+      const merged = mergeReports(each.map((run) => reportOf(run)));
+      const sorted = each
+        .flatMap((run) => run.latencies)
+        .map((us) => us / 1000)
+        .sort((a, b) => a - b);
+      for (const [part, found] of [
+        [0.5, merged.p50Ms],
+        [0.95, merged.p95Ms],
+        [0.99, merged.p99Ms],
+      ] as const) {
+        const exact = sorted[Math.ceil(part * sorted.length) - 1] ?? 0;
+        expect(found).toBeGreaterThanOrEqual(exact);
+        // And the width of a bucket.
+        expect(found).toBeLessThanOrEqual((STEPS.find((ms) => ms >= exact) ?? Infinity) * 1.001 + 0.001);
+      }
+      expect(merged.p50Ms <= merged.p95Ms && merged.p95Ms <= merged.p99Ms && merged.p99Ms <= merged.maxMs).toBe(true);
+    });
   });
 
   it("are as they are when there is one, and do not depend on their order", () => {
-    fc.assert(
-      fc.property(runs, (each) => {
-        const reports = each.map((run) => reportOf(run));
-        const [first] = reports;
-        if (first !== undefined) expect(mergeReports([first])).toBe(first);
-        const { rate, avgMs, seconds, ...counts } = mergeReports(reports);
-        const backwards = mergeReports([...reports].reverse());
-        expect(backwards).toMatchObject(counts);
-        for (const [one, other] of [
-          [rate, backwards.rate],
-          [avgMs, backwards.avgMs],
-          [seconds, backwards.seconds],
-        ] as const)
-          expect(one).toBeCloseTo(other, 6);
-      }),
-    );
+    forAll([runs], (each) => {
+      const reports = each.map((run) => reportOf(run));
+      const [first] = reports;
+      if (first !== undefined) expect(mergeReports([first])).toBe(first);
+      const { rate, avgMs, seconds, ...counts } = mergeReports(reports);
+      const backwards = mergeReports([...reports].reverse());
+      expect(backwards).toMatchObject(counts);
+      for (const [one, other] of [
+        [rate, backwards.rate],
+        [avgMs, backwards.avgMs],
+        [seconds, backwards.seconds],
+      ] as const)
+        expect(one).toBeCloseTo(other, 6);
+    });
   });
 
   it("of the real tool add up as well", () => {

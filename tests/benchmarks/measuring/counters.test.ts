@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type CounterSample, countsWithin, parseCounters } from "../../../benchmarks/measuring/counters";
 import { cpuWithin } from "../../../platforms/host/cpu";
 import { fixture } from "../../support/fixtures";
+import { forAll } from "../../support/properties";
 
 const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => ({
   atMs,
@@ -32,16 +33,14 @@ describe("parseCounters", () => {
 
 describe("countsWithin", () => {
   it("counts every call between the first and the last sample", () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(10_000), { minLength: 1, maxLength: 40 }), (increments) => {
-        let calls = 500;
-        const running = increments.map((increment, i) => sample(1000 + i * 200, (calls += increment)));
-        const end = 1000 + increments.length * 200;
-        const counts = countsWithin([sample(0, 500), ...running, sample(end + 50, calls)], { fromMs: 900, toMs: end });
-        expect(counts.calls).toBe(increments.reduce((a, b) => a + b, 0));
-        expect(counts.hits).toBe(counts.calls);
-      }),
-    );
+    forAll([fc.array(fc.nat(10_000), { minLength: 1, maxLength: 40 })], (increments) => {
+      let calls = 500;
+      const running = increments.map((increment, i) => sample(1000 + i * 200, (calls += increment)));
+      const end = 1000 + increments.length * 200;
+      const counts = countsWithin([sample(0, 500), ...running, sample(end + 50, calls)], { fromMs: 900, toMs: end });
+      expect(counts.calls).toBe(increments.reduce((a, b) => a + b, 0));
+      expect(counts.hits).toBe(counts.calls);
+    });
   });
 
   it("counts CPU within the interval only", () => {

@@ -6,6 +6,7 @@ import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { CAPACITY_LOAD, capacityRecord, recordAt, results } from "../../support/benchmarks/records";
 import { expectReviewed } from "../../support/reviewed";
+import { forAll } from "../../support/properties";
 
 const GIB = 1024 ** 3;
 const OFFERS: readonly PricedMachine[] = [
@@ -180,19 +181,17 @@ describe("a recommendation", () => {
       workingSet: fc.integer({ min: 1, max: 2_000 }).map((gib) => gib * GIB),
       replicas: fc.integer({ min: 0, max: 3 }),
     });
-    fc.assert(
-      fc.property(need, (changes) => {
-        const { options } = recommend({ ...NEED, ...changes }, [MEASURED], OFFERS);
-        for (const { mode, primaries, machine, usdPerMonth, utilisation } of options) {
-          expect(mode === "replication" ? primaries === 1 : primaries >= 3).toBe(true);
-          expect(utilisation).toBeLessThanOrEqual(0.7 + 1e-9);
-          expect(primaries * machine.memoryBytes * 0.6).toBeGreaterThan(changes.workingSet);
-          expect(usdPerMonth).toBeCloseTo(primaries * (1 + changes.replicas) * machine.usdPerHour * 730, 6);
-        }
-        for (const [index, option] of options.slice(1).entries())
-          expect(option.usdPerMonth).toBeGreaterThanOrEqual(options[index]?.usdPerMonth ?? 0);
-      }),
-    );
+    forAll([need], (changes) => {
+      const { options } = recommend({ ...NEED, ...changes }, [MEASURED], OFFERS);
+      for (const { mode, primaries, machine, usdPerMonth, utilisation } of options) {
+        expect(mode === "replication" ? primaries === 1 : primaries >= 3).toBe(true);
+        expect(utilisation).toBeLessThanOrEqual(0.7 + 1e-9);
+        expect(primaries * machine.memoryBytes * 0.6).toBeGreaterThan(changes.workingSet);
+        expect(usdPerMonth).toBeCloseTo(primaries * (1 + changes.replicas) * machine.usdPerHour * 730, 6);
+      }
+      for (const [index, option] of options.slice(1).entries())
+        expect(option.usdPerMonth).toBeGreaterThanOrEqual(options[index]?.usdPerMonth ?? 0);
+    });
   });
 
   it("says that there is not enough data, and which", async () => {
@@ -300,18 +299,18 @@ describe("a recommendation", () => {
 
 describe("a mix", () => {
   it("lies between its parts, and needs both", () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.double({ min: 0.01, max: 0.99, noNaN: true }),
         fc.integer({ min: 1, max: 1e7 }),
         fc.integer({ min: 1, max: 1e7 }),
-        (reads, get, set) => {
-          const rate = mixedCapacity(reads, get, set) ?? NaN;
-          expect(rate).toBeGreaterThanOrEqual(Math.min(get, set) * 0.999999);
-          expect(rate).toBeLessThanOrEqual(Math.max(get, set) * 1.000001);
-          expect(mixedCapacity(reads, undefined, set)).toBeUndefined();
-        },
-      ),
+      ],
+      (reads, get, set) => {
+        const rate = mixedCapacity(reads, get, set) ?? NaN;
+        expect(rate).toBeGreaterThanOrEqual(Math.min(get, set) * 0.999999);
+        expect(rate).toBeLessThanOrEqual(Math.max(get, set) * 1.000001);
+        expect(mixedCapacity(reads, undefined, set)).toBeUndefined();
+      },
     );
   });
 });

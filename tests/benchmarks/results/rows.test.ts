@@ -8,6 +8,7 @@ import { type MeasurementRecord, resultsSchema } from "../../../benchmarks/resul
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
 import { expectReviewed } from "../../support/reviewed";
+import { forAll } from "../../support/properties";
 
 const three = [1, 2, 3].flatMap((round) => [
   recordAt("cluster", round, 200_000 + round, 0.5),
@@ -104,16 +105,14 @@ describe("mergeCounts", () => {
     });
 
   it("keeps every request: ascending steps that end at the sum", () => {
-    fc.assert(
-      fc.property(fc.array(distribution, { minLength: 1, maxLength: 5 }), (all) => {
-        const merged = mergeCumulativeCounts(all);
-        expect(merged.at(-1)?.count).toBe(all.reduce((sum, counts) => sum + (counts.at(-1)?.count ?? 0), 0));
-        for (const { ms, count } of merged)
-          expect(count).toBe(
-            all.reduce((sum, counts) => sum + (counts.findLast((step) => step.ms <= ms)?.count ?? 0), 0),
-          );
-      }),
-    );
+    forAll([fc.array(distribution, { minLength: 1, maxLength: 5 })], (all) => {
+      const merged = mergeCumulativeCounts(all);
+      expect(merged.at(-1)?.count).toBe(all.reduce((sum, counts) => sum + (counts.at(-1)?.count ?? 0), 0));
+      for (const { ms, count } of merged)
+        expect(count).toBe(
+          all.reduce((sum, counts) => sum + (counts.findLast((step) => step.ms <= ms)?.count ?? 0), 0),
+        );
+    });
   });
 });
 

@@ -4,6 +4,7 @@ import { type BaseDeployment, type Variation, treatmentsOf } from "../../../benc
 import { availableCpus, parseCpuList, planPinning } from "../../../benchmarks/studies/pinning";
 import { WORKLOAD } from "../../support/benchmarks/study";
 import { expectReviewed } from "../../support/reviewed";
+import { forAll } from "../../support/properties";
 
 const replication: BaseDeployment = {
   name: "replication",
@@ -23,21 +24,19 @@ const treatments = (variation: Variation, ...bases: BaseDeployment[]): ReturnTyp
 describe("the treatments of a study", () => {
   it("are every combination of levels on every deployment, with unique names", () => {
     const levels = fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
-    fc.assert(
-      fc.property(levels, levels, levels, (ioThreads, pipeline, clients) => {
-        const all = treatments({ "io-threads": ioThreads, pipeline, clients }, replication, cluster);
-        expect(all).toHaveLength(2 * ioThreads.length * pipeline.length * clients.length);
-        expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
-        for (const { id, levels: own, settings, workload } of all) {
-          expect(id).toMatch(/^[a-z0-9][a-z0-9.-]*$/);
-          expect([settings["io-threads"], workload.pipeline, workload.clients]).toEqual([
-            own["io-threads"],
-            own.pipeline,
-            own.clients,
-          ]);
-        }
-      }),
-    );
+    forAll([levels, levels, levels], (ioThreads, pipeline, clients) => {
+      const all = treatments({ "io-threads": ioThreads, pipeline, clients }, replication, cluster);
+      expect(all).toHaveLength(2 * ioThreads.length * pipeline.length * clients.length);
+      expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+      for (const { id, levels: own, settings, workload } of all) {
+        expect(id).toMatch(/^[a-z0-9][a-z0-9.-]*$/);
+        expect([settings["io-threads"], workload.pipeline, workload.clients]).toEqual([
+          own["io-threads"],
+          own.pipeline,
+          own.clients,
+        ]);
+      }
+    });
   });
 
   it("are the deployments themselves without factors", () => {
@@ -69,25 +68,21 @@ describe("the treatments of a study", () => {
 
 describe("pinning", () => {
   it("gives every server CPUs of its own while there are enough, and else names the shared CPUs", () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 64 }),
-        fc.integer({ min: 1, max: 32 }),
-        fc.integer({ min: 1, max: 8 }),
-        (cores, servers, each) => {
-          const cpus = Array.from({ length: cores }, (_, cpu) => cpu * 2);
-          const { servers: masks, clients, sharedCpus } = planPinning(cpus, servers, each);
-          expect(masks).toHaveLength(servers);
-          const used = [...masks, clients].flatMap(parseCpuList);
-          for (const cpu of used) expect(cpus).toContain(cpu);
-          expect(sharedCpus === undefined).toBe(servers * each < cores);
-          if (sharedCpus === undefined) {
-            expect(new Set(used).size).toBe(used.length);
-            for (const mask of masks) expect(parseCpuList(mask)).toHaveLength(each);
-            expect(used).toHaveLength(cores);
-          }
-        },
-      ),
+    forAll(
+      [fc.integer({ min: 1, max: 64 }), fc.integer({ min: 1, max: 32 }), fc.integer({ min: 1, max: 8 })],
+      (cores, servers, each) => {
+        const cpus = Array.from({ length: cores }, (_, cpu) => cpu * 2);
+        const { servers: masks, clients, sharedCpus } = planPinning(cpus, servers, each);
+        expect(masks).toHaveLength(servers);
+        const used = [...masks, clients].flatMap(parseCpuList);
+        for (const cpu of used) expect(cpus).toContain(cpu);
+        expect(sharedCpus === undefined).toBe(servers * each < cores);
+        if (sharedCpus === undefined) {
+          expect(new Set(used).size).toBe(used.length);
+          for (const mask of masks) expect(parseCpuList(mask)).toHaveLength(each);
+          expect(used).toHaveLength(cores);
+        }
+      },
     );
   });
 

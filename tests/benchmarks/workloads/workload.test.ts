@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { resolveTests, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
 import { dataBytes, adjustKeySpace, adjustedLoad, unevenSettings } from "../../../benchmarks/workloads/workload";
 import { workload } from "../../support/benchmarks/tool-runs";
+import { forAll } from "../../support/properties";
 
 /** valkey-benchmark's own rule (createClient): connection i belongs to thread i mod T and to this primary. */
 function connectionsPerPrimary(clients: number, threads: number, primaries: number): number[] {
@@ -22,29 +23,25 @@ const numbers = fc.tuple(
 
 describe("uneven settings", () => {
   it("are absent only when every primary has as many connections as any other", () => {
-    fc.assert(
-      fc.property(numbers, ([clients, threads, primaries]) => {
-        const counts = connectionsPerPrimary(clients, threads, primaries);
-        if (unevenSettings(clients, threads, primaries).length === 0) expect(new Set(counts).size).toBe(1);
-      }),
-    );
+    forAll([numbers], ([clients, threads, primaries]) => {
+      const counts = connectionsPerPrimary(clients, threads, primaries);
+      if (unevenSettings(clients, threads, primaries).length === 0) expect(new Set(counts).size).toBe(1);
+    });
   });
 
   it("come with the nearest values that are even", () => {
-    fc.assert(
-      fc.property(numbers, ([clients, threads, primaries]) => {
-        for (const { setting, nearest } of unevenSettings(clients, threads, primaries)) {
-          for (const offered of nearest) {
-            const again =
-              setting === "clients"
-                ? unevenSettings(offered, threads, primaries)
-                : unevenSettings(clients, offered, primaries);
-            expect(again.filter((fault) => fault.setting === setting)).toEqual([]);
-            expect(offered).toBeGreaterThan(0);
-          }
+    forAll([numbers], ([clients, threads, primaries]) => {
+      for (const { setting, nearest } of unevenSettings(clients, threads, primaries)) {
+        for (const offered of nearest) {
+          const again =
+            setting === "clients"
+              ? unevenSettings(offered, threads, primaries)
+              : unevenSettings(clients, offered, primaries);
+          expect(again.filter((fault) => fault.setting === setting)).toEqual([]);
+          expect(offered).toBeGreaterThan(0);
         }
-      }),
-    );
+      }
+    });
   });
 
   it('include the flags of "Valkey on EKS": 50 clients on 4 threads over 3 primaries', () => {
@@ -104,14 +101,12 @@ describe("adjustedLoad", () => {
   });
 
   it("finds near and even numbers for up to 1,000 primaries", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 3, max: 1000 }), (primaries) => {
-        const { clients, threads } = adjustedLoad(1000, 20, [primaries]);
-        expect(unevenSettings(clients, threads, primaries)).toEqual([]);
-        expect(clients).toBeGreaterThanOrEqual(750);
-        expect(clients).toBeLessThanOrEqual(1500);
-        expect(threads).toBeLessThanOrEqual(20);
-      }),
-    );
+    forAll([fc.integer({ min: 3, max: 1000 })], (primaries) => {
+      const { clients, threads } = adjustedLoad(1000, 20, [primaries]);
+      expect(unevenSettings(clients, threads, primaries)).toEqual([]);
+      expect(clients).toBeGreaterThanOrEqual(750);
+      expect(clients).toBeLessThanOrEqual(1500);
+      expect(threads).toBeLessThanOrEqual(20);
+    });
   });
 });

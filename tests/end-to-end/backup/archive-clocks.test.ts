@@ -18,7 +18,6 @@ import { startServer } from "../../support/valkey/server-process";
 const sandbox = useSandbox();
 const DAY = 24 * 3_600_000;
 
-/** Runs the archiver of a pod. */
 async function runArchiver(
   deployment: Deployment,
   folder: string,

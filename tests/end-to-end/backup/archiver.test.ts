@@ -21,11 +21,6 @@ interface Archived {
   readonly stop: () => Promise<void>;
 }
 
-/**
- * Archives a deployment into a folder.
- * @param refresh called before each attempt
- * @param changes methods of the folder's store that the test replaces
- */
 function archive(
   name: string,
   deployment: Deployment,

@@ -51,7 +51,6 @@ async function archived(deployment: Deployment, name: string): Promise<Directory
 const lastProof = async (store: DirectoryStore): Promise<Proof | undefined> =>
   readLastProof(store, setsOf(await readCatalog(store)));
 
-/** Drills in a sandbox of its own. @param change changes the staging servers */
 async function drilled(
   store: DirectoryStore,
   { change = (each) => each, signal = never }: Partial<Drill> = {},

@@ -46,7 +46,6 @@ const newPair = (sandbox: Sandbox): Promise<Deployment> => sandbox.formedReplica
 const FOUR = { "cluster-databases": 4 };
 const runs: string[] = [];
 
-/** Fills a deployment. Staging servers are in a sandbox of their own, as they are for a stack. */
 async function fill(
   target: Deployment,
   order: Partial<FillOrder> = {},
@@ -114,7 +113,6 @@ it("fills three shards with replicas from one, and one server from the three, wi
   expect(await withNode(one, 0, (node) => node.call("FCALL", ["double", "0", "21"]))).toBe(42);
 });
 
-/** Options that call `act` once, when the first keys have been written. */
 function onFirstKeys(act: () => void): Partial<RestoreOptions> {
   let isDone = false;
   return {

@@ -34,7 +34,6 @@ const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).dig
 const encode = (words: readonly string[]): Buffer =>
   Buffer.from(`*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`);
 
-/** Restores the set with forged commands after its last command. */
 async function restoreForged(...commands: readonly (readonly string[])[]): Promise<void> {
   const bytes = Buffer.concat(commands.map(encode));
   const { replid, offset } = honest.base;

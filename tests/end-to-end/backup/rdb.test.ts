@@ -56,7 +56,6 @@ async function readAll(file: string): Promise<{ found: FoundKey[]; libraries: st
 const hex = (bytes: Buffer): string => bytes.toString("hex");
 const idText = ({ ms, sequence }: StreamId): string => `${ms}-${sequence}`;
 
-/** The value as commands return it: an independent reading of the same data. */
 async function asCommandsSay(
   { connection }: ServerProcess,
   { key, type }: RdbKey,

@@ -22,7 +22,6 @@ import { type Sandbox, never, withNode } from "../../support/valkey/real";
 const OPTIONS = { signal: never, report: () => undefined };
 const SETTINGS = { "enable-debug-command": "local" };
 
-/** A time at which keys expire, long after the tests. */
 const FAR = Date.now() + 10 ** 9;
 
 // A test has several restores, on a busy machine.

@@ -29,14 +29,12 @@ async function startContainer(): Promise<ChildProcess> {
   return spawn("sh", ["-c", STAGING_SCRIPT], { env, stdio: "inherit" });
 }
 
-/** Ends the shell. With SIGTERM, it ends its server too. */
 async function endContainer(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
   if (shell.exitCode !== null || shell.signalCode !== null) return;
   shell.kill(signal);
   await new Promise((resolve) => shell.once("exit", resolve));
 }
 
-/** Starts a server with a key. @returns the ID of its process */
 async function started(staging: StagingContainer, name: string): Promise<number> {
   const server = await staging.start(name, { save: "" }, never);
   return withNode(server, 0, async (connection) => {

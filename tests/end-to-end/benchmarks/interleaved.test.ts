@@ -16,7 +16,6 @@ afterEach(() => {
 });
 
 interface Look {
-  /** The run directory, which is each side's own. */
   readonly side: string;
   readonly halted: boolean;
 }

@@ -63,7 +63,6 @@ describe("the command", () => {
 });
 
 describe("the completion of a shell", () => {
-  /** Words that bash offers at the end of a line. */
   const offered = async (...words: string[]): Promise<string[]> => {
     const { output } = await place.call(["completion", "bash"]);
     const script = `${output}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _valkey_measured; echo "\${COMPREPLY[*]}"`;

@@ -28,7 +28,6 @@ const environment = (): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: shop.access.pas
 const at = (): string[] => ["--endpoint", s3.server.endpoint];
 const archive = (): Promise<Command> =>
   place.start(["archive", ...servers(), "--into", "s3://backups/shop", ...at()], environment());
-/** A role that can only read the archive and hold its sets would be allowed every request. */
 async function onlyReadsAndHolds(requests: readonly string[], prefix: string): Promise<void> {
   const policies = [{ name: "restore", policy: restoreRights({ partition: "aws", bucket: BUCKET, prefix }) }];
   const actions = new Set<string>();

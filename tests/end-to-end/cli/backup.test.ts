@@ -22,7 +22,6 @@ const SETTINGS = { "enable-debug-command": "local" };
 const ofPrimaries = <T>(deployment: Deployment, use: (connection: Connection) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: deployment.shape.primaries ?? 1 }, (_, index) => withNode(deployment, index, use)));
 
-/** Waits until the archive has a time for what was written until now. */
 async function settle(folder: string): Promise<void> {
   const now = Date.now();
   await eventually("the archive has a later time", () => hasInstantSince(new DirectoryStore(folder), now), 60_000);
@@ -39,7 +38,6 @@ interface Restored {
   readonly command: Command;
   readonly endpoint: Endpoint;
   readonly access: NodeAccess;
-  /** Connection to the server of the first shard. */
   readonly connection: Connection;
 }
 

@@ -16,11 +16,9 @@ beforeEach(() => {
 interface Run {
   readonly status: number | null;
   readonly lines: readonly string[];
-  /** Lines below a heading, without the indented lines of errors. */
   readonly below: (heading: RegExp) => string[];
 }
 
-/** Passes from its second run on. */
 const FLAKY = (name: string): string => `
 it("passes at last: ${name}", () => {
   const seen = join(import.meta.dirname, "${name}.seen");

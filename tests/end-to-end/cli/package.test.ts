@@ -13,7 +13,6 @@ import { ProviderProcess } from "../../support/pulumi/provider-process";
 import { resultsIn, TIMED } from "../../support/command";
 import { Sandbox, valkeyHome, nodeOptions } from "../../support/valkey/real";
 
-/** Fifteen lines of a program that deploys. */
 const CLUSTERS = `
 import type { Output } from "@pulumi/pulumi";
 import { DEFAULT_IMAGE, ValkeyCluster, ValkeyReplication, type ValkeyClusterArgs } from "valkey-measured";
@@ -89,7 +88,6 @@ process.on("exit", () => {
 });
 `;
 
-/** Dependencies that programs with components alone load. */
 const FOR_COMPONENTS = ["@pulumi/kubernetes", "@pulumi/pulumi", "cluster-key-slot", "fastest-levenshtein", "zod"];
 const NOT_FOR_COMPONENTS =
   /^(cli|stacks|faults|components\/eks|benchmarks\/(compare|measuring|report|run|soak|studies|warnings)|lib\/statistics)\//;
@@ -239,7 +237,6 @@ const TEMPLATE = {
   files: ["components.ts", "others.ts"],
 };
 
-/** Compiles the programs of the folder to JavaScript. @returns what the compiler prints */
 async function compile(here: InstalledPackage): Promise<string> {
   writeFileSync(join(here.directory, "tsconfig.json"), JSON.stringify(TEMPLATE));
   const compiler = join(ROOT, "node_modules", "typescript-native", "bin", "tsc");

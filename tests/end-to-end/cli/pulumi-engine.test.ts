@@ -73,7 +73,6 @@ describe.skipIf(pulumiPath() === undefined)(
     const passwords = async (): Promise<Record<string, string>> =>
       (await trial.stack.outputs())["passwords"]?.value as Record<string, string>;
 
-    /** As whoever reads the outputs reaches it. */
     async function clusterNow(): Promise<Deployment> {
       const { endpoints } = await outputs();
       const { cluster: password } = await passwords();
@@ -96,7 +95,6 @@ describe.skipIf(pulumiPath() === undefined)(
       );
     }
 
-    /** Runs `up` while clients write and read: no request may fail, and no key may be lost. */
     async function upUnderLoad(): Promise<Record<string, number>> {
       const clients = new Clients(await clusterNow());
       let wrong: string[] = [];

@@ -14,7 +14,6 @@ const place = usePlace();
 const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
 const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
 
-/** A VALKEY_HOME with this script as valkey-benchmark, and the real server and command line. */
 async function homeWith(benchmark: string, server?: string): Promise<string> {
   const programs = await realPrograms();
   const home = join(place.directory, "home");

@@ -27,9 +27,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the archive of a deployment${WHERE}`,
   let forPods: Awaited<ReturnType<typeof openToPods>>;
   let pods: DeployedPods;
   let archived: ArchivedPods;
-  /** Numbers that the primary has acknowledged. */
   const acknowledged: number[] = [];
-  /** Time at which the archive had all of them. */
   let written = "";
 
   beforeAll(async () => {
@@ -51,7 +49,6 @@ describe.skipIf(KUBECONFIG === undefined)(`the archive of a deployment${WHERE}`,
     rmSync(directory, { recursive: true });
   }, 200_000);
 
-  /** Appends numbers to a list, and notes each that the primary has acknowledged. */
   async function write(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     await pods.withNodes(async (at) => {

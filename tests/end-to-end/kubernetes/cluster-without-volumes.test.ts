@@ -28,7 +28,6 @@ const TUNNELLED = {
   recoveryTimeoutSeconds: 180,
 };
 
-/** Whether the readiness probe of a pod passes. */
 const ready = (live: LiveDeployment, pod: string): Promise<boolean> =>
   live.run(pod, "sh /valkey/scripts/ready-cluster.sh").then(
     () => true,

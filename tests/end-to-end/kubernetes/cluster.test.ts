@@ -49,7 +49,6 @@ const note = async (live: LiveDeployment): Promise<void> => {
 const noneRestarted = async (live: LiveDeployment): Promise<void> => {
   expect(await live.identities()).toEqual(identities);
 };
-/** The most pods that are away at once until the change has ended. */
 async function mostAway(live: LiveDeployment, change: Promise<unknown>): Promise<number> {
   let most = 0;
   const state = { hasEnded: false };
@@ -63,7 +62,6 @@ async function mostAway(live: LiveDeployment, change: Promise<unknown>): Promise
   await ending;
   return most;
 }
-/** Whether Kubernetes has counted its pods since it was made or changed. */
 const hasCounted = ({ metadata, status }: V1PodDisruptionBudget): boolean =>
   status?.observedGeneration === metadata?.generation && status?.disruptionsAllowed === 1;
 /** Only newer servers could watch their files by themselves. */

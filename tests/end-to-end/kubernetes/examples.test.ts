@@ -18,7 +18,6 @@ const ENVIRONMENT = {
 };
 
 const PLUGIN = join(ROOT, "components", "plugin");
-/** As a throw-away cluster has room. */
 const SMALL = { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } };
 
 /** Why an example cannot run here, for its title; empty where it can. */
@@ -30,11 +29,9 @@ function skipNote(host: string): string {
 
 interface Example {
   readonly name: string;
-  /** Pulumi's program for the language. */
   readonly host: string;
   /** Makes a copy of the example ready to run: with images and machines as a throw-away cluster has them. */
   readonly prepare: (directory: string, variables: Readonly<Record<string, string>>) => void;
-  /** Changes a setting, a user and the password in the copy. @default nothing is changed */
   readonly change?: (directory: string) => void;
 }
 
@@ -45,7 +42,6 @@ function rewrite(file: string, change: (text: string) => string): void {
   writeFileSync(file, changed);
 }
 
-/** Has the checkout in place of an installed package: run from its TypeScript. */
 function useCheckout(directory: string): void {
   symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
   const paths = { "valkey-measured": [join(ROOT, "exports", "components.ts")] };

@@ -69,13 +69,11 @@ describe.skipIf(KUBECONFIG === undefined)(`clients outside${WHERE}`, { timeout: 
   };
   const tell = (pod: string, commands: string): Promise<string> =>
     here.run(pod, "valkey", `. /valkey/scripts/node.sh; printf '${commands}\\n' | tell localhost 5`);
-  /** The addresses that the nodes of a cluster give to a client in a pod. */
   const given = async (pod = `${NAME}-0`): Promise<string[]> =>
     [...(await tell(pod, "CLUSTER NODES")).matchAll(/^\S+ ([\d.]+:\d+)@/gm)].map(([, at = ""]) => at).sort();
   const addressesOfPods = async (): Promise<string[]> =>
     (await openDeployment(target, PASSWORD)).nodes.map(({ endpoint }) => formatEndpoint(endpoint)).sort();
 
-  /** Writes a key of each slot. @returns the addresses to which the client connected */
   async function writeAllSlots(endpoint: string): Promise<string[]> {
     const [host = "", port = ""] = endpoint.split(":");
     const client = new Cluster([{ host, port: Number(port) }], {

@@ -67,7 +67,6 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
     return { records, referenceLoads, raw };
   }
 
-  /** Names of what a run creates: objects, users, keys by which runners meet. */
   async function leftOvers(deployment: PodDeployment): Promise<string[]> {
     const selector = { namespace: here.namespace, labelSelector: formatLabelSelector(JOB_LABELS) };
     const [jobs, secrets] = await Promise.all([

@@ -44,7 +44,6 @@ const stacks = stackNames(STACKS_DIRECTORY)
     return isEks(config) ? [{ name, namespace: `${CLUSTER}-${name}`, config }] : [];
   });
 
-/** `POOL TYPE ZONE: COUNT` of each, sorted. */
 function counted(machines: readonly (readonly [pool: string, type: string, zone: string, count: number])[]): string[] {
   const found = new Map<string, number>();
   for (const [pool, type, zone, count] of machines) {
@@ -60,9 +59,7 @@ describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
   let karpenter: Karpenter;
   const objects = new Map<string, EksObjects>();
   let settled: Settled = { seconds: 0, machines: [], unplaced: {} };
-  /** When the load ends; the classes have changed before. */
   let later: readonly Claim[] = [];
-  /** After the quiet time, when the load generators' machines have gone. */
   let unloaded: readonly Claim[] = [];
   let calls: readonly RecordedCall[] = [];
 

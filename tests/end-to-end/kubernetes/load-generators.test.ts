@@ -21,7 +21,6 @@ import { applyServers, testServers } from "../../support/kubernetes/test-servers
 import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 import { workload } from "../../support/benchmarks/tool-runs";
 
-/** Images that the cluster for tests can pull. */
 const NODE = process.env["VALKEY_TEST_NODE_IMAGE"];
 const MEMTIER = process.env["VALKEY_TEST_MEMTIER_IMAGE"];
 const WHY =

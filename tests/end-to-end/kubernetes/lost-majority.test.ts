@@ -44,13 +44,11 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
 
   const lose = (names: readonly string[]): Promise<void> => losePods(pods, names);
 
-  /** Lets the pods come back, and waits until the deployment passes. */
   const giveBack = async (): Promise<void> => {
     await giveBackPods(pods, 6);
     await controlled.untilLook(120, ({ pass }) => pass);
   };
 
-  /** Number of the keys that the primaries hold now. */
   const heldKeys = async (): Promise<number> => {
     const primaries = await pods.primaries();
     return pods.withNodes(async (at) => {
@@ -170,7 +168,6 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
   );
 });
 
-/** Makes both servers of one machine primaries. @returns the machine */
 async function crowd(pods: DeployedPods): Promise<string> {
   const machines = groupBy((await pods.verified()).facts.nodes, ({ node }) => node.machine);
   const [victim = ""] = [...machines].find(([, on]) => on.length === 2) ?? [];

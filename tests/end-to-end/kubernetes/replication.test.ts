@@ -27,7 +27,6 @@ async function leading({ target }: LiveDeployment): Promise<{ kubernetes: Kubern
   if (lead === undefined) throw new Error("nothing leads to the primary");
   return { kubernetes: await openKubernetesClient(target), place: { namespace, lead } };
 }
-/** Has a pod take over, to which clients are led then. */
 async function moveTo(live: LiveDeployment, pod: string): Promise<void> {
   const { kubernetes, place } = await leading(live);
   await handOver(await openDeployment(live.target, live.password), {
@@ -83,7 +82,6 @@ function formerServer({ here: { namespace }, password }: LiveDeployment): Kubern
     },
   ] as KubernetesObject[];
 }
-/** Fenced blocks of the recipe of docs/upgrades.md, by language. */
 function recipe(language: string): string[] {
   const text = readFileSync(join(ROOT, "docs/upgrades.md"), "utf8");
   const section = text.split(/^## /m).find((each) => each.startsWith("From a different deployment"));

@@ -23,7 +23,6 @@ describe.skipIf(KUBECONFIG === undefined)(`rolling changes in replication mode${
   let here: ThrowAway;
   let target: KubernetesReference;
 
-  /** The servers of Redis, with Valkey's programs of the same words. */
   const rendered = async (changes: Partial<EngineServersArgs>): Promise<KubernetesObject[]> => {
     const objects = await renderObjects(() => {
       new EngineServers("followers", {

@@ -29,7 +29,6 @@ const WANTED = {
 };
 const SENTINELS = { "app.kubernetes.io/name": "valkey-sentinel" };
 
-/** Publishes a certificate, of the authority that stays in the Secret or of another one. */
 const publish = (live: LiveDeployment, issuer = authority): Promise<void> => {
   const { namespace } = live.here;
   const data = { ...issuer.issue(serverHosts(namespace, NAME)), "ca.crt": authority.certificate };
@@ -106,7 +105,6 @@ story(
       client: "is not asked",
       change: async (live) => {
         const { here, sentinels } = live;
-        /** Waits until every Sentinel has other files, or has loaded those that it has. */
         const until = async (state: "loaded" | "other"): Promise<void> => {
           await live.refreshFiles(...sentinels);
           const script =

@@ -10,7 +10,6 @@ import { jobPhase, toolRun } from "../../support/benchmarks/tool-runs";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
-/** All objects that the stack makes. */
 async function objectsOf(changes: Readonly<Record<string, unknown>>): ReturnType<typeof renderObjects> {
   const raw = readStackFile(STACKS_DIRECTORY, "kind") as Record<string, Record<string, unknown>>;
   const config = parseConfig(

@@ -111,7 +111,6 @@ describe.skipIf(KUBECONFIG === undefined)(
       const clusterRole = (): string => `${here.namespace}-machines`;
       let rbac: RbacAuthorizationV1Api;
 
-      /** The same cluster by an account with these rights in the namespace. */
       async function accountWith(name: string, rules: NonNullable<Plain<V1Role>["rules"]>): Promise<KubernetesClient> {
         const { core, config } = kubernetes;
         const metadata = { name };

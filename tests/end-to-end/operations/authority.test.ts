@@ -21,7 +21,6 @@ let server: TlsServer;
 let files: TlsFiles;
 let target: KubernetesReference;
 
-/** Writes files of a Secret as the server reads them. @returns their directives */
 function write(name: string, certificate: TlsFiles): Record<string, string> {
   const path = (key: keyof TlsFiles): string => {
     const file = join(sandbox.host.run.path, `${name}-${key}`);
@@ -47,7 +46,6 @@ async function ping(changes: Partial<KubernetesReference>, timeoutMs = 300): Pro
   }
 }
 
-/** Past certificates, as whoever changes them. */
 async function configure(directives: Readonly<Record<string, string>>): Promise<void> {
   const here = { host: "127.0.0.1", port: server.port };
   const connection: Connection = await connect("tls", here, { tls: { insecure: true } });

@@ -76,7 +76,6 @@ async function newCluster(restoreFrom: State = {}): Promise<State> {
 const restore = async (inputs: State, by = provider): Promise<State> => (await by.create(URN, inputs)).outs as State;
 const refusals = async (inputs: State): Promise<readonly string[]> =>
   ((await provider.check(URN, {}, inputs)).failures ?? []).map(({ reason }) => reason);
-/** Runs of staging servers, also those that killed processes have left. */
 const restoreRuns = (): ReturnType<typeof RunDirectory.list> =>
   RunDirectory.list(runsDirectory()).filter(({ info }) => info.stack === RESTORE_RUN);
 

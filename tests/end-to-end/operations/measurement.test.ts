@@ -41,7 +41,6 @@ function targetOf({ name, mode, nodes, access }: Deployment): ExternalTarget {
   };
 }
 
-/** Inputs that the provider gets from a program of this component, which runs in `directory`. */
 async function asked(program: () => unknown): Promise<MeasurementInputs> {
   const { inputs } = onlyResource(await evaluateProgram(program), "valkey:index:Measurement");
   return { ...(inputs as unknown as MeasurementInputs), directory };

@@ -14,14 +14,12 @@ describe("an open slot migration", { timeout: 300_000 }, () => {
   const cluster = useResizableCluster();
   let healer: TestHealer;
   let slot: number;
-  /** Places of the slot's owner and of the node to which the slot moves. */
   let source: number;
   let destination: number;
 
   const at = (place: number, ...words: [string, ...(string | number)[]]): Promise<unknown> =>
     callNode(cluster.deployment, place, ...words);
   const keysAt = (place: number): Promise<unknown> => at(place, "CLUSTER", "COUNTKEYSINSLOT", slot);
-  /** Moves keys as valkey-cli does. */
   async function moveKeys(count: number): Promise<void> {
     const keys = (await at(source, "CLUSTER", "GETKEYSINSLOT", slot, count)) as string[];
     const { host, port } = cluster.deployment.nodes[destination]?.endpoint ?? { host: "", port: 0 };

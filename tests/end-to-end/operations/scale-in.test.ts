@@ -21,7 +21,6 @@ afterEach(() => {
   api.stop();
 });
 
-/** A formed cluster whose nodes have the host names of pods. */
 async function formedCluster(name: string, primaries: number, replicas: number): Promise<Deployment> {
   const cluster = await sandbox.formedCluster(name, primaries, replicas, { "cluster-node-timeout": 1000 });
   await Promise.all(
@@ -41,7 +40,6 @@ async function formedCluster(name: string, primaries: number, replicas: number):
 const viewOf = (cluster: Deployment, index: number): Promise<string> =>
   withNode(cluster, index, async (connection) => String(await connection.cluster("NODES")));
 
-/** Ends a server for good, and waits until the others find it failed. */
 async function kill(cluster: Deployment, index: number): Promise<void> {
   const name = cluster.nodes[index]?.name ?? "";
   await withNode(cluster, index, (connection) => connection.call("SHUTDOWN", "NOSAVE").catch(() => undefined));

@@ -28,7 +28,6 @@ beforeAll(async () => {
   deployment = await sandbox.formedReplication("guarded", SHAPE.replicasPerPrimary);
 });
 
-/** The deployment by another password, and no other. */
 const by = (password: string): Deployment => {
   const access = { password };
   return { ...deployment, access, connect: (node) => connect(node.name, node.endpoint, access) };

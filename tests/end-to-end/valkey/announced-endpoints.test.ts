@@ -34,13 +34,11 @@ const portOf = (index: number): string => String(cluster.nodes[index]?.endpoint.
 const found = async (deployment = cluster): Promise<string | undefined> =>
   (await verify(deployment)).verdict.assertions.find(({ id }) => id === "clients-led")?.found;
 const passes = (): Promise<void> => eventually("it passes", async () => (await failing(cluster)).length === 0);
-/** Waits until the row says it, and all other rows hold. */
 const says = (text: string): Promise<void> =>
   eventually(`the row says ${text}`, async () => {
     const all = await failing(cluster);
     return all.length === 1 && all[0] === `clients-led: ${text}`;
   });
-/** Waits until every node knows the text of so many nodes. */
 const known = (text: string, count: number): Promise<void> =>
   eventually(`all nodes know ${text}`, async () =>
     (await clusterViews(cluster)).every((view) => view.split(text).length === count + 1),
@@ -247,7 +245,6 @@ function through({ host, port }: Endpoint): Duplex {
   return Duplex.from({ readable: socket, writable: socket });
 }
 
-/** How many connections a node has accepted. */
 async function connectionsOf(index: number): Promise<number> {
   const connection: Connection = await cluster.connect(cluster.nodes[index] as Deployment["nodes"][number]);
   const info = await connection.info("stats");

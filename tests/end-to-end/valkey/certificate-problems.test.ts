@@ -41,7 +41,6 @@ afterAll(() => {
   server.stop();
 });
 
-/** @param authority that clients trust */
 const environment = (authority: string): NodeJS.ProcessEnv => ({
   PATH: `${directory}:${process.env["PATH"] ?? ""}`,
   VALKEY_PASSWORD_FILE: join(directory, "password"),

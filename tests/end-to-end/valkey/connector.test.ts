@@ -17,7 +17,6 @@ afterAll(() => {
   server.stop();
 });
 
-/** Bytes to and from the server, as a stream that can break. */
 function forward(): Duplex {
   const socket = connectTcp(server.port, "127.0.0.1");
   const stream = new Duplex({

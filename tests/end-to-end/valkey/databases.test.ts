@@ -45,7 +45,6 @@ const inDatabase = <T>(node: number, database: number, use: (connection: Connect
     return use(connection);
   });
 
-/** The first slots of a node, each with three keys in each of the given databases. */
 async function fill(node: number, slots: readonly number[], databases: readonly number[]): Promise<void> {
   for (const database of databases)
     await inDatabase(node, database, (connection) =>

@@ -18,7 +18,6 @@ const sandbox = useSandbox();
 const setting = (deployment: Deployment, index: number, name: string): Promise<string> =>
   withNode(deployment, index, async (connection) => (await connection.config("GET", name))[1] ?? "");
 
-/** Settings that a formation changes have the values that are configured, or Valkey's. */
 async function expectUsualSettings(deployment: Deployment, usual: Readonly<Record<string, string>>): Promise<void> {
   for (const [index] of deployment.nodes.entries())
     for (const [name, value] of Object.entries(usual)) expect(await setting(deployment, index, name)).toBe(value);
@@ -37,7 +36,6 @@ const USUAL = {
   "repl-diskless-sync-delay": "5",
   "cluster-allow-replica-migration": "yes",
 };
-/** Restores settings that a killed formation left, also where they are not configured. */
 async function expectLeftoverRestored(deployment: Deployment, shape: Shape): Promise<void> {
   const plain = { ...deployment, directives: new Map<string, string>() };
   for (const [index] of deployment.nodes.entries())

@@ -21,7 +21,6 @@ const sandbox = useSandbox();
 
 const settled = (deployment: Deployment): Promise<Verification> => verifyUntilPass(deployment, { settlingMs: 30_000 });
 
-/** A verification of a deployment that gets some writes first, which all replicas have. */
 async function seeWrites(deployment: Deployment): Promise<SeenData> {
   for (const [index] of deployment.nodes.entries())
     await withNode(deployment, index, async (connection) => {

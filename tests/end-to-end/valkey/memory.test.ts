@@ -33,7 +33,6 @@ async function pidOf(connection: Connection): Promise<number> {
   return infoNumber(parseInfo(await connection.info("server")), "process_id") ?? 0;
 }
 
-/** Writes keys at random. @returns how many writes the server refused */
 async function write(connection: Connection, keys: number): Promise<number> {
   const pipeline = connection.pipeline();
   for (let each = 0; each < BATCH; each++) pipeline.set(`key:${Math.floor(Math.random() * keys)}`, VALUE);

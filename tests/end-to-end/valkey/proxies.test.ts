@@ -53,7 +53,6 @@ const form = async (deployment: Deployment): Promise<void> => {
 const signal = async (name: string, what: "SIGSTOP" | "SIGCONT" | "SIGKILL"): Promise<void> =>
   sandbox?.host.signal(NAME, [name], what);
 
-/** The server that is a primary, of those that are asked. */
 async function primaryAmong(deployment: Deployment, nodes: readonly DeploymentNode[]): Promise<string | undefined> {
   for (const node of nodes) {
     const index = deployment.nodes.indexOf(node);

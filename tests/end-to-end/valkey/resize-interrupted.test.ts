@@ -29,7 +29,6 @@ async function meet(who: number, whom: number): Promise<void> {
   await at(who, "CLUSTER", "MEET", endpoint.host, endpoint.port, busPort);
 }
 
-/** Makes all eight nodes meet. @returns their node IDs */
 async function meetAll(): Promise<string[]> {
   for (const who of OLD) for (const whom of [6, 7]) await meet(who, whom);
   await meet(6, 7);

@@ -37,7 +37,6 @@ const REFUSED = [
 let stop: (() => Promise<void>) | undefined;
 afterEach(() => stop?.());
 
-/** Starts the Sentinel. Paths and ports of pods are different on this machine. */
 async function start({ server }: Programs): Promise<Endpoint> {
   const directory = mkdtempSync(join(tmpdir(), "valkey-sentinel-"));
   const [port = 0] = await findFreePorts(1);
@@ -68,7 +67,6 @@ async function start({ server }: Programs): Promise<Endpoint> {
 
 const ADMIN = { username: "admin", password: FIRST.sentinelPassword };
 
-/** Sends each command over a connection of its own. @returns the commands that are refused for lack of rights */
 async function refusedOf(
   at: Endpoint,
   access: NodeAccess,

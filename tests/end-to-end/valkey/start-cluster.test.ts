@@ -70,7 +70,6 @@ const replication = async (index: number, field: string): Promise<string> =>
   parseInfo(String(await call(index, "INFO", "replication"))).get(field) ?? "";
 const isPrimary = async (index: number): Promise<boolean> => (await replication(index, "role")) === "master";
 
-/** Has all nodes persist in that way, now and when they start again, with nothing on their disks. */
 async function persist(settings: Persistence): Promise<void> {
   directives = toDirectives({ ...SETTINGS, ...settings });
   await callAll(await primaries(), "FLUSHALL");

@@ -106,14 +106,12 @@ async function primaries(): Promise<number[]> {
 const probe = (index: number, variables: Readonly<Record<string, string>> = {}): Promise<void> =>
   pods.runWith({ ...SERVICE, DATA: directoryOf(index), ...variables }, "ready-replication.sh", nameOf(index));
 
-/** Probes pods again and again until they are ready, as their kubelets do. */
 async function ready(which: readonly number[] = ALL): Promise<void> {
   await eventually("the pods are ready", async () =>
     (await Promise.allSettled(which.map((index) => probe(index)))).every(({ status }) => status === "fulfilled"),
   );
 }
 
-/** Pod 0 is the primary, all others follow it, and every node has this value. */
 async function expectAll(value: string): Promise<void> {
   await eventually("pod 0 is the only primary", async () => (await ready(), (await primaries()).join() === "0"));
   await eventually("all nodes have it", async () =>
@@ -413,7 +411,6 @@ describe("a designated primary", () => {
     await sandbox.close();
     pods.close();
   });
-  /** Notes in a server's data directory that a state has lasted for so long. */
   function note(index: number, state: "replaced" | "closed", seconds: number): void {
     writeFileSync(join(directoryOf(index), state), `${BOOT} ${uptime() - seconds}\n`);
   }

@@ -39,7 +39,6 @@ const passes = (deployment: Deployment): Promise<void> =>
 const onEveryNode = (...words: [string, ...(string | number)[]]): Promise<unknown> =>
   Promise.all(cluster.nodes.map((_node, index) => callNode(cluster, index, ...words)));
 
-/** The primary and the replica of a shard, by index. */
 async function shard(
   at: number,
 ): Promise<{ readonly primary: number; readonly replica: number; readonly from: number }> {
@@ -49,7 +48,6 @@ async function shard(
 
 describe("an atomic slot migration", () => {
   let [source, target, from] = [0, 0, 0];
-  /** Migrates slots, and holds the migration before its end. */
   async function hold(...ranges: readonly (readonly [from: number, to: number])[]): Promise<void> {
     ({ primary: source, from } = await shard(0));
     ({ primary: target } = await shard(1));

@@ -37,7 +37,6 @@ const shardsOf = async (deployment: Deployment): Promise<{ primary: string; repl
     ...{ primary, replica, slots: `${range?.from ?? 0}-${range?.to ?? 0}` },
   }));
 
-/** The text of a verification: its lines before the table of nodes, joined, and the rest. */
 async function told(deployment: Deployment): Promise<{ first: string; rest: string; ids: readonly string[] }> {
   const verification = await verify(deployment);
   const lines = formatVerification(verification);

@@ -26,7 +26,6 @@ const indexOf = (deployment: Deployment, name: string | undefined): number =>
 const passes = (deployment: Deployment): Promise<void> =>
   eventually("it passes again", async () => (await failing(deployment)).length === 0);
 
-/** The present primary and replica of a shard: the tests below may have swapped them. */
 async function shard(index = 0): Promise<{ primary: number; replica: number; slot: number }> {
   const { verdict } = await verify(cluster);
   const found = verdict.shards[index];

@@ -17,7 +17,6 @@ async function everyNode(deployment: Deployment, ...words: readonly [string, ...
   for (const [index] of deployment.nodes.entries()) await callNode(deployment, index, ...words);
 }
 
-/** Makes a node's snapshots fail, or succeed again, and waits for one. */
 async function breakSnapshots(deployment: Deployment, index: number, broken: boolean): Promise<void> {
   await withNode(deployment, index, async (connection) => {
     const [directory = "", name = ""] = await Promise.all(

@@ -8,6 +8,7 @@ import {
   countWriteErrors,
   latencyByPhase,
 } from "../../../faults/scenarios/scenario-record";
+import { forAll } from "../../support/properties";
 
 const YES: WriteOutcome = { kind: "acknowledged" };
 const NO: WriteOutcome = { kind: "failed", error: "refused" };
@@ -61,24 +62,24 @@ describe("an outage", () => {
   });
 
   it("is found whatever the order of the replies, without failures before the fault", () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.integer({ min: 50, max: 300 }),
         fc.integer({ min: 1, max: 500 }),
         fc.array(fc.nat(), { minLength: 1000, maxLength: 1000 }),
-        (fault, lasts, order) => {
-          const all = writes(1000, [
-            [10, 20],
-            [fault, fault + lasts],
-          ]);
-          const shuffled = all
-            .map((each, index) => ({ each, at: order[index] ?? 0 }))
-            .sort((a, b) => a.at - b.at)
-            .map(({ each }) => each);
-          expect(outageOf(shuffled, fault)).toEqual({ longestMs: lasts + 1, overMs: lasts + 1 });
-        },
-      ),
+      ],
       { numRuns: 50 },
+      (fault, lasts, order) => {
+        const all = writes(1000, [
+          [10, 20],
+          [fault, fault + lasts],
+        ]);
+        const shuffled = all
+          .map((each, index) => ({ each, at: order[index] ?? 0 }))
+          .sort((a, b) => a.at - b.at)
+          .map(({ each }) => each);
+        expect(outageOf(shuffled, fault)).toEqual({ longestMs: lasts + 1, overMs: lasts + 1 });
+      },
     );
   });
 });
@@ -86,32 +87,30 @@ describe("an outage", () => {
 describe("the statistics of a history", () => {
   it("count every write once in the timeline and in the phases", () => {
     const outcome = fc.constantFrom<WriteOutcome>(YES, NO, { kind: "unknown", error: "timeout" });
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.array(fc.tuple(fc.integer({ min: 0, max: 100_000 }), outcome, fc.integer({ min: 0, max: 900 })), {
           minLength: 1,
           maxLength: 300,
         }),
         fc.integer({ min: 0, max: 100_000 }),
-        (all, fault) => {
-          const history = all.map(([due, how, took]) => write(due, how, took));
-          const { acknowledged, failed, unknown } = timelineOf(history, fault);
-          const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
-          const counted = (kind: WriteOutcome["kind"]): number =>
-            history.filter(({ outcome: { kind: its } }) => its === kind).length;
-          expect([sum(acknowledged), sum(failed), sum(unknown)]).toEqual([
-            counted("acknowledged"),
-            counted("failed"),
-            counted("unknown"),
-          ]);
-          expect(acknowledged.length).toBeLessThanOrEqual(700);
-          const { before, during, after } = latencyByPhase(history, fault, 500);
-          expect(before.count + during.count + after.count).toBe(counted("acknowledged"));
-          expect(sum(countWriteErrors(history).map(({ count }) => count))).toBe(
-            history.length - counted("acknowledged"),
-          );
-        },
-      ),
+      ],
+      (all, fault) => {
+        const history = all.map(([due, how, took]) => write(due, how, took));
+        const { acknowledged, failed, unknown } = timelineOf(history, fault);
+        const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
+        const counted = (kind: WriteOutcome["kind"]): number =>
+          history.filter(({ outcome: { kind: its } }) => its === kind).length;
+        expect([sum(acknowledged), sum(failed), sum(unknown)]).toEqual([
+          counted("acknowledged"),
+          counted("failed"),
+          counted("unknown"),
+        ]);
+        expect(acknowledged.length).toBeLessThanOrEqual(700);
+        const { before, during, after } = latencyByPhase(history, fault, 500);
+        expect(before.count + during.count + after.count).toBe(counted("acknowledged"));
+        expect(sum(countWriteErrors(history).map(({ count }) => count))).toBe(history.length - counted("acknowledged"));
+      },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Fault, planFault } from "../../../faults/plan/fault";
 import { type FaultPlan, type DeploymentOutline, describeFaultPlan } from "../../../faults/plan/fault-plan";
 import { expectReviewed } from "../../support/reviewed";
+import { forAll } from "../../support/properties";
 
 function cluster(primaries: number, zones: number, changes: Partial<DeploymentOutline> = {}): DeploymentOutline {
   const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({
@@ -36,20 +37,14 @@ const described = (fault: Fault, changes: Partial<DeploymentOutline> = {}, prima
 
 describe("the plan of a fault", () => {
   it("kills the requested share of the primaries, and warns where no majority is left", () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 3, max: 60 }),
-        fc.double({ min: 0.01, max: 1, noNaN: true }),
-        (primaries, share) => {
-          const plan = planned({ kind: "kill-primaries", share }, cluster(primaries, 3));
-          const wanted = Math.max(1, Math.round(share * primaries));
-          expect(plan.victims).toHaveLength(wanted);
-          const majority = primaries - wanted > primaries / 2;
-          expect(plan.warnings.some((warning) => warning.includes("no majority"))).toBe(!majority);
-          expect(plan.assist.length > 0).toBe(!majority);
-        },
-      ),
-    );
+    forAll([fc.integer({ min: 3, max: 60 }), fc.double({ min: 0.01, max: 1, noNaN: true })], (primaries, share) => {
+      const plan = planned({ kind: "kill-primaries", share }, cluster(primaries, 3));
+      const wanted = Math.max(1, Math.round(share * primaries));
+      expect(plan.victims).toHaveLength(wanted);
+      const majority = primaries - wanted > primaries / 2;
+      expect(plan.warnings.some((warning) => warning.includes("no majority"))).toBe(!majority);
+      expect(plan.assist.length > 0).toBe(!majority);
+    });
   });
 
   it("assists after the loss of 15 of 30 primaries, with one replica for each, and not after the loss of 14", () => {

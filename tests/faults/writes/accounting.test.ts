@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type KeyContent, type KeyWrite, accountForWrites } from "../../../faults/writes/accounting";
 import { numberedValue, writeNumberOf } from "../../../faults/writes/commands";
+import { forAll } from "../../support/properties";
 
 const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({
   number,
@@ -55,16 +56,13 @@ function simulate(
 
 describe("accounting", () => {
   it("names exactly the lost writes of any simulated history", () => {
-    fc.assert(
-      fc.property(steps, ends, (all, end) => {
-        const { writes, found, lost } = simulate(all, end);
-        const result = one(writes, found);
-        expect(result.lost.map(({ number }) => number)).toEqual(lost);
-        expect(result).toMatchObject({ unread: 0, undecided: 0, anomalies: [] });
-        expect(result.acknowledged + result.failed + result.unknown).toBe(writes.length);
-      }),
-      { numRuns: 2000 },
-    );
+    forAll([steps, ends], { numRuns: 2000 }, (all, end) => {
+      const { writes, found, lost } = simulate(all, end);
+      const result = one(writes, found);
+      expect(result.lost.map(({ number }) => number)).toEqual(lost);
+      expect(result).toMatchObject({ unread: 0, undecided: 0, anomalies: [] });
+      expect(result.acknowledged + result.failed + result.unknown).toBe(writes.length);
+    });
   });
 
   it("never counts a write of unknown or failed outcome as lost, whatever is there", () => {
@@ -75,16 +73,13 @@ describe("accounting", () => {
       fc.integer({ min: 1, max: 35 }).map(at),
       fc.constantFrom<KeyContent>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", reason: "down" }),
     );
-    fc.assert(
-      fc.property(histories, founds, (kinds, found) => {
-        const writes = kinds.map((kind, index) => write(index + 1, kind));
-        const { lost } = one(writes, found);
-        for (const { number } of lost) expect(writes[number - 1]?.outcome.kind).toBe("acknowledged");
-        if (found.kind === "unread") expect(lost).toEqual([]);
-        if (found.kind === "number") for (const { number } of lost) expect(number).toBeGreaterThan(found.number);
-      }),
-      { numRuns: 2000 },
-    );
+    forAll([histories, founds], { numRuns: 2000 }, (kinds, found) => {
+      const writes = kinds.map((kind, index) => write(index + 1, kind));
+      const { lost } = one(writes, found);
+      for (const { number } of lost) expect(writes[number - 1]?.outcome.kind).toBe("acknowledged");
+      if (found.kind === "unread") expect(lost).toEqual([]);
+      if (found.kind === "number") for (const { number } of lost) expect(number).toBeGreaterThan(found.number);
+    });
   });
 
   it("leaves writes undecided that a write of unknown outcome may have overwritten late", () => {
@@ -120,21 +115,21 @@ describe("accounting", () => {
 
 describe("a numbered value", () => {
   it("is recognized by its key and number, and not when any character differs", () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.string({ minLength: 1, maxLength: 20 }),
         fc.integer({ min: 1, max: 1e12 }),
         fc.integer({ min: 1, max: 300 }),
         fc.nat(),
-        (key, number, bytes, place) => {
-          const value = numberedValue(key, number, bytes);
-          expect(value.length).toBeGreaterThanOrEqual(bytes);
-          expect(writeNumberOf(key, value)).toBe(number);
-          expect(writeNumberOf(`${key}!`, value)).toBeUndefined();
-          const at = place % value.length;
-          expect(writeNumberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
-        },
-      ),
+      ],
+      (key, number, bytes, place) => {
+        const value = numberedValue(key, number, bytes);
+        expect(value.length).toBeGreaterThanOrEqual(bytes);
+        expect(writeNumberOf(key, value)).toBe(number);
+        expect(writeNumberOf(`${key}!`, value)).toBeUndefined();
+        const at = place % value.length;
+        expect(writeNumberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
+      },
     );
   });
 });

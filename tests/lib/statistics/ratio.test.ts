@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { randomFrom, shuffled } from "../../../lib/statistics/random";
 import { type PairedValues, isPrecise, pairedRatio, roundsNeeded } from "../../../lib/statistics/ratio";
+import { forAll } from "../../support/properties";
 
 const figure = fc.double({ min: 1, max: 1e7, noNaN: true });
 const pairs = fc.array(fc.record({ base: figure, other: figure }), { minLength: 0, maxLength: 20 });
@@ -11,43 +12,38 @@ const around = (ratio: number, ...deviations: number[]): PairedValues[] =>
 
 describe("pairedRatio", () => {
   it("is the inverse when the sides are exchanged", () => {
-    fc.assert(
-      fc.property(pairs, (all) => {
-        const [ratio, inverse] = [
-          pairedRatio(all, 0.05),
-          pairedRatio(
-            all.map(({ base, other }) => ({ base: other, other: base })),
-            0.05,
-          ),
-        ];
-        expect((ratio.ratio ?? 1) * (inverse.ratio ?? 1)).toBeCloseTo(1, 9);
-        const opposite = {
-          greater: "less",
-          less: "greater",
-          "no-difference": "no-difference",
-          "not-enough-data": "not-enough-data",
-        } as const;
-        expect(inverse.verdict).toBe(opposite[ratio.verdict]);
-        if (ratio.low !== undefined && ratio.high !== undefined) expect(ratio.low).toBeLessThanOrEqual(ratio.high);
-      }),
-    );
+    forAll([pairs], (all) => {
+      const [ratio, inverse] = [
+        pairedRatio(all, 0.05),
+        pairedRatio(
+          all.map(({ base, other }) => ({ base: other, other: base })),
+          0.05,
+        ),
+      ];
+      expect((ratio.ratio ?? 1) * (inverse.ratio ?? 1)).toBeCloseTo(1, 9);
+      const opposite = {
+        greater: "less",
+        less: "greater",
+        "no-difference": "no-difference",
+        "not-enough-data": "not-enough-data",
+      } as const;
+      expect(inverse.verdict).toBe(opposite[ratio.verdict]);
+      if (ratio.low !== undefined && ratio.high !== undefined) expect(ratio.low).toBeLessThanOrEqual(ratio.high);
+    });
   });
 
   it("depends neither on the speed of rounds nor on their order", () => {
-    fc.assert(
-      fc.property(
-        pairs,
-        fc.array(fc.double({ min: 0.1, max: 10, noNaN: true }), { minLength: 20, maxLength: 20 }),
-        (all, levels) => {
-          const scaled = all
-            .map(({ base, other }, index) => ({
-              base: base * (levels[index] ?? 1),
-              other: other * (levels[index] ?? 1),
-            }))
-            .reverse();
-          expect(pairedRatio(scaled, 0.05).ratio ?? 1).toBeCloseTo(pairedRatio(all, 0.05).ratio ?? 1, 6);
-        },
-      ),
+    forAll(
+      [pairs, fc.array(fc.double({ min: 0.1, max: 10, noNaN: true }), { minLength: 20, maxLength: 20 })],
+      (all, levels) => {
+        const scaled = all
+          .map(({ base, other }, index) => ({
+            base: base * (levels[index] ?? 1),
+            other: other * (levels[index] ?? 1),
+          }))
+          .reverse();
+        expect(pairedRatio(scaled, 0.05).ratio ?? 1).toBeCloseTo(pairedRatio(all, 0.05).ratio ?? 1, 6);
+      },
     );
   });
 
@@ -84,11 +80,9 @@ describe("random numbers from a seed", () => {
     expect(numbers.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => b()));
     for (const tenth of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
       expect(numbers.filter((each) => Math.floor(each * 10) === tenth).length).toBeGreaterThan(400);
-    fc.assert(
-      fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => {
-        expect([...shuffled(items, randomFrom(seed))].sort()).toEqual([...items].sort());
-      }),
-    );
+    forAll([fc.array(fc.integer()), fc.integer()], (items, seed) => {
+      expect([...shuffled(items, randomFrom(seed))].sort()).toEqual([...items].sort());
+    });
     const first = Array.from({ length: 600 }, (_, seed) => shuffled(["a", "b", "c"], randomFrom(seed)).join(""));
     for (const order of ["abc", "acb", "bac", "bca", "cab", "cba"])
       expect(first.filter((each) => each === order).length).toBeGreaterThan(60);

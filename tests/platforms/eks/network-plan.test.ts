@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "../../../platforms/eks/network-plan";
+import { forAll } from "../../support/properties";
 
 interface Range {
   readonly from: number;
@@ -26,46 +27,40 @@ const cidrs = fc
 
 describe("planNetwork", () => {
   it("gives every zone subnets that are aligned, inside the block, apart from each other, and of AWS's sizes", () => {
-    fc.assert(
-      fc.property(cidrs, fc.integer({ min: 1, max: 6 }), (cidr, zoneCount) => {
-        const plan = planNetwork(cidr, zoneCount);
-        if (plan === undefined) return;
-        const whole = rangeOf(plan.cidr);
-        const subnets = plan.zones.flatMap(({ privateCidr, publicCidr }) => [privateCidr, publicCidr]);
-        expect(plan.zones).toHaveLength(zoneCount);
-        expect(subnets.map(rangeOf).every((range) => inside(range, whole))).toBe(true);
-        expect(apart(subnets.map(rangeOf))).toBe(true);
-        for (const subnet of subnets) expect(Number(subnet.split("/")[1])).toBeLessThanOrEqual(28);
-      }),
-    );
+    forAll([cidrs, fc.integer({ min: 1, max: 6 })], (cidr, zoneCount) => {
+      const plan = planNetwork(cidr, zoneCount);
+      if (plan === undefined) return;
+      const whole = rangeOf(plan.cidr);
+      const subnets = plan.zones.flatMap(({ privateCidr, publicCidr }) => [privateCidr, publicCidr]);
+      expect(plan.zones).toHaveLength(zoneCount);
+      expect(subnets.map(rangeOf).every((range) => inside(range, whole))).toBe(true);
+      expect(apart(subnets.map(rangeOf))).toBe(true);
+      for (const subnet of subnets) expect(Number(subnet.split("/")[1])).toBeLessThanOrEqual(28);
+    });
   });
 
   it("reserves all but the first sixteenth of each private subnet for prefixes, in blocks that a reservation can name", () => {
-    fc.assert(
-      fc.property(cidrs, fc.integer({ min: 1, max: 6 }), (cidr, zoneCount) => {
-        const plan = planNetwork(cidr, zoneCount);
-        if (plan === undefined || plan.addressesPerZone < 256) return;
-        for (const { privateCidr, prefixCidrs } of plan.zones) {
-          const [own, parts] = [rangeOf(privateCidr), prefixCidrs.map(rangeOf)];
-          expect(parts.every((part) => inside(part, own)) && apart(parts)).toBe(true);
-          const reserved = parts.reduce((sum, { from, to }) => sum + to - from + 1, 0);
-          expect(reserved).toBe((plan.addressesPerZone / 16) * 15);
-          expect(Math.min(...parts.map(({ from }) => from)) - own.from).toBe(plan.addressesPerZone / 16);
-        }
-      }),
-    );
+    forAll([cidrs, fc.integer({ min: 1, max: 6 })], (cidr, zoneCount) => {
+      const plan = planNetwork(cidr, zoneCount);
+      if (plan === undefined || plan.addressesPerZone < 256) return;
+      for (const { privateCidr, prefixCidrs } of plan.zones) {
+        const [own, parts] = [rangeOf(privateCidr), prefixCidrs.map(rangeOf)];
+        expect(parts.every((part) => inside(part, own)) && apart(parts)).toBe(true);
+        const reserved = parts.reduce((sum, { from, to }) => sum + to - from + 1, 0);
+        expect(reserved).toBe((plan.addressesPerZone / 16) * 15);
+        expect(Math.min(...parts.map(({ from }) => from)) - own.from).toBe(plan.addressesPerZone / 16);
+      }
+    });
   });
 
   it("never promises more than a subnet has", () => {
-    fc.assert(
-      fc.property(cidrs, fc.integer({ min: 1, max: 6 }), (cidr, zoneCount) => {
-        const plan = planNetwork(cidr, zoneCount);
-        if (plan === undefined) return;
-        const { machines, prefixes } = zoneCapacity(plan);
-        // Five addresses are AWS's.
-        expect(machines + prefixes * 16).toBeLessThanOrEqual(plan.addressesPerZone - 5 + (machines === 0 ? 5 : 0));
-      }),
-    );
+    forAll([cidrs, fc.integer({ min: 1, max: 6 })], (cidr, zoneCount) => {
+      const plan = planNetwork(cidr, zoneCount);
+      if (plan === undefined) return;
+      const { machines, prefixes } = zoneCapacity(plan);
+      // Five addresses are AWS's.
+      expect(machines + prefixes * 16).toBeLessThanOrEqual(plan.addressesPerZone - 5 + (machines === 0 ? 5 : 0));
+    });
   });
 
   it("lays out a /16 over three zones with three quarters for machines", () => {
@@ -95,20 +90,18 @@ describe("prefixesFor", () => {
 
 describe("smallestMaskFor", () => {
   it("finds the smallest network that holds the demand, and none where a /16 does not", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 4000 }), fc.integer({ min: 2, max: 6 }), (machines, zoneCount) => {
-        const mask = smallestMaskFor({ machines, prefixes: machines }, zoneCount);
-        const holds = (candidate: number): boolean => {
-          const plan = planNetwork(`10.0.0.0/${candidate}`, zoneCount);
-          const capacity = plan && zoneCapacity(plan);
-          return capacity !== undefined && capacity.machines >= machines && capacity.prefixes >= machines;
-        };
-        if (mask === undefined) expect(holds(16)).toBe(false);
-        else {
-          expect(holds(mask)).toBe(true);
-          expect(holds(mask + 1)).toBe(false);
-        }
-      }),
-    );
+    forAll([fc.integer({ min: 1, max: 4000 }), fc.integer({ min: 2, max: 6 })], (machines, zoneCount) => {
+      const mask = smallestMaskFor({ machines, prefixes: machines }, zoneCount);
+      const holds = (candidate: number): boolean => {
+        const plan = planNetwork(`10.0.0.0/${candidate}`, zoneCount);
+        const capacity = plan && zoneCapacity(plan);
+        return capacity !== undefined && capacity.machines >= machines && capacity.prefixes >= machines;
+      };
+      if (mask === undefined) expect(holds(16)).toBe(false);
+      else {
+        expect(holds(mask)).toBe(true);
+        expect(holds(mask + 1)).toBe(false);
+      }
+    });
   });
 });

@@ -13,6 +13,7 @@ import { type PoolArgs, POOL_DEFAULTS } from "../../../platforms/eks/pools/pools
 import { pricesOf } from "../../../platforms/eks/offers/prices";
 import { testProblems } from "../../support/problems";
 import { EKS_ZONES, loadGroup, serverGroup, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
+import { forAll } from "../../support/properties";
 
 const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {}): PoolArgs => ({
   instanceTypes,
@@ -121,73 +122,69 @@ describe("planEks", () => {
   });
 
   it("is placeable and zone-safe, or refused with a reason, at any number of shards and zones", () => {
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.integer({ min: 3, max: 1000 }),
         fc.integer({ min: 1, max: 6 }),
         fc.boolean(),
         fc.constantFrom("10.0.0.0/16", "10.0.0.0/20", "10.0.0.0/22"),
         fc.constantFrom("us-west-2", "us-east-1"),
-        (shards, zoneCount, alone, cidr, region) => {
-          const zones = zonesOf(zoneCount, region);
-          const args = billion(shards, zones, { region, network: { existing: false, cidr, nat: "one" } });
-          const groups = args.groups.map((group) => ({ ...group, alone }));
-          const plan = planEks({ ...args, groups });
-          // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused
-          // is refused for its size.
-          expect(plan.problems.some(({ path }) => path === "zones")).toBe(
-            zoneCount === 1 || (region === "us-west-2" && zoneCount > 4),
-          );
-          if (plan.problems.length > 0) {
-            for (const text of said(plan))
-              expect(text).toMatch(
-                /^(zones: .*(EKS needs subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
-              );
-            return;
-          }
-          checkPlaceable(plan, groups);
-          for (const { pods } of groups) {
-            const counts = zones.map((zone) => pods.filter((pod) => pod.zone === zone).length);
-            // As the pods' spread over zones has it.
-            expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
-          }
-          const servers = groups[0]?.pods ?? [];
-          const clusterPlan = planCluster(servers, { primaries: shards, replicasPerPrimary: 1 });
-          expect(clusterPlan.warnings).toEqual([]);
-          checkSurvivesAnyZone(clusterPlan.shards, servers, zones);
-        },
-      ),
+      ],
       { numRuns: 60 },
+      (shards, zoneCount, alone, cidr, region) => {
+        const zones = zonesOf(zoneCount, region);
+        const args = billion(shards, zones, { region, network: { existing: false, cidr, nat: "one" } });
+        const groups = args.groups.map((group) => ({ ...group, alone }));
+        const plan = planEks({ ...args, groups });
+        // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused
+        // is refused for its size.
+        expect(plan.problems.some(({ path }) => path === "zones")).toBe(
+          zoneCount === 1 || (region === "us-west-2" && zoneCount > 4),
+        );
+        if (plan.problems.length > 0) {
+          for (const text of said(plan))
+            expect(text).toMatch(
+              /^(zones: .*(EKS needs subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
+            );
+          return;
+        }
+        checkPlaceable(plan, groups);
+        for (const { pods } of groups) {
+          const counts = zones.map((zone) => pods.filter((pod) => pod.zone === zone).length);
+          // As the pods' spread over zones has it.
+          expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+        }
+        const servers = groups[0]?.pods ?? [];
+        const clusterPlan = planCluster(servers, { primaries: shards, replicasPerPrimary: 1 });
+        expect(clusterPlan.warnings).toEqual([]);
+        checkSurvivesAnyZone(clusterPlan.shards, servers, zones);
+      },
     );
   }, 60_000);
 
   it("refuses a network exactly when the busiest zone does not fit it, and names one that does", () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 3, max: 1000 }),
-        fc.integer({ min: 2, max: 4 }),
-        fc.integer({ min: 16, max: 24 }),
-        (shards, zoneCount, mask) => {
-          const plan = planEks(
-            billion(shards, zonesOf(zoneCount), { network: { existing: false, cidr: `10.0.0.0/${mask}`, nat: "one" } }),
-          );
-          const refusal = plan.problems.find(({ path }) => path === "network.cidr");
-          const demand = busiest(plan);
-          const capacity = plan.network === undefined ? { machines: 0, prefixes: 0 } : zoneCapacity(plan.network);
-          expect(refusal === undefined).toBe(
-            demand.machines <= capacity.machines && demand.prefixes <= capacity.prefixes,
-          );
-          const advised = /at least a \/(\d+)/.exec(refusal?.message ?? "")?.[1];
-          if (refusal === undefined || advised === undefined) return;
-          const again = planEks(
-            billion(shards, zonesOf(zoneCount), {
-              network: { existing: false, cidr: `10.0.0.0/${advised}`, nat: "one" },
-            }),
-          );
-          expect(again.problems).toEqual([]);
-        },
-      ),
+    forAll(
+      [fc.integer({ min: 3, max: 1000 }), fc.integer({ min: 2, max: 4 }), fc.integer({ min: 16, max: 24 })],
       { numRuns: 60 },
+      (shards, zoneCount, mask) => {
+        const plan = planEks(
+          billion(shards, zonesOf(zoneCount), { network: { existing: false, cidr: `10.0.0.0/${mask}`, nat: "one" } }),
+        );
+        const refusal = plan.problems.find(({ path }) => path === "network.cidr");
+        const demand = busiest(plan);
+        const capacity = plan.network === undefined ? { machines: 0, prefixes: 0 } : zoneCapacity(plan.network);
+        expect(refusal === undefined).toBe(
+          demand.machines <= capacity.machines && demand.prefixes <= capacity.prefixes,
+        );
+        const advised = /at least a \/(\d+)/.exec(refusal?.message ?? "")?.[1];
+        if (refusal === undefined || advised === undefined) return;
+        const again = planEks(
+          billion(shards, zonesOf(zoneCount), {
+            network: { existing: false, cidr: `10.0.0.0/${advised}`, nat: "one" },
+          }),
+        );
+        expect(again.problems).toEqual([]);
+      },
     );
   }, 60_000);
 

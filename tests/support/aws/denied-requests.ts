@@ -37,7 +37,6 @@ export function distinctRequests(requests: readonly CallRequest[]): CallRequest[
   return requests.filter((_, index) => first.get(keys[index] ?? "") === index);
 }
 
-/** @returns the requests of a role that its policies do not allow, in order */
 export async function deniedRequests(
   requests: readonly CallRequest[],
   policies: readonly NamedPolicy[],
@@ -50,7 +49,6 @@ export async function deniedRequests(
   return denied;
 }
 
-/** `ec2:RunInstances on arn:… for CreateFleet with …`, for messages. */
 export function describeRequest({ action, resource, context, call }: CallRequest): string {
   return `${action} on ${resource} for ${call.operation} with ${JSON.stringify(context)}`;
 }

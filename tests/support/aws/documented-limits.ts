@@ -6,7 +6,6 @@ type Reader = (documentation: string) => Limits | undefined;
 
 const words = (text: string): string[] => text.split(/,? and |, /);
 
-/** A list of values after some words, up to the full stop. */
 const listed =
   (before: RegExp, as: (word: string) => string | number): Reader =>
   (text) => {

@@ -39,7 +39,6 @@ function modelOf(directory: string, service: string): RawModel {
   return rawModel.parse(JSON.parse(gunzipSync(readFileSync(join(folder, latest, "service-2.json.gz"))).toString()));
 }
 
-/** The calls of a mapping, such as `eks.CreateCluster`. */
 function callsIn(value: unknown): string[] {
   if (typeof value === "string") return /^[a-z0-9]+\.[A-Z]\w+/.exec(value)?.slice() ?? [];
   if (typeof value === "function") return callsIn((value as (name: string) => unknown)("one"));

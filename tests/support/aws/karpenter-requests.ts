@@ -15,7 +15,6 @@ import { ACCOUNT_ID } from "../pulumi/eks";
 import type { PolicyRequest } from "./policy-simulation";
 import { type RecordedCall, listOf, objectsOf, tagsOf } from "./recorded-calls";
 
-/** A request that IAM decides on, and the call that it is made for. */
 export interface CallRequest extends PolicyRequest {
   readonly call: RecordedCall;
 }
@@ -23,7 +22,6 @@ export interface CallRequest extends PolicyRequest {
 type Tags = Readonly<Record<string, string>>;
 type Request = Omit<PolicyRequest, "context"> & { readonly context?: PolicyRequest["context"] };
 
-/** Tags of what a call creates, by type of resource. */
 type TagsByType = Readonly<Record<string, Tags>>;
 
 const tagSpecifications = (parameters: RecordedCall["parameters"], name: string): TagsByType =>
@@ -51,7 +49,6 @@ interface Profile {
   readonly role?: string | undefined;
 }
 
-/** Follows a recording from its beginning: which templates and profiles there are, and with which tags. */
 class Account {
   readonly #templates = new Map<string, LaunchTemplate>();
   readonly #profiles = new Map<string, Profile>();
@@ -138,7 +135,6 @@ class Account {
     }
   }
 
-  /** Starting a machine from a template. */
   #machine(action: string, region: string, template: LaunchTemplate, own: TagsByType, spot: boolean): Request[] {
     const arn = (kind: string, account = ACCOUNT_ID): string => `arn:aws:ec2:${region}:${account}:${kind}/${kind}-1`;
     const byType = { ...template.tagsByType, ...own };
@@ -158,7 +154,6 @@ class Account {
     ];
   }
 
-  /** Making something with tags, which EC2 checks as tagging too. */
   #creation(action: string, resource: string, tags: Tags): Request[] {
     const tagging = { action: "ec2:CreateTags", resource };
     return [

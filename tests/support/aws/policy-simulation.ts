@@ -4,13 +4,9 @@ import type { PolicyDocument } from "../../../components/eks/karpenter/karpenter
 import { ACCOUNT_ID, plainArn } from "../pulumi/eks";
 import type { ProgramRun } from "../pulumi/pulumi-mocks";
 
-/** A request to AWS for one action on one resource. */
 export interface PolicyRequest {
-  /** Such as `ec2:RunInstances`. */
   readonly action: string;
-  /** ARN, or `*` for actions without resources. */
   readonly resource: string;
-  /** Condition keys with their values. @default none */
   readonly context?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -19,7 +15,6 @@ export interface NamedPolicy {
   readonly policy: PolicyDocument;
 }
 
-/** Policies as a program declares them, by name. */
 export function declaredPolicies(program: ProgramRun): NamedPolicy[] {
   return program.ofType("aws:iam/policy:Policy").map(({ inputs }) => ({
     name: String(inputs["name"]),
@@ -61,7 +56,6 @@ export async function isAllowed(
   return analysis.length > 0 && analysis.every((each) => each.result === "Allowed");
 }
 
-/** Whether a statement without conditions allows an action on a resource. */
 function grants({ Statement }: PolicyDocument, action: string, resource: string): boolean {
   return Statement.some(
     (each) =>

@@ -4,21 +4,16 @@
  * input has a rule.
  */
 
-/** Target of an input. */
 export type Rule =
   /** One or several members, such as `eks.CreateCluster.name`. `#` tells several requests of one call apart. */
   | string
   | readonly string[]
   | {
       readonly to: string | readonly string[];
-      /** Value that the provider makes of it. */
       readonly as: (value: unknown) => unknown;
     }
-  /** An object whose keys go to members of their own. */
   | { readonly inside: Inputs }
-  /** All of these. */
   | { readonly all: readonly Rule[] }
-  /** A record of objects, by name. */
   | { readonly each: (name: string) => Inputs }
   /** No call gets it, and why. */
   | { readonly provider: string };
@@ -145,7 +140,6 @@ const EC2: Mappings = {
   },
 };
 
-/** An add-on that the cluster component makes. */
 const componentAddon = (name: string, version = "version"): Rule => ({
   inside: {
     enabled: COMPONENT,

@@ -9,11 +9,8 @@ const entrySchema = z.object({
   body_encoded: z.boolean(),
 });
 
-/** A call of Karpenter's. */
 export interface RecordedCall {
-  /** As IAM names it, such as `ec2`. */
   readonly service: string;
-  /** Such as `CreateFleet`. */
   readonly operation: string;
   readonly region: string;
   /** Milliseconds since the epoch, to the second. */
@@ -57,7 +54,6 @@ function callOf({ method, url, headers, body, body_encoded: encoded }: z.infer<t
   return call(Action, parameters);
 }
 
-/** Values of a list of the query protocol: `InstanceId.1`, `InstanceId.2` … */
 export function listOf(parameters: RecordedCall["parameters"], name: string): string[] {
   const values: string[] = [];
   for (let index = 1; ; index++) {
@@ -67,7 +63,6 @@ export function listOf(parameters: RecordedCall["parameters"], name: string): st
   }
 }
 
-/** Objects of a list of the query protocol, with the names below `NAME.1.`, `NAME.2.` … */
 export function objectsOf(parameters: RecordedCall["parameters"], name: string): RecordedCall["parameters"][] {
   const objects: Record<string, string>[] = [];
   for (const [key, value] of Object.entries(parameters)) {
@@ -79,7 +74,6 @@ export function objectsOf(parameters: RecordedCall["parameters"], name: string):
   return objects;
 }
 
-/** Tags of a list of the query protocol. */
 export function tagsOf(parameters: RecordedCall["parameters"], name: string): Readonly<Record<string, string>> {
   return Object.fromEntries(objectsOf(parameters, name).map(({ Key = "", Value = "" }) => [Key, Value]));
 }

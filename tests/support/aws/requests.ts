@@ -4,7 +4,6 @@ import { plainArn } from "../pulumi/eks";
 import { type Inputs, type Mapping, type Rule, PULUMI_INPUTS } from "./pulumi-inputs";
 import { asMembers, memberOf, requestProblems } from "./shapes";
 
-/** A request by its call, such as `eks.CreateAddon#vpc-cni`. */
 type Requests = Map<string, Record<string, unknown>>;
 
 /** Resources of AWS, by the prefixes of their types. The components of this project make no calls. */

@@ -10,7 +10,6 @@ import { join } from "node:path";
 const limitsSchema = {
   enum: z.array(z.union([z.string(), z.number()])).optional(),
   pattern: z.string().optional(),
-  /** Limits of a number, or of the length of a string, list or map. */
   min: z.number().optional(),
   max: z.number().optional(),
 };
@@ -44,7 +43,6 @@ type Limits = Pick<Reference, "enum" | "pattern" | "min" | "max">;
 
 const EXTRACT = extractSchema.parse(JSON.parse(readFileSync(join(__dirname, "shapes.json"), "utf8")));
 
-/** A shape of a service. @throws where the extract has none of the name */
 export function shapeOf(service: string, name: string): Shape {
   const shape = EXTRACT.services[service]?.shapes[name];
   if (shape === undefined) throw new Error(`shapes.json has no ${name} of ${service}: run extract-shapes.ts`);
@@ -63,7 +61,6 @@ export function requestProblems(call: string, request: unknown): string[] {
   return problemsOf({ service, path: call }, { shape: input }, request);
 }
 
-/** Shape of a call's input, or of a member of it, such as `eks.CreateCluster` and `["resourcesVpcConfig"]`. */
 function shapeAt(call: string, members: readonly string[]): Shape | undefined {
   const [service = "", operation = ""] = call.split(".");
   const named = (name: string | undefined): Shape | undefined =>
@@ -78,14 +75,12 @@ function shapeAt(call: string, members: readonly string[]): Shape | undefined {
 const spelling = (shape: Shape | undefined, key: string): string | undefined =>
   Object.keys(shape?.members ?? {}).find((each) => each.toLowerCase() === key.toLowerCase());
 
-/** @returns path of a call's member with the name of an input; undefined if there is none */
 export function memberOf(path: string, input: string): string | undefined {
   const [service = "", operation = "", ...members] = path.split(".");
   const key = spelling(shapeAt(`${service}.${operation}`, members), input);
   return key && `${path}.${key}`;
 }
 
-/** The value of a call's member, its keys in AWS' spelling. */
 export function asMembers(call: string, members: readonly string[], value: unknown): unknown {
   if (Array.isArray(value)) return value.map((each: unknown) => asMembers(call, [...members, "0"], each));
   if (!isRecord(value)) return value;

@@ -13,7 +13,6 @@ import { workload } from "./tool-runs";
 const WORKLOAD = workload({
   ...{ tests: ["get"], clients: 12, pipeline: 16, dataSize: 64, keySpace: 16_384, length: { seconds: 1 }, warmup: 0 },
 });
-/** One empty server without persistence, and a second of GET. */
 export const treatment = (
   name: string,
   changes: Partial<BaseDeployment> = {},

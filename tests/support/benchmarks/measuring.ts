@@ -23,13 +23,10 @@ interface MeasuredSeries {
 
 interface SeriesOptions {
   readonly repeats: number;
-  /** Those of the deployments that are measured. @default both */
   readonly some: readonly VerifiedDeployment[];
-  /** @default none */
   readonly mixes: readonly MixedWorkload[];
 }
 
-/** One primary in replication mode, and a cluster of three. */
 export class MeasuredDeployments {
   #contenders: readonly VerifiedDeployment[] = [];
 
@@ -69,7 +66,6 @@ export class MeasuredDeployments {
   }
 }
 
-/** Two deployments for all tests of this file or suite. */
 export function useMeasuredDeployments(): MeasuredDeployments {
   const deployments = new MeasuredDeployments(useSandbox());
   beforeAll(() => deployments.open());

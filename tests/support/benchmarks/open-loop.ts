@@ -54,7 +54,6 @@ export const planFor = (deployment: Deployment, changes: Partial<OpenLoopPlan> =
   };
 };
 
-/** Runs one generator. */
 export async function generate(
   { host }: Sandbox,
   plan: OpenLoopPlan,

@@ -8,7 +8,6 @@ import type {
 } from "../../../benchmarks/results/schema";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 
-/** A record without warnings; `changes` replaces parts of it. */
 export function measurementRecord(changes: Partial<MeasurementRecord> = {}): MeasurementRecord {
   return {
     id: "1-cluster-get",
@@ -80,7 +79,6 @@ export function measurementRecord(changes: Partial<MeasurementRecord> = {}): Mea
   };
 }
 
-/** A record of one round and deployment, with this rate and p50. */
 export function recordAt(
   deployment: "replication" | "cluster",
   round: number,
@@ -99,7 +97,6 @@ export function recordAt(
   };
 }
 
-/** A deployment that passed verification, each primary with one replica. */
 export const verifiedTopology = (deployment: "replication" | "cluster", primaries: number): TopologyRecord => ({
   deployment,
   mode: deployment,
@@ -126,7 +123,6 @@ export const verifiedTopology = (deployment: "replication" | "cluster", primarie
   },
 });
 
-/** Results of both deployments with these records. */
 export function results(records: readonly MeasurementRecord[], changes: Partial<Results> = {}): Results {
   const topology = (...of: Parameters<typeof verifiedTopology>): Results["topologies"][number] => {
     const { nodes, ...verified } = verifiedTopology(...of);
@@ -172,7 +168,6 @@ export const CAPACITY_LOAD: CapacityLoad = {
   ...{ arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1, runners: 1 },
 };
 
-/** A capacity at p99 ≤ 2 ms of the cluster, found by a search without a record of its load and of its probes. */
 export const capacityRecord = (changes: Partial<CapacityRecord> = {}): CapacityRecord => ({
   ...{ deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null },
   ...{ objective: { quantile: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: false, points: [], knee: null },
@@ -185,7 +180,6 @@ export const capacityPoint = (rate: number, held: number): CapacityRecord["point
   ...{ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" },
 });
 
-/** A study of two treatments that compared their throughput. */
 export const studyRecord = (verdict: "greater" | "less"): NonNullable<Results["study"]> => ({
   ...{ name: "x", kind: "comparison", seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6 },
   ...{ ended: "precise", treatments: [], order: [], referenceLoadMoved: false },
@@ -198,7 +192,6 @@ export const studyRecord = (verdict: "greater" | "less"): NonNullable<Results["s
   ...{ interleaved: [], fits: [], growth: [], findings: [], claims: [] },
 });
 
-/** Counts of an open loop whose requests were all acknowledged at once. */
 export function openLoopCounts(offered: number, changes: Partial<OpenLoopCounts> = {}): OpenLoopCounts {
   return {
     ...{ offered, sent: offered, acknowledged: offered, failed: {}, unknown: {}, redirects: {}, reconnects: 0 },

@@ -44,7 +44,6 @@ export function referenceLoadEntry(
   return { kind: "reference-load", round, place, rps, startedAt: "2026-11-21T09:00:00.000Z", seconds: 2 };
 }
 
-/** @param changes replaces parts of the one record */
 export function treatmentEntry(
   treatment: Treatment,
   round: number,

@@ -36,7 +36,6 @@ export function toolRun(changes: Partial<ValkeyBenchmarkRun> = {}): ValkeyBenchm
   };
 }
 
-/** The same run, as the runners of a Job receive it. */
 export function jobPhase(
   tool: ValkeyBenchmarkRun,
   { username = "made-for-the-run", tls }: { readonly username?: string; readonly tls?: TlsFiles } = {},

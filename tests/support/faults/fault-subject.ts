@@ -16,7 +16,6 @@ import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../../plat
 import { verify } from "../../../valkey/verification/verify";
 import { never, ZONES, type Sandbox } from "../valkey/real";
 
-/** A scenario that takes a few seconds. */
 export const SHORT_SCENARIO = {
   load: { rate: 500, bytes: 64, timeoutMs: 400, acknowledgement: { replicas: 0, timeoutMs: 0 } },
   settings: new Map<string, string>(),
@@ -35,10 +34,8 @@ const SETTINGS = {
 } as const;
 export const NODE_TIMEOUT_MS = 300;
 export const [UNMET_FOR_CUTS, UNMET_FOR_DISKS] = [unmetPartitionPrecondition(), unmetDiskPrecondition()];
-/** A suffix for the titles of skipped tests. */
 export const skipReason = (unmet: string | undefined): string => (unmet === undefined ? "" : ` (skipped: ${unmet})`);
 
-/** Starts and forms a small deployment. */
 export async function openFaultSubject(sandbox: Sandbox, mode: "cluster" | "replication"): Promise<FaultSubject> {
   const shape = mode === "cluster" ? { primaries: 3, replicasPerPrimary: 1 } : { primaries: 1, replicasPerPrimary: 1 };
   const settings =
@@ -59,7 +56,6 @@ export async function openFaultSubject(sandbox: Sandbox, mode: "cluster" | "repl
   return hostFaultSubject(sandbox.host, deployment, { mode, shape }, never);
 }
 
-/** A formed deployment of processes as the subject of faults. */
 export async function hostFaultSubject(
   host: Host,
   deployment: Deployment,
@@ -123,7 +119,6 @@ export async function accountAfterLoss(
   }
 }
 
-/** The deployment with the current addresses of its nodes. */
 export function withCurrentNodes({ injector }: FaultSubject): Deployment {
   return { ...injector.deployment, nodes: injector.nodes() };
 }

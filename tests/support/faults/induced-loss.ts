@@ -10,7 +10,6 @@ import { accountAfterLoss, withCurrentNodes } from "./fault-subject";
 
 export interface InducedLoss {
   readonly accounting: WriteAccounting;
-  /** `KEY NUMBER` of each lost write. */
   readonly lost: readonly string[];
 }
 

@@ -19,7 +19,6 @@ export class ArchivedPods {
     private readonly objects: readonly KubernetesObject[],
   ) {}
 
-  /** Creates the archive's pod, without waiting for it. */
   static async open(pods: DeployedPods, backup: BackupArgs): Promise<ArchivedPods> {
     const { target, here } = pods;
     const { name, namespace, zones } = target;
@@ -40,7 +39,6 @@ export class ArchivedPods {
     return new ArchivedPods(pods, objects);
   }
 
-  /** Creates a Job from the CronJob of the drills, as `kubectl create job --from` does. */
   async startDrill(name: string): Promise<void> {
     const { namespace, batch } = this.pods.here;
     const { spec } = await batch.readNamespacedCronJob({ namespace, name: objectNames(this.pods.target.name).drill });
@@ -58,7 +56,6 @@ export class ArchivedPods {
     return ended.map(({ message }) => message ?? "");
   }
 
-  /** Pods of the archive that are ready. */
   async ready(): Promise<V1Pod[]> {
     return (await this.pods.here.pods(archiveLabels(this.pods.target.name))).filter(isReady);
   }
@@ -73,7 +70,6 @@ export class ArchivedPods {
     return name ?? "";
   }
 
-  /** Deletes the pod as `kubectl delete pod` does. @returns its name */
   async deletePod(): Promise<string> {
     const { namespace, core } = this.pods.here;
     const [pod] = await this.ready();
@@ -82,7 +78,6 @@ export class ArchivedPods {
     return name;
   }
 
-  /** The metrics. @throws if no pod is ready */
   async metrics(): Promise<string> {
     const [pod] = await this.ready();
     const fetching = `fetch("http://localhost:${ARCHIVER_PORT}/metrics").then((r) => r.text()).then(console.log)`;
@@ -102,7 +97,6 @@ export class ArchivedPods {
     return age;
   }
 
-  /** The log of the newest pod. */
   async log(): Promise<string> {
     const { namespace, core } = this.pods.here;
     const pods = await this.pods.here.pods(archiveLabels(this.pods.target.name));
@@ -111,13 +105,11 @@ export class ArchivedPods {
     return core.readNamespacedPodLog({ namespace, name }).catch(String);
   }
 
-  /** Applies the objects again after a change. @param change changes the objects */
   async apply(change: (object: KubernetesObject) => KubernetesObject): Promise<void> {
     await this.pods.here.apply(this.objects.map(change));
   }
 }
 
-/** Address of this machine at which pods reach it. */
 const FOR_PODS = process.env["VALKEY_TEST_HOST_FOR_PODS"] ?? "10.244.0.1";
 
 /** Lets pods connect to a port that is open only on this machine. @returns the address for pods, and a function that ends it */

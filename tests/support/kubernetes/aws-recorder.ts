@@ -9,14 +9,12 @@ export class AwsRecorder {
 
   private constructor() {}
 
-  /** Has a fake AWS that runs keep the calls that it gets from now on. */
   static async start(): Promise<AwsRecorder> {
     const recorder = new AwsRecorder();
     await recorder.#ask("POST", "start-recording");
     return recorder;
   }
 
-  /** Calls of the controller since the start, in order. */
   async calls(): Promise<RecordedCall[]> {
     const calls = recordedCalls(await this.#ask("GET", "download-recording"));
     return calls.filter(({ sentMs }) => sentMs >= this.#since - 1000);

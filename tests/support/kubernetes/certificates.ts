@@ -5,10 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { objectNames } from "../../../components/kubernetes/names";
 
-/** Files of a TLS Secret, base64, by key. */
 export type TlsFiles = Readonly<Record<"tls.crt" | "tls.key" | "ca.crt", string>>;
 
-/** An authority that issues certificates. */
 export class CertificateAuthority {
   readonly #key: string;
   readonly #certificate: string;
@@ -23,7 +21,6 @@ export class CertificateAuthority {
     });
   }
 
-  /** The certificate of the authority itself, base64. */
   get certificate(): string {
     return this.#certificate;
   }
@@ -47,12 +44,10 @@ export class CertificateAuthority {
   }
 }
 
-/** A certificate by an authority of its own. @param hosts that the certificate names, with or without wildcards */
 export function issueCertificate(hosts: readonly string[]): TlsFiles {
   return new CertificateAuthority().issue(hosts);
 }
 
-/** Files that openssl reads and writes, which are then gone. */
 function inDirectory<Result>(
   use: (
     openssl: (...args: readonly string[]) => void,
@@ -74,7 +69,6 @@ function inDirectory<Result>(
   }
 }
 
-/** Names that a deployment's certificate needs, with Sentinels or without. */
 export function serverHosts(namespace: string, ...deployments: readonly string[]): string[] {
   const suffix = `${namespace}.svc.cluster.local`;
   return deployments.flatMap((name) => {

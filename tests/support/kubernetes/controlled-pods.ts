@@ -68,7 +68,6 @@ export class ControlledPods extends ControllerPod {
     );
   }
 
-  /** Deletes the controller's Deployment, and waits until its pod is gone. @param isKilled whether the pod is killed */
   async deleteDeployment(isKilled: boolean): Promise<void> {
     const { here, target } = this.pods;
     const { namespace, name } = target;
@@ -84,7 +83,6 @@ export class ControlledPods extends ControllerPod {
     });
   }
 
-  /** Creates the controller's Deployment again. */
   async createDeployment(): Promise<void> {
     await this.pods.here.apply(this.objects.filter(({ kind }) => kind === "Deployment"));
     await this.#untilCurrent();

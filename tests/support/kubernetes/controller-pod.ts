@@ -30,7 +30,6 @@ export class ControllerPod {
     return here.run(pod, "controller", script);
   }
 
-  /** The last look, as the controller's pod publishes it. */
   async look(): Promise<Look | undefined> {
     const [look] = JSON.parse(await this.ask("/looks")) as Look[];
     return look;
@@ -55,7 +54,6 @@ export class ControllerPod {
       .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
   }
 
-  /** Name of the Lease that the controller and updates share. */
   get lease(): string {
     return objectNames(this.live.name).controller;
   }

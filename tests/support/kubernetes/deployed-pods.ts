@@ -33,27 +33,20 @@ export interface DeployedPodsOptions {
   readonly settings: ServerSettings;
   /** Whether data is gone with its pod. @default false */
   readonly ephemeral?: boolean;
-  /** @default those of plain servers */
   readonly resources?: typeof plainServers.resources;
-  /** @default plain TCP */
   readonly tls?: Tls | undefined;
-  /** Changes the objects before they are applied. @default as they are */
   readonly change?: ((object: KubernetesObject) => KubernetesObject) | undefined;
 }
 
-/** Topology of Valkey in pods. */
 export type PodsKind = Omit<DeploymentKind, "engine">;
 
-/** Labels of all pods of servers. */
 export const podLabels = (name: string): Readonly<Record<string, string>> => ({
   "app.kubernetes.io/name": "valkey",
   "app.kubernetes.io/instance": name,
 });
 
-/** Gets a function that finds the connection to a node by its name, and all connections. */
 export type NodesUse<T> = (at: (name: string | undefined) => Connection, all: readonly Connection[]) => Promise<T>;
 
-/** Connects to all nodes of a deployment. */
 export const withNamedNodes = <T>(deployment: Deployment, use: NodesUse<T>): Promise<T> =>
   withConnections(deployment, (connections) => {
     const at = (name: string | undefined): Connection => {
@@ -119,7 +112,6 @@ export class DeployedPods {
     }
   }
 
-  /** The subject of faults. @param Injector breaks pods by default */
   async subject(Injector = PodFaultInjector): Promise<FaultSubject & { readonly injector: PodFaultInjector }> {
     const initialPrimaries = await this.primaries();
     const injector = new Injector(this.deployment, this.injectorOptions);
@@ -137,17 +129,14 @@ export class DeployedPods {
     return verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 30_000 });
   }
 
-  /** Names of the primaries of a deployment that passes verification. */
   async primaries(): Promise<string[]> {
     return compact((await this.verified()).verdict.shards.map(({ primary }) => primary));
   }
 
-  /** Connects to all nodes. */
   withNodes<T>(use: NodesUse<T>): Promise<T> {
     return withNamedNodes(this.deployment, use);
   }
 
-  /** Deletes all keys, so that data does not grow from one round to the next. */
   async flush(): Promise<void> {
     await withConnections(this.deployment, async (connections) => {
       const isReplica = (error: unknown): boolean => messageOf(error).startsWith("READONLY");
@@ -210,7 +199,6 @@ export class ProcessCrashInjector extends PodFaultInjector {
   }
 }
 
-/** Deletes all Sentinels, which lose their memory, and ends the server's process then. */
 export class LostSentinelsInjector extends ProcessCrashInjector {
   override readonly kill: PodFaultInjector["kill"] = async (names) => {
     await deleteSentinels(this.options.kubernetes.core, this.deployment);

@@ -31,7 +31,6 @@ interface Container {
   readonly resources?: object;
 }
 
-/** The objects of a stack in a namespace of its own; pools are called after the stack as well. */
 export interface EksObjects {
   readonly pools: readonly EksObject[];
   readonly servers: readonly EksObject[];

@@ -47,13 +47,11 @@ export class FakeApiServer {
     this.server.close();
   }
 
-  /** Text of a kubeconfig that names it. */
   get kubeconfig(): string {
     const { port } = this.server.address() as AddressInfo;
     return kubeconfigOf(`http://127.0.0.1:${port}`);
   }
 
-  /** Makes a running deployment one of pods: all of them run. */
   serve(
     { name, mode, nodes, directives, sentinels }: Deployment,
     shape: KubernetesReference["shape"],
@@ -81,7 +79,6 @@ export class FakeApiServer {
     return open.length;
   }
 
-  /** Stops a pod's container, as far as Kubernetes knows: it waits to be started again. */
   stopContainer(pod: string): void {
     const path = `${PODS}/${pod}`;
     const object = this.objects.get(path);
@@ -92,7 +89,6 @@ export class FakeApiServer {
     this.objects.set(path, { ...object, status: { phase: "Running", podIP: "127.0.0.1", containerStatuses } });
   }
 
-  /** Gives a pod's container a memory limit, as a roll-out does. */
   limitMemory(pod: string, memory: string): void {
     const path = `${PODS}/${pod}`;
     const object = this.objects.get(path);
@@ -151,7 +147,6 @@ export class FakeApiServer {
     return object;
   }
 
-  /** Objects of a collection; undefined for the path of an object that does not exist. */
   #list(path: string, selector: string): Stored | undefined {
     if (!COLLECTIONS.includes(path.slice(path.lastIndexOf("/") + 1))) return undefined;
     const items = [...this.objects].flatMap(([at, object]) => {
@@ -195,7 +190,6 @@ export class FakeApiServer {
 
 const setPath = (name: string): string => `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets/${name}`;
 
-/** Text of a kubeconfig for a server's address. */
 export function kubeconfigOf(server: string): string {
   return JSON.stringify({
     apiVersion: "v1",

@@ -60,7 +60,6 @@ export async function keepAlive(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Whether the cluster has stopped to hear from a machine. */
 function isLost({ status }: V1Node): boolean {
   return (status?.conditions ?? []).some(({ type, status: value }) => type === "Ready" && value === "Unknown");
 }

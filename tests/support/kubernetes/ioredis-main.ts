@@ -22,7 +22,6 @@ export interface IoredisOrder {
 
 export interface IoredisWrites {
   readonly acknowledged: number;
-  /** Messages of the writes that failed. */
   readonly failed: readonly string[];
   /** Written keys that are not there in the end. */
   readonly lost: number;

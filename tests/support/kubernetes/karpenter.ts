@@ -12,7 +12,6 @@ import { KUBECONFIG } from "./throw-away";
 
 const DIRECTORY = process.env["VALKEY_TEST_KARPENTER"] ?? join(ROOT, "../shared/kubernetes/karpenter");
 export const HAS_KARPENTER = KUBECONFIG !== undefined && existsSync(join(DIRECTORY, "up"));
-/** For titles of tests that need it. */
 export const KARPENTER_SKIPPED = HAS_KARPENTER
   ? ""
   : " (skipped: needs VALKEY_TEST_KUBECONFIG, and ../shared/kubernetes/karpenter or VALKEY_TEST_KARPENTER)";
@@ -26,7 +25,6 @@ export interface Machine {
   readonly pods: readonly string[];
 }
 
-/** A machine as Karpenter keeps it. */
 export interface Claim {
   readonly name: string;
   readonly pool: string;
@@ -34,7 +32,6 @@ export interface Claim {
   readonly drifted: boolean;
 }
 
-/** Machine of each pod, or the reason why it has none. */
 export interface Settled {
   readonly seconds: number;
   readonly machines: readonly Machine[];
@@ -52,7 +49,6 @@ export class Karpenter {
     this.#heartbeats.catch(() => undefined);
   }
 
-  /** Starts the controller for a cluster's name, with AL2023 images of a release. */
   static async start(cluster: string, release: string): Promise<Karpenter> {
     const { stdout } = await promisify(execFile)(join(DIRECTORY, "up"), ["--cluster", cluster, "--release", release]);
     const words = [...stdout.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value] as const);
@@ -61,7 +57,6 @@ export class Karpenter {
     return new Karpenter({ ...process.env, ...environment, PATH: path });
   }
 
-  /** Ends it, and removes its pools, classes and machines with their pods. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await promisify(execFile)(join(DIRECTORY, "down"));
@@ -74,7 +69,6 @@ export class Karpenter {
     return JSON.parse(await this.run(join(DIRECTORY, "settle"), options, "", [0, 1, 2])) as Settled;
   }
 
-  /** All machines there are, with those that are on their way. */
   async claims(): Promise<readonly Claim[]> {
     const { items } = JSON.parse(await this.kubectl(["get", "nodeclaims", "-o", "json"])) as {
       items: readonly {
@@ -89,7 +83,6 @@ export class Karpenter {
     }));
   }
 
-  /** @param objects as kubectl takes them */
   async apply(objects: readonly object[]): Promise<void> {
     const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
     await this.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], list);

@@ -29,7 +29,6 @@ const TIMEOUT_MS = 10_000;
 /** Time for which a client goes on after a change. */
 const AFTER_MS = 1000;
 
-/** Observations of a client during a change. */
 export interface Seen {
   readonly acknowledged: number;
   /** Writes without an acknowledgement. */
@@ -38,13 +37,10 @@ export interface Seen {
   readonly lost: number;
   /** The longest time in which a shard acknowledged no write, milliseconds; undefined for ioredis. */
   readonly pauseMs?: number | undefined;
-  /** Failures, and when they happened. */
   readonly log: readonly string[];
 }
 
-/** Content of a deployment that passes verification. */
 export interface Held {
-  /** Sum over all primaries. */
   readonly keys: number;
   readonly primaries: readonly string[];
 }
@@ -60,7 +56,6 @@ export class LiveDeployment {
   #injector: PodFaultInjector | undefined;
   #rounds = 0;
 
-  /** @param wanted the stack file, with the deployment's own section and the platform's */
   constructor(
     readonly stack: LiveStack,
     readonly name: string,
@@ -87,7 +82,6 @@ export class LiveDeployment {
     return Array.from({ length: nodeCount(this.target.shape) }, (_, index) => `${this.name}-${index}`);
   }
 
-  /** The stack file, with changed keys. */
   file({ platform, deployment }: Partial<LiveDeployment["wanted"]> = {}): Sections {
     return {
       platform: { ...this.wanted.platform, ...platform },
@@ -104,7 +98,6 @@ export class LiveDeployment {
     return this.here.run(pod, SERVER_CONTAINER, `. /valkey/scripts/node.sh; ${script}`);
   }
 
-  /** Asks a server as the scripts of its pod do. */
   tell(pod: string, command: string): Promise<string> {
     return this.run(pod, `echo '${command}' | tell localhost 5`);
   }
@@ -119,7 +112,6 @@ export class LiveDeployment {
     return [0, 1, 2].map((index) => `${sentinel}-${index}`);
   }
 
-  /** Pods that say that they are a primary. */
   async primaries(): Promise<string[]> {
     const roles = await Promise.all(
       this.pods.map(async (pod) => ((await this.tell(pod, "ROLE").catch(String)).startsWith("master") ? pod : "")),
@@ -148,7 +140,6 @@ export class LiveDeployment {
     return status?.containerStatuses?.[0]?.restartCount ?? 0;
   }
 
-  /** Ends the server's process without saving, as one that is killed. Its container starts again. */
   async crash(pod: string): Promise<void> {
     const before = await this.restarts(pod);
     await this.tell(pod, "SHUTDOWN NOSAVE NOW FORCE").catch(() => undefined);
@@ -184,7 +175,6 @@ export class LiveDeployment {
     await Promise.all(pods.map((name) => core.patchNamespacedPod({ namespace, name, body })));
   }
 
-  /** The verification of a deployment that passes it after a while. */
   async verified(seconds = 60): Promise<Verification> {
     const deployment = await openDeployment(this.target, this.password);
     const verification = await verifyUntilPass(deployment, { settlingMs: seconds * 1000 });
@@ -192,25 +182,21 @@ export class LiveDeployment {
     return verification;
   }
 
-  /** Assertions that fail at this moment, and what was found. */
   async failing(): Promise<readonly (readonly [id: string, found: string])[]> {
     const { verdict } = await verify(await openDeployment(this.target, this.password));
     return verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [[id, found] as const]));
   }
 
-  /** All pods are ready, and verification passes. */
   async isWhole(): Promise<Held> {
     await this.here.untilReady(this.labels, this.pods.length, 120);
     if (this.target.sentinel !== undefined) await this.here.untilReady(proxyLabels(this.name), 2, 60);
     return heldIn(await this.verified());
   }
 
-  /** Connects to all nodes, by the names of their pods. */
   async withNodes<T>(use: NodesUse<T>): Promise<T> {
     return withNamedNodes(await openDeployment(this.target, this.password), use);
   }
 
-  /** Writes further keys to each shard, and waits until all replicas have them. */
   async fill(): Promise<Held> {
     const verification = await this.verified();
     await this.write(verification, this.target.shape.replicasPerPrimary);
@@ -218,7 +204,6 @@ export class LiveDeployment {
     return { keys: keys + KEYS * primaries.length, primaries };
   }
 
-  /** Writes further keys to each shard. @param replicas number of replicas that must have them */
   async write({ verdict: { shards } }: Verification, replicas: number): Promise<void> {
     const prefix = `kept:${this.#rounds++}`;
     const tags = slotTags();
@@ -271,7 +256,6 @@ export class LiveDeployment {
     return async (change) => observer.during(change, AFTER_MS, { ca: await this.#authority() });
   }
 
-  /** The subject of the faults of `npm start -- break`. */
   async subject(): Promise<FaultSubject & { readonly injector: PodFaultInjector }> {
     const { target } = this;
     const kubernetes = await openKubernetesClient(target);

@@ -11,7 +11,6 @@ import { KUBECONFIG, ThrowAway } from "./throw-away";
 const RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } };
 const MACHINE = { cores: 2, memoryBytes: 2 ** 34 };
 
-/** Sections of a stack file. */
 export interface Sections {
   readonly platform?: object;
   readonly deployments: Readonly<Record<string, object>>;
@@ -42,7 +41,6 @@ export class LiveStack {
     return new LiveStack(here, (await here.zones()).slice(0, 3), ownsNamespace);
   }
 
-  /** Brings the stack to a stack file. @param killedBefore as for the engine */
   async up(sections: Sections, killedBefore?: string): Promise<Update> {
     this.#sections = sections;
     try {
@@ -52,12 +50,10 @@ export class LiveStack {
     }
   }
 
-  /** `pulumi preview`: effects of an update to a stack file, and reasons for which it is refused. */
   preview(sections: Sections): ReturnType<SmallEngine["preview"]> {
     return this.#engine.preview(this.#program(sections));
   }
 
-  /** `pulumi up --refresh` with the same stack file. */
   async repair(): Promise<Update> {
     await this.#engine.refresh();
     return this.up(this.#sections);
@@ -67,7 +63,6 @@ export class LiveStack {
     return this.#engine.refresh();
   }
 
-  /** State of a resource of the provider, such as `Rollout`. */
   state(kind: string, name: string): Readonly<Record<string, unknown>> | undefined {
     return this.#engine.state(kind, name);
   }
@@ -143,7 +138,6 @@ export class LiveStack {
     });
   }
 
-  /** Deletes everything. */
   async close(): Promise<void> {
     for (const object of this.#everywhere) await this.here.delete(object).catch(() => undefined);
     // An update that failed at its beginning has not made it.

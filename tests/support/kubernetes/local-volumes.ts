@@ -44,7 +44,6 @@ export class LocalVolumes {
     return { ...object, spec: { ...spec, volumeClaimTemplates } };
   };
 
-  /** Deletes all volumes with their data. */
   async close(): Promise<void> {
     await this.here.storage.deleteStorageClass({ name: this.className });
     for (const name of this.names) await this.here.core.deletePersistentVolume({ name });

@@ -2,13 +2,11 @@
 import { type DeployedPods, podLabels } from "./deployed-pods";
 import type { KubernetesObject } from "./kubernetes-objects";
 
-/** A quota that lets no pod be created in the namespace. */
 function quota(namespace: string): KubernetesObject {
   const metadata = { name: "no-pods", namespace };
   return { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard: { pods: "0" } } };
 }
 
-/** Ends servers and deletes their pods, which do not come back. */
 export async function losePods(pods: DeployedPods, names: readonly string[]): Promise<void> {
   const { here } = pods;
   await here.apply([quota(here.namespace)]);
@@ -16,7 +14,6 @@ export async function losePods(pods: DeployedPods, names: readonly string[]): Pr
   await injector.kill(names);
 }
 
-/** Lets lost pods come back, and waits until all are ready. @param count number of all pods of servers */
 export async function giveBackPods({ here, target: { name } }: DeployedPods, count: number): Promise<void> {
   const { namespace } = here;
   await here.delete(quota(namespace));

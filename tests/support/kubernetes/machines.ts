@@ -26,7 +26,6 @@ export async function withoutPower<T>(here: ThrowAway, name: string, work: () =>
   }
 }
 
-/** Waits until a machine is not Ready. */
 export function untilMachineIsDown(here: ThrowAway, name: string): Promise<void> {
   return here.until(UP_SECONDS, async () => ((await isMachineUp(here, name)) ? `${name} is Ready` : undefined));
 }
@@ -39,7 +38,6 @@ export async function taintOutOfService(here: ThrowAway, name: string, isOff: bo
   await here.core.patchNode({ name, body: [{ op: "add", path: "/spec/taints", value }] });
 }
 
-/** Does something while no pod goes to these machines. */
 export async function withCordoned<T>(
   here: ThrowAway,
   machines: readonly string[],
@@ -73,7 +71,6 @@ export async function makePrimaries(pods: DeployedPods, machineName: string, cou
   await pods.verified();
 }
 
-/** Lets a replica take over from its primary. */
 async function takeOver(pods: DeployedPods, replica: string): Promise<void> {
   await pods.withNodes(async (at) => {
     await at(replica).call("CLUSTER", "FAILOVER");

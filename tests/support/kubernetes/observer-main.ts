@@ -35,7 +35,6 @@ export interface ObserverOrder {
   readonly until: string;
 }
 
-/** Outcome of the writes. */
 export interface ObservedWrites {
   readonly acknowledged: number;
   /** Without an acknowledgement: refused, not sent, or not answered. */

@@ -11,7 +11,6 @@ import type { ThrowAway } from "./throw-away";
 
 const CONTAINER = "observer";
 const [BEGUN_FILE, STOP_FILE] = ["/tmp/begun", "/tmp/stop"];
-/** Until the program has written for a while. */
 const BEGIN_SECONDS = 60;
 
 /** The files of this directory that are such programs, with what they are told and what they print. */
@@ -23,7 +22,6 @@ interface Programs {
 type Program = keyof Programs;
 type Result<P extends Program> = Programs[P][1];
 
-/** A Secret and its key. */
 export interface PasswordSecret {
   readonly secret: string;
   readonly key: string;

@@ -13,7 +13,6 @@ import type { DeployedPods } from "./deployed-pods";
 import { renderObjects } from "./kubernetes-objects";
 import { plainServers } from "./server-args";
 
-/** Inputs of the resources that check the archive and fill the deployment. */
 interface RestoreResources {
   readonly check: ArchiveCheckInputs;
   readonly fill: RestoreInputs;
@@ -54,12 +53,10 @@ export async function restoreResources(
   };
 }
 
-/** Problems for which a preview refuses the restore. */
 export async function problemsBefore(inputs: RestoreInputs): Promise<readonly Problem[]> {
   return (await handler.check?.(undefined, inputs, HANDLER_CONTEXT)) ?? [];
 }
 
-/** Fills the deployment. @returns its result */
 export async function fillPods(
   inputs: RestoreInputs,
   context: HandlerContext = HANDLER_CONTEXT,

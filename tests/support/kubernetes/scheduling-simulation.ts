@@ -21,9 +21,7 @@ interface Pod {
 type Chance = (limit: number) => number;
 
 export interface SimulationEnd {
-  /** Machines by zone. */
   readonly machines: ReadonlyMap<string, number>;
-  /** Pods that found no machine. */
   readonly unplaced: number;
 }
 

@@ -10,7 +10,6 @@ const checkov = (process.env["PATH"] ?? "")
   .split(delimiter)
   .map((directory) => join(directory, "checkov"))
   .find((file) => existsSync(file));
-/** For titles of tests that need it. */
 export const SCAN_SKIP_NOTE =
   checkov === undefined ? " (skipped: there is no checkov on the PATH; pip install checkov)" : "";
 

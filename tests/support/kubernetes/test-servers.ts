@@ -10,7 +10,6 @@ import { type Shape, nodeCount } from "../../../valkey/topology/placement";
 
 export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? DEFAULT_IMAGE;
 
-/** Creates a Service, a Secret and a StatefulSet. */
 export async function applyServers(
   { core, apps, namespace }: Pick<ThrowAway, "core" | "apps" | "namespace">,
   servers: TestServers,
@@ -34,14 +33,10 @@ export interface TestServers {
   readonly password: string;
   readonly image?: string;
   readonly storageClass?: string;
-  /** Label that pods must be spread over, one apart at most. @default the zone's */
   readonly spreadOver?: string;
-  /** Run in place of the server. */
   readonly command?: readonly string[];
   readonly cpu?: string;
-  /** Only machines of this zone. */
   readonly zone?: string;
-  /** User ID that runs the server; root is not allowed to. */
   readonly user?: number;
 }
 

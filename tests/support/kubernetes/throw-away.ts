@@ -12,13 +12,11 @@ import type { KubernetesObject } from "./kubernetes-objects";
 
 /** Path of a kubeconfig whose current context is a cluster that tests may do anything to. */
 export const KUBECONFIG = process.env["VALKEY_TEST_KUBECONFIG"];
-/** For titles of tests that need one. */
 export const WHERE = KUBECONFIG === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
 
 const ZONE = "topology.kubernetes.io/zone";
 const POLL_MS = 500;
 
-/** The project's own client of that cluster. */
 export function openThrowAwayClient(): Promise<KubernetesClient> {
   return KubernetesClient.open({ kubeconfig: KUBECONFIG });
 }
@@ -47,7 +45,6 @@ export class ThrowAway {
     return here;
   }
 
-  /** A namespace that somebody else makes and removes. */
   static async at(namespace: string): Promise<ThrowAway> {
     const library = await import("@kubernetes/client-node");
     const config = new library.KubeConfig();
@@ -71,7 +68,6 @@ export class ThrowAway {
     return this.config.makeApiClient(this.library.StorageV1Api);
   }
 
-  /** By server-side apply, as Pulumi does it, in the order given. */
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
     const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
     for (const object of objects) {
@@ -79,7 +75,6 @@ export class ThrowAway {
     }
   }
 
-  /** State of an object that was applied. */
   async read(object: KubernetesObject | undefined): Promise<unknown> {
     if (object === undefined) throw new Error("there is no such object");
     const {
@@ -130,7 +125,6 @@ export class ThrowAway {
     return items.map(({ metadata }) => ({ name: metadata?.name ?? "", zone: metadata?.labels?.[ZONE] }));
   }
 
-  /** @param isCordoned whether no further pods go to that machine */
   async cordon(machine: string, isCordoned: boolean): Promise<void> {
     await this.core.patchNode({ name: machine, body: [{ op: "add", path: "/spec/unschedulable", value: isCordoned }] });
   }
@@ -143,7 +137,6 @@ export class ThrowAway {
     throw new Error(`after ${seconds} s: ${last ?? ""}${await this.#events()}`);
   }
 
-  /** Zones of the machines that pods can be put on, sorted. */
   async zones(): Promise<string[]> {
     const { items } = await this.core.listNode();
     const zones = items
@@ -152,14 +145,12 @@ export class ThrowAway {
     return [...new Set(zones)].sort();
   }
 
-  /** Zone of the machine that each pod is on. */
   async zonesOf(pods: readonly ClientNode.V1Pod[]): Promise<string[]> {
     const { items } = await this.core.listNode();
     const byName = new Map(items.map(({ metadata }) => [metadata?.name, metadata?.labels?.[ZONE] ?? ""]));
     return pods.map(({ spec }) => byName.get(spec?.nodeName) ?? "");
   }
 
-  /** Deletes an object, and waits until it and all that belongs to it are gone. */
   async delete(object: KubernetesObject): Promise<void> {
     const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
     await api.delete(object, undefined, undefined, undefined, undefined, "Foreground");
@@ -181,7 +172,6 @@ export class ThrowAway {
     );
   }
 
-  /** Waits until so many pods with these labels are ready. */
   untilReady(labels: Readonly<Record<string, string>>, count: number, seconds: number): Promise<void> {
     return this.until(seconds, async () => {
       const pods = await this.pods(labels);
@@ -192,7 +182,6 @@ export class ThrowAway {
     });
   }
 
-  /** Runs a shell script in a pod. @throws Error with what it printed when it fails */
   async run(pod: string, container: string, script: string): Promise<string> {
     const output = new PassThrough();
     const printed = text(output);
@@ -212,7 +201,6 @@ export class ThrowAway {
     return (await this.core.listNamespace({ fieldSelector })).items.length > 0;
   }
 
-  /** Ends all that was applied, and waits until nothing of it is left. */
   async close(): Promise<void> {
     const { namespace } = this;
     // Pods first: a namespace that still has some when it is deleted is looked at again only after their longest grace.
@@ -241,7 +229,6 @@ export class ThrowAway {
   }
 }
 
-/** Whether a machine is not kept for one test. */
 const isForAll = ({ spec }: ClientNode.V1Node): boolean =>
   (spec?.taints ?? []).every(({ key }) => !key.startsWith("valkey-test/"));
 
@@ -252,7 +239,6 @@ export function isReady(pod: ClientNode.V1Pod): boolean {
   );
 }
 
-/** Not being deleted, which takes a while on a busy machine. */
 export function isStaying({ metadata }: ClientNode.V1Pod): boolean {
   return metadata?.deletionTimestamp === undefined;
 }

@@ -10,7 +10,6 @@ export const WRITER_POD = "writer";
 
 const WRITE = readFileSync(join(__dirname, "writer-pod.sh"), "utf8");
 
-/** A script for the writer's pod: prints the replies to the commands that another script prints, one line each. */
 export function valkeyCliScript(commands: string): string {
   // valkey-cli prints redirects as well.
   const client = 'valkey-cli -h "$HOST" -c --askpass --no-auth-warning';
@@ -29,7 +28,6 @@ export async function writtenKeys(here: ThrowAway): Promise<{ acknowledged: stri
   return { acknowledged, lost: acknowledged.filter((number) => !values.has(number)) };
 }
 
-/** @param service name of the deployment's Service @param secret name of the Secret with the password */
 export function writerPod(namespace: string, service: string, secret: string): KubernetesObject {
   return {
     apiVersion: "v1",

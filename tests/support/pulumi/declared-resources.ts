@@ -21,7 +21,6 @@ export const resourceKey = ({ type, name }: Pick<DeclaredResource, "type" | "nam
 /** An id that holds whose it is, so that dependencies through inputs are seen as the engine sees them. */
 export const resourceId = (type: string, name: string): string => `id:${type}:${name}`;
 
-/** The only resource of a type, or of a type and name. */
 export function onlyResource(resources: readonly DeclaredResource[], type: string, name?: string): DeclaredResource {
   const ofType = resources.filter((each) => each.type === type);
   const [first, ...others] = ofType.filter((each) => name === undefined || each.name === name);
@@ -32,7 +31,6 @@ export function onlyResource(resources: readonly DeclaredResource[], type: strin
   return first;
 }
 
-/** Itself, what it belongs to, what that belongs to … */
 export function withAncestors(resources: readonly DeclaredResource[], of: DeclaredResource): DeclaredResource[] {
   const parent = resources.find((each) => resourceKey(each) === of.parent);
   return [of, ...(parent === undefined ? [] : withAncestors(resources, parent))];

@@ -127,7 +127,6 @@ export const awsCalls: MockCalls = {
   "aws:index/getCallerIdentity:getCallerIdentity": () => ({ accountId: ACCOUNT_ID }),
 };
 
-/** An account that has everything that is asked of it. */
 export const accountCalls: MockCalls = {
   ...awsCalls,
   "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: [...EKS_ZONES, "us-west-2d"], zoneIds: [] }),

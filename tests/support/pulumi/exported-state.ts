@@ -5,13 +5,11 @@ import type { Deployment } from "../../../valkey/deployment";
 
 const SECRET = { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270" };
 
-/** State of a deployment's last resource. */
 export function verifiedDeployment({ name, mode, shape, nodes, access }: Deployment): object {
   const target = { platform: "endpoints", name, mode, shape, zones: ["a", "b", "c"], directives: {}, nodes };
   return verifiedReference(target, access.password);
 }
 
-/** State of the last resource of a deployment on any platform. */
 export function verifiedReference(target: object, password: string | undefined): object {
   const secret = { ...SECRET, plaintext: JSON.stringify(password) };
   return { type: "valkey:index:DeploymentVerification", inputs: { target, password: secret } };

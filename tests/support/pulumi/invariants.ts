@@ -12,7 +12,6 @@ export interface Pod {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: PodSpec;
-  /** Whether it runs until it is told to stop. */
   readonly isServing: boolean;
   readonly selector: Readonly<Record<string, string>> | undefined;
 }
@@ -38,7 +37,6 @@ export function usePrograms(): void {
 }
 
 type Template = { readonly metadata: { readonly labels: Record<string, string> }; readonly spec: PodSpec };
-/** Specification of an object that selects others. */
 export type Selecting = { readonly selector: { readonly matchLabels: Readonly<Record<string, string>> } };
 type Metadata = {
   readonly name: string;
@@ -47,7 +45,6 @@ type Metadata = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 export const metadataOf = ({ inputs }: DeclaredResource): Metadata => inputs["metadata"] as Metadata;
-/** Specification of an object, as the caller knows it. */
 export const specOf = <T>({ inputs }: DeclaredResource & { readonly specification?: T }): T => inputs["spec"] as T;
 
 function podsOf(resource: DeclaredResource): Pod[] {
@@ -92,7 +89,6 @@ function madePods(resource: DeclaredResource): Pod[] {
   return [{ of, resource, namespace: target.namespace, labels, spec, isServing: false, selector: undefined }];
 }
 
-/** The programs that have pods. */
 export const withPods = (): Program[] => programs.filter(({ pods }) => pods.length > 0);
 export const allPods = (): Pod[] => programs.flatMap(({ pods }) => pods);
 export const resourcesOf = (pattern: RegExp): DeclaredResource[] =>

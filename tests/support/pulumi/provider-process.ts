@@ -43,12 +43,10 @@ export class ProviderProcess {
     private readonly heard: { readonly text: string },
   ) {}
 
-  /** Lines that reached the engine. */
   get output(): string {
     return this.heard.text;
   }
 
-  /** @param plugin the folder that the engine is told */
   static async start(plugin = join(ROOT, "components", "plugin")): Promise<ProviderProcess> {
     const loader = createRequire(join(plugin, "main.cjs")).resolve("@pulumi/pulumi/cmd/run-plugin/index.js");
     const host = new grpc.Server();
@@ -81,7 +79,6 @@ export class ProviderProcess {
     return new ProviderProcess(child, new Service(`127.0.0.1:${port}`, grpc.credentials.createInsecure()), host, heard);
   }
 
-  /** @returns the resource's ID and properties */
   async create(
     type: string,
     properties: object,
@@ -94,10 +91,6 @@ export class ProviderProcess {
     return { id: String(answer["getId"]?.()), properties: outputs.toJavaScript() };
   }
 
-  /**
-   * @returns the resource's properties
-   * @throws Error of gRPC, with its metadata
-   */
   async update(type: string, olds: object, news: object): Promise<Record<string, unknown>> {
     const answer = await this.call("update", "UpdateRequest", {
       setId: "name",
@@ -108,7 +101,6 @@ export class ProviderProcess {
     return (answer["getProperties"]?.() as { toJavaScript(): Record<string, unknown> }).toJavaScript();
   }
 
-  /** As Ctrl-C does. */
   async cancel(): Promise<void> {
     await this.send("cancel", new empty.Empty());
   }

@@ -12,17 +12,11 @@ export type { DeclaredResource } from "./declared-resources";
 export { onlyResource } from "./declared-resources";
 
 export interface ProgramRun {
-  /** In the order in which they are declared; without the stack. */
   readonly resources: readonly DeclaredResource[];
-  /** Value that the program returned. */
   readonly returned: unknown;
-  /** Every resource of a type. */
   ofType(type: string): DeclaredResource[];
-  /** The only resource of a type and, where given, of a name. */
   one(type: string, name?: string): DeclaredResource;
-  /** Whether the engine deletes the first before the second: it depends on it, through options, parents and inputs. */
   isDeletedBefore(first: DeclaredResource, second: DeclaredResource): boolean;
-  /** Provider that makes a resource of Kubernetes. */
   providerOf(resource: DeclaredResource): string | undefined;
 }
 
@@ -41,7 +35,6 @@ export type MockCalls = Readonly<
 /** Types of Kubernetes' and the project's own, which components may declare. Any other is a mistake. */
 const OWN_TYPES = /^(kubernetes:[a-z]|valkey:(index|kubernetes):|pulumi:providers:kubernetes$)/;
 
-/** Answers of the project's own resources. */
 export const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "valkey:index:Password": { password: "generated" },
   "valkey:index:Access": { changedAt: "" },
@@ -62,7 +55,6 @@ export const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknow
   "kubernetes:core/v1:Secret": { data: { "ca.crt": Buffer.from("authority").toString("base64") } },
 };
 
-/** Runs a program that uses no cloud to its end. */
 export async function evaluateProgram(program: () => unknown): Promise<readonly DeclaredResource[]> {
   const { resources } = await runProgram(program, (type) =>
     OWN_TYPES.test(type) ? (OWN_OUTPUTS[type] ?? {}) : undefined,
@@ -70,7 +62,6 @@ export async function evaluateProgram(program: () => unknown): Promise<readonly 
   return resources;
 }
 
-/** Runs a program of one component. */
 export async function declareOne<T>(make: () => T): Promise<{ component: T; resources: readonly DeclaredResource[] }> {
   const made: T[] = [];
   const resources = await evaluateProgram(() => {
@@ -81,7 +72,6 @@ export async function declareOne<T>(make: () => T): Promise<{ component: T; reso
   return { component, resources };
 }
 
-/** Metadata that an API server adds to an object. */
 function kubernetesMetadata(type: string, name: string, { metadata }: Readonly<Record<string, unknown>>): object {
   if (!type.startsWith("kubernetes:") || typeof metadata !== "object") return {};
   return { metadata: { ...metadata, uid: `UID of ${name}` } };
@@ -240,12 +230,10 @@ function withoutSignatures(value: unknown, path: readonly string[], secrets: str
   );
 }
 
-/** Inputs as a program gives them to the engine, without the marks of secrets. */
 export function plainInputs(inputs: unknown): Readonly<Record<string, unknown>> {
   return withoutSignatures(inputs, [], []) as Record<string, unknown>;
 }
 
-/** Value of an output of a program that has run. */
 export function outputValue<T>(output: pulumi.Output<T>): Promise<T> {
   return new Promise((resolve) => {
     output.apply((value) => {

@@ -37,7 +37,6 @@ export function pulumiPath(): string | undefined {
   return found.path;
 }
 
-/** For titles of tests that need one. */
 export function pulumiSkipNote(): string {
   return pulumiPath() === undefined ? " (skipped: no pulumi to be had)" : "";
 }
@@ -45,7 +44,6 @@ export function pulumiSkipNote(): string {
 const STACK = "trial";
 
 export class PulumiStack {
-  /** Output of Pulumi, of the program and of its resources. */
   readonly log: string[] = [];
   #encryption = "";
 
@@ -89,7 +87,6 @@ export class PulumiStack {
     writeFileSync(fileIn(this.directory), this.#encryption + textOf(config));
   }
 
-  /** The state, as it is on disk. */
   state(): string {
     return readFileSync(join(this.directory, ".state", ".pulumi", "stacks", "valkey", `${STACK}.json`), "utf8");
   }
@@ -128,7 +125,6 @@ export class PulumiStack {
     return output;
   }
 
-  /** Runs of servers that a stack of the platform host made here. */
   runs(): ReturnType<typeof RunDirectory.list> {
     return RunDirectory.list(join(this.directory, "cache", "runs"));
   }

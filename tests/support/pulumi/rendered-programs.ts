@@ -134,7 +134,6 @@ function measurements(): Record<string, pulumi.Resource> {
   return { chart, redis, dragonfly, compare, mixed, limit, bounded };
 }
 
-/** A stack file with further values, as on the command line. */
 function stack(name: string, ...assignments: readonly string[]): () => Promise<Record<string, unknown>> {
   const config = configOf(name, ...assignments);
   return () => stackProgram(name, config);
@@ -161,12 +160,10 @@ async function platform(): Promise<void> {
 }
 
 interface RenderedProgram {
-  /** Sentence at the beginning of the file. */
   readonly title: string;
   readonly make: () => unknown;
   /** Program whose resources are left out where they are the same. @default none */
   readonly besides?: () => unknown;
-  /** Types of a deployment's own resources that are shown. @default all */
   readonly ofDeployments?: RegExp;
 }
 
@@ -179,7 +176,6 @@ function externalReach(isExternal: boolean): void {
   new ValkeyReplication("plain", { ...REPLICATION, ...common, ...nodePort, sentinel: false });
 }
 
-/** Each program, by the name of its file. */
 export const PROGRAMS: Readonly<Record<string, RenderedProgram>> = {
   "stack-kind": { title: "The stack kind.", make: stack("kind") },
   "stack-dev": {
@@ -248,7 +244,6 @@ const outputs: MockOutputs = (type, name, inputs) => {
     : (OWN_OUTPUTS[type] ?? awsOutputs(type, name, inputs));
 };
 
-/** Runs a program against mocks of Kubernetes and of AWS. */
 export const runRendered = (make: () => unknown): Promise<ProgramRun> => runProgram(make, outputs, accountCalls);
 
 const runs = new Map<() => unknown, Promise<ProgramRun>>();
@@ -268,7 +263,6 @@ function programOf(name: string): RenderedProgram {
 /** A program of `PROGRAMS` that has run, once for all tests of a process. */
 export const renderedRun = (name: string): Promise<ProgramRun> => once(programOf(name).make);
 
-/** Text of a program's file. */
 export async function renderedProgram(name: string): Promise<string> {
   const { title, make, besides, ofDeployments } = programOf(name);
   const { resources } = await once(make);

@@ -91,7 +91,6 @@ export function plainResources(resources: readonly DeclaredResource[]): Map<stri
   );
 }
 
-/** Options besides the parent, the dependencies and the provider, which a resource shows by their names. */
 function shownOptions(options: Readonly<Record<string, unknown>>): Record<string, Plain> {
   const { transforms } = options;
   const kept = Object.entries(options).filter(
@@ -103,7 +102,6 @@ function shownOptions(options: Readonly<Record<string, unknown>>): Record<string
   };
 }
 
-/** A secret, with the names of its parts. */
 function hidden(value: unknown): Plain {
   if (Array.isArray(value)) return value.map(hidden);
   if (value === null || typeof value !== "object") return "[secret]";
@@ -120,14 +118,12 @@ function parsedJson(text: string): object | undefined {
   }
 }
 
-/** @param title comment at the beginning of the file */
 export function renderedYaml(title: string, values: ReadonlyMap<string, Plain>): string {
   const seen = new Map<string, string>();
   const lines = [...values].flatMap(([key, value]) => ["", ...entry(key, withReferences(value, key, "", seen), "")]);
   return [`# ${title}`, ...lines, ""].join("\n");
 }
 
-/** The value, with a reference in place of each part that the file has shown before. */
 function withReferences(value: Plain, resource: string, path: string, seen: Map<string, string>): Plain {
   if (value === null || typeof value !== "object") return value;
   const text = JSON.stringify(value);
@@ -175,7 +171,6 @@ function item(value: Plain, indent: string): string[] {
   return [`${indent}- ${first.slice(indent.length + 2)}`, ...others];
 }
 
-/** A list of texts in as few lines as it takes. */
 function wrapped(start: string, texts: readonly string[], indent: string): string[] {
   const lines = [`${start} [`];
   for (const [index, text] of texts.entries()) {

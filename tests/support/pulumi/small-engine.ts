@@ -22,7 +22,6 @@ export interface ObjectStore {
   delete(object: KubernetesObject): Promise<void>;
 }
 
-/** A resource that exists. */
 interface Performed {
   readonly type: string;
   readonly name: string;
@@ -34,17 +33,14 @@ interface Performed {
 /** Steps of an update, by resource: `create Rollout orders`. */
 export interface Update {
   readonly done: readonly string[];
-  /** Lines that handlers printed. */
   readonly lines: readonly string[];
 }
 
 export class SmallEngine {
-  /** By type and name. */
   readonly #resources = new Map<string, Performed>();
 
   constructor(private readonly objects: ObjectStore) {}
 
-  /** State of a resource of the provider, such as `Rollout`. */
   state(kind: string, name: string): Values | undefined {
     return this.#resources.get(`valkey:index:${kind} ${name}`)?.state;
   }
@@ -63,7 +59,6 @@ export class SmallEngine {
     });
   }
 
-  /** `pulumi preview`: problems and effects, without a change. */
   preview(program: () => unknown): Promise<Update & { readonly problems: readonly string[] }> {
     return ONE_AT_A_TIME.run(async () => {
       const run = new Run(this.#resources, this.objects, true);
@@ -72,7 +67,6 @@ export class SmallEngine {
     });
   }
 
-  /** `pulumi refresh`: reads the provider's resources. */
   async refresh(): Promise<void> {
     const provider = new ValkeyProvider(VERSION, undefined, () => undefined);
     for (const [key, each] of this.#resources) {
@@ -82,7 +76,6 @@ export class SmallEngine {
     }
   }
 
-  /** `pulumi destroy`. */
   async destroy(): Promise<void> {
     await this.up(() => undefined);
   }
@@ -167,7 +160,6 @@ class Run implements Update {
     }
   }
 
-  /** Deletes what the program did not declare, in the reverse order of creation. */
   async deleteOthers(): Promise<void> {
     for (const [key, each] of [...this.resources].reverse()) {
       if (this.#seen.has(key)) continue;

@@ -10,14 +10,12 @@ import { formatEndpoint } from "../../../valkey/node";
 import { fetchSnapshot } from "../../../backup/replication-stream/snapshot";
 import { type Sandbox, eventually, never } from "./real";
 
-/** A new folder for the archive of a sandbox. */
 export function archiveFolder({ host }: Sandbox): string {
   const folder = join(host.run.path, "sets");
   mkdirSync(folder);
   return folder;
 }
 
-/** Path of an RDB file with what a node holds. */
 export async function snapshotOf({ nodes, access }: Deployment, index: number, directory: string): Promise<string> {
   const node = nodes[index];
   if (node === undefined) throw new Error(`there is no node ${index}`);
@@ -36,13 +34,11 @@ async function lastRestore(store: Place): Promise<Restore | string> {
   return typeof choice === "string" ? choice : readRestore(choice);
 }
 
-/** Whether an archive has a time after the given one for each shard. */
 export async function hasInstantSince(store: Place, time: number): Promise<boolean> {
   const restore = await lastRestore(store);
   return typeof restore === "object" && restore.shards.every(({ point }) => point.at > time);
 }
 
-/** Archives until each shard has an instant that is later than this call. @returns what is restored */
 export async function archiveInto(store: Place, deployment: Deployment, spoolDirectory: string): Promise<Restore> {
   const { label: folder } = store;
   const { name, mode, nodes } = deployment;

@@ -48,7 +48,6 @@ export class Clients {
     return this.#cluster.get(key);
   }
 
-  /** Writes keys of so many bytes each, evenly over the slots. */
   async fill(keys: number, bytes: number): Promise<void> {
     const value = "x".repeat(bytes);
     const tags = slotTags();

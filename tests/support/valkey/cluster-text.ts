@@ -46,7 +46,6 @@ export function fakeView(self: string, nodes: readonly FakeNode[], parser = new 
   return parser.parse(clusterText(self, nodes));
 }
 
-/** A cluster of three primaries and two replicas. */
 export const NODES: readonly FakeNode[] = [
   { name: "n-0", slots: "0-5460", epoch: 1 },
   { name: "n-1", slots: "5461-10922", epoch: 2 },
@@ -55,7 +54,6 @@ export const NODES: readonly FakeNode[] = [
   { name: "n-4", primary: "n-1", epoch: 2 },
 ];
 
-/** A node that has not joined the cluster yet. */
 export const NEW: FakeNode = { name: "n-9", epoch: 0 };
 
 /**

@@ -15,7 +15,6 @@ redis.register_function('double', function(keys, args) return args[1] * 2 end)`;
 
 type Argument = string | Buffer | number;
 
-/** Sends commands to a server, or to the servers of a cluster. */
 export interface Caller {
   readonly call: (command: string, args: (string | Buffer)[]) => Promise<unknown>;
 }

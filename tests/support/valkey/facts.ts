@@ -52,7 +52,6 @@ export function clusterFacts(primaries: number, replicasPerPrimary: number): Dep
   };
 }
 
-/** All nodes of a healthy cluster, as every view shows them. */
 export function viewedNodes(facts: DeploymentFacts): FakeNode[] {
   const { shards } = judgeFacts(facts);
   return facts.nodes.map(({ node: { name } }): FakeNode => {
@@ -63,13 +62,11 @@ export function viewedNodes(facts: DeploymentFacts): FakeNode[] {
   });
 }
 
-/** Changes one of the nodes of a view. */
 export const patch =
   (name: string, changes: Partial<FakeNode>) =>
   (nodes: readonly FakeNode[]): FakeNode[] =>
     nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
-/** INFO of a healthy node. @param changes values to replace */
 export function infoReply(role: "primary" | "replica", changes: Record<string, string> = {}): Map<string, string> {
   const own = {
     server_name: "valkey",

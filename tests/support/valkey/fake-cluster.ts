@@ -7,13 +7,11 @@ import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../.
 
 type Changeable = { -readonly [Key in keyof ResizeNode]: ResizeNode[Key] };
 
-/** One command of a plan. Throws where a server would refuse it. */
 export type PlanStep = () => void;
 
 export class FakeCluster {
   private constructor(readonly nodes: Changeable[]) {}
 
-  /** A cluster as formation leaves it. */
   static formed(shape: Shape, zones: readonly string[]): FakeCluster {
     const placed = rotateOverZones(
       Array.from({ length: nodeCount(shape) }, (_, i) => `n-${i}`),
@@ -89,7 +87,6 @@ export class FakeCluster {
     }
   }
 
-  /** The commands of a plan, in their order. */
   steps(plan: ResizePlan): PlanStep[] {
     const replicate =
       ({ node, primary }: { node: string; primary: string }) =>

@@ -1,7 +1,6 @@
 /** A disk that is full when a test says so. */
 import { type PendingFile, DirectoryStore } from "../../../backup/archive/store";
 
-/** A store whose writes fail half way when `isFull` says so. */
 export function fillingStore(directory: string, isFull: () => boolean): DirectoryStore {
   return new FillingStore(directory, isFull);
 }

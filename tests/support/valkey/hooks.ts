@@ -29,7 +29,6 @@ export function useSandboxes(): { readonly opened: readonly Sandbox[]; readonly 
   return { opened, open };
 }
 
-/** A cluster of three primaries and three replicas for all tests of this file or suite. */
 export function useResizableCluster(settings?: ServerSettings): ResizableCluster {
   const cluster = new ResizableCluster();
   beforeAll(() => cluster.open(settings));

@@ -67,7 +67,6 @@ export class NamedStore implements Place {
   }
 }
 
-/** The folder of a path, and the name in it. */
 function divided(path: string): [string, string] {
   const end = path.lastIndexOf("/");
   return [path.slice(0, Math.max(0, end)), path.slice(end + 1)];

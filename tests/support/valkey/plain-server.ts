@@ -49,7 +49,6 @@ function answer(words: readonly string[]): string {
   }
 }
 
-/** Whole commands at the beginning of a text, and how much of it they are. */
 function commandsIn(text: string): { readonly commands: string[][]; readonly length: number } {
   const commands: string[][] = [];
   let at = 0;
@@ -71,7 +70,6 @@ function commandsIn(text: string): { readonly commands: string[][]; readonly len
 
 export interface PlainServer {
   readonly port: number;
-  /** Every command it was given. */
   readonly commands: readonly (readonly string[])[];
   readonly close: () => Promise<void>;
 }

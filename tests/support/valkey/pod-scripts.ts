@@ -24,7 +24,6 @@ import type { Endpoint } from "../../../valkey/node";
 const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
 /** Suffix after a pod's name in its host name. */
 const DOMAIN = ".pods";
-/** Host name of the Service of the primary. */
 const SERVICE = "service.pods";
 
 /** Body of a `sleep` for scripts. They sleep for 3 s until DNS has names or clients have noticed something: neither is here. */
@@ -43,7 +42,6 @@ export function damage(path: string): void {
   writeFileSync(path, Buffer.concat([readFileSync(path).subarray(0, size / 2), Buffer.alloc(size / 4, "x")]));
 }
 
-/** The file of an append-only file that has the newest writes. @param directory directory of the append-only file */
 export function newestFile(directory: string): string {
   const names = readdirSync(directory).filter((name) => name.endsWith(".incr.aof"));
   return join(directory, names.sort().at(-1) ?? "");
@@ -137,12 +135,10 @@ export class PodScripts {
     return { command: ["sh", this.#script(script)], env };
   }
 
-  /** Path of a server program that follows a pod by its name. */
   get translated(): string {
     return join(this.#directory, "translated-server");
   }
 
-  /** Designates a pod as the primary. */
   designate(pod: string): void {
     writeFileSync(this.#primaryFile, pod);
   }
@@ -231,12 +227,10 @@ export class PodScripts {
     return file;
   }
 
-  /** Runs a script as in the pod of that name. */
   async run(script: string, pod: string, ...args: readonly string[]): Promise<void> {
     await this.runWith({}, script, pod, ...args);
   }
 
-  /** Runs a script with further variables of its container. */
   async runWith(
     variables: Readonly<Record<string, string>>,
     script: string,

@@ -14,7 +14,6 @@ import { never } from "./real";
 
 let program: Promise<string | undefined> | undefined;
 
-/** HAProxy from Debian's packages; undefined where it cannot be had. */
 export function proxyProgram(): Promise<string | undefined> {
   const packages = join(cacheDirectory(), "packages-haproxy");
   program ??= (async () => {
@@ -33,7 +32,6 @@ export class Proxy {
     private readonly process: ChildProcess,
   ) {}
 
-  /** @param haproxy path of HAProxy */
   static async start(haproxy: string, { name, nodes, sentinels, access }: Deployment): Promise<Proxy> {
     const { password = "" } = access;
     const directory = mkdtempSync(join(tmpdir(), "valkey-proxy-"));
@@ -72,7 +70,6 @@ export class Proxy {
     return proxy;
   }
 
-  /** Whether the readiness probe of its pod succeeds. */
   async isReady(): Promise<boolean> {
     return fetch(`http://127.0.0.1:${this.statusPort}/`).then(
       ({ ok }) => ok,

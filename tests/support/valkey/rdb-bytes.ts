@@ -7,18 +7,15 @@ export const text = (value: string): Buffer => encodeString(Buffer.from(value));
 export const bytes = (...values: number[]): Buffer => Buffer.from(values);
 export const length = encodeLength;
 
-/** A time or a number of eight bytes. */
 export function eight(value: number | bigint): Buffer {
   const result = Buffer.alloc(8);
   result.writeBigInt64LE(BigInt(value));
   return result;
 }
 
-/** A key with a value. */
 export const entry = (type: number, key: string, value: Buffer): Buffer =>
   Buffer.concat([bytes(type), text(key), value]);
 
-/** A whole file. @param header such as `REDIS0011` */
 export function rdbFile(header: string, ...records: readonly Buffer[]): Buffer {
   const content = Buffer.concat([Buffer.from(header), ...records, bytes(OPCODE.end)]);
   const crc = new Crc64();

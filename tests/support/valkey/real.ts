@@ -107,7 +107,6 @@ export class Sandbox {
   }
 }
 
-/** A deployment as the provider's handlers get it. */
 export function referenceTo(
   { name, mode, zones = [], directives, nodes }: Deployment,
   shape: Shape,
@@ -115,29 +114,24 @@ export function referenceTo(
   return { platform: "endpoints", name, mode, shape, zones, nodes, directives: Object.fromEntries(directives) };
 }
 
-/** Options by which a command finds the nodes. */
 export function nodeOptions({ nodes }: Deployment): string[] {
   return nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]);
 }
 
-/** Options by which a command finds the servers of a deployment. */
 export function serverOptions(deployment: Deployment): string[] {
   return ["--mode", deployment.mode, ...nodeOptions(deployment)];
 }
 
-/** The environment in which a command has the password of the deployment. */
 export function passwordOf({ access }: Deployment): NodeJS.ProcessEnv {
   return { VALKEY_PASSWORD: access.password };
 }
 
-/** The assertions that do not hold, and what was found. */
 export async function failing(deployment: Deployment): Promise<string[]> {
   return (await verify(deployment)).verdict.assertions.flatMap(({ pass, id, found }) =>
     pass ? [] : [`${id}: ${found}`],
   );
 }
 
-/** Calls `use` with a connection to the node at that place. */
 export async function withNode<T>(
   deployment: Deployment,
   index: number,
@@ -153,7 +147,6 @@ export async function withNode<T>(
   }
 }
 
-/** Sends one command to the node at that place. */
 export function callNode(
   deployment: Deployment,
   index: number,
@@ -171,12 +164,10 @@ export function clusterViews(deployment: Deployment): Promise<string[]> {
   );
 }
 
-/** The section `replication` of a node's INFO. */
 export async function replicationOf(deployment: Deployment, index: number): Promise<ReadonlyMap<string, string>> {
   return parseInfo(await withNode(deployment, index, (connection) => connection.info("replication")));
 }
 
-/** Waits until a server accepts a connection. */
 export function eventuallyAccepts(name: string, endpoint: Endpoint, access: NodeAccess = {}): Promise<void> {
   const accepts = (): Promise<boolean> =>
     connect(name, endpoint, access).then(
@@ -189,7 +180,6 @@ export function eventuallyAccepts(name: string, endpoint: Endpoint, access: Node
   return eventually("it answers", accepts);
 }
 
-/** Waits until a condition holds. @throws Failure naming `what` when it did not in time */
 export function eventually(what: string, condition: Condition, timeoutMs = 20_000): Promise<void> {
   return awaitCondition(what, condition, { timeoutMs });
 }

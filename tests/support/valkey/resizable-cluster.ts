@@ -16,7 +16,6 @@ import type { ResizeOrder } from "./resize-child";
 
 export const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
 
-/** A cluster that is formed with three primaries and three replicas, and can be resized. */
 export class ResizableCluster {
   readonly sandbox = new Sandbox();
   #deployment: Deployment | undefined;
@@ -35,7 +34,6 @@ export class ResizableCluster {
     this.#deployment = await this.sandbox.host.resize(this.deployment, wanted, options, never);
   }
 
-  /** The assertions that fail, and whether the shares of slots are uneven. */
   async violations(deployment = this.deployment): Promise<string[]> {
     const { shards } = (await verify(deployment)).verdict;
     const sizes = shards.map(({ slots }) => countSlots(slots));
@@ -108,7 +106,6 @@ export class ResizableCluster {
   }
 }
 
-/** Options of a formation that is stopped at its first line of progress that matches. */
 export function optionsInterruptedAt(when: RegExp): FormationOptions {
   const stop = new AbortController();
   return {

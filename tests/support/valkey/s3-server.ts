@@ -19,7 +19,6 @@ interface Serving {
 type Constructor = new (options: object) => Serving;
 
 export const BUCKET = "backups";
-/** Keys that the server takes by default. */
 export const CREDENTIALS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" };
 
 /** The server makes tokens with DES, which OpenSSL has no more. Three times the same key is the same cipher. */
@@ -36,9 +35,7 @@ function replaceDes(): () => void {
 export class S3Server {
   /** Code of the error with which the server answers every request, such as `AccessDenied`. */
   refusal: string | undefined;
-  /** Whether the server has conditional writes. */
   hasConditions = true;
-  /** Requests that the server has received: method and URL. */
   readonly requests: string[] = [];
   #port = 0;
   readonly #restore = replaceDes();
@@ -46,7 +43,6 @@ export class S3Server {
 
   private constructor(private readonly s3: Serving) {}
 
-  /** @param directory directory for the objects */
   static async start(directory: string): Promise<S3Server> {
     const Made = createRequire(join(ROOT, "package.json"))("@20minutes/s3rver") as Constructor;
     // It compares the signatures of lists with a path that has no slash at its end.
@@ -130,7 +126,6 @@ export class S3Server {
   }
 }
 
-/** The object of a URL with the bucket in its path, and whether the request is about a part of an upload. */
 function objectOf(url: string): { readonly bucket: string; readonly key: string; readonly isPart: boolean } {
   const { pathname, searchParams } = new URL(url, "http://localhost");
   const [, bucket = "", ...rest] = decodeURIComponent(pathname).split("/");

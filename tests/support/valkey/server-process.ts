@@ -23,7 +23,6 @@ export interface ServerProcess {
   readonly kill: () => Promise<void>;
 }
 
-/** Redis from Debian's packages: 7.0, or the newest; undefined where it cannot be had. */
 async function redisPrograms(packages: string, suite?: string): Promise<Programs | undefined> {
   try {
     const directory =
@@ -35,10 +34,8 @@ async function redisPrograms(packages: string, suite?: string): Promise<Programs
   }
 }
 
-/** The servers that tests use. */
 export const VERSIONS = ["Valkey 9.1", "Valkey 8.1", "Redis 7.0", "newest Redis"] as const;
 
-/** The programs of a version; undefined where it cannot be had. */
 export function programsOf(version: (typeof VERSIONS)[number]): Promise<Programs | undefined> {
   switch (version) {
     case "Valkey 9.1":
@@ -100,7 +97,6 @@ export async function startServer(
   };
 }
 
-/** Path of the file that SAVE writes. */
 export async function save(server: ServerProcess): Promise<string> {
   await server.connection.save();
   return join(server.directory, "dump.rdb");

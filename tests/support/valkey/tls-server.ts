@@ -11,15 +11,10 @@ const run = promisify(execFile);
 
 export interface TlsServer {
   readonly port: number;
-  /** Path of the certificate, which is its own authority's too. */
   readonly certificate: string;
   readonly stop: () => void;
 }
 
-/**
- * @param directory for key, certificate and data; it is made
- * @param directives further ones, or others. @default none
- */
 export async function startTlsServer(
   { host }: Sandbox,
   directory: string,

@@ -7,6 +7,7 @@ import { nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
 import { countSlots, formatRanges, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
 import { expectReviewed } from "../../support/reviewed";
+import { forAll } from "../../support/properties";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const placed = rotateOverZones(
@@ -132,26 +133,24 @@ describe("formationState", () => {
       primaries: fc.integer({ min: 3, max: 8 }),
       replicasPerPrimary: fc.integer({ min: 0, max: 2 }),
     });
-    fc.assert(
-      fc.property(sizes, fc.infiniteStream(fc.boolean()), (wanted, coin) => {
-        const nodes = rotateOverZones(
-          Array.from({ length: nodeCount(wanted) }, (_, i) => `n-${i}`),
-          wanted,
-          ["a", "b", "c"],
-        );
-        const target = planCluster(nodes, wanted);
-        const cluster = new FakeCluster(nodes.map(({ name, zone }) => ({ name, zone })));
-        const flip = (): boolean => coin.next().value === true;
-        // Interrupted once at any point, then carried out.
-        for (const interrupted of [true, false]) {
-          const state = formationState(target, wanted, cluster.states());
-          if (state.kind === "formed") return;
-          if (state.kind === "blocked") throw new Error(state.reasons.join("; "));
-          cluster.carryOut(state.steps, () => !interrupted || flip());
-        }
-        expect(formationState(target, wanted, cluster.states()).kind).toBe("formed");
-      }),
-    );
+    forAll([sizes, fc.infiniteStream(fc.boolean())], (wanted, coin) => {
+      const nodes = rotateOverZones(
+        Array.from({ length: nodeCount(wanted) }, (_, i) => `n-${i}`),
+        wanted,
+        ["a", "b", "c"],
+      );
+      const target = planCluster(nodes, wanted);
+      const cluster = new FakeCluster(nodes.map(({ name, zone }) => ({ name, zone })));
+      const flip = (): boolean => coin.next().value === true;
+      // Interrupted once at any point, then carried out.
+      for (const interrupted of [true, false]) {
+        const state = formationState(target, wanted, cluster.states());
+        if (state.kind === "formed") return;
+        if (state.kind === "blocked") throw new Error(state.reasons.join("; "));
+        cluster.carryOut(state.steps, () => !interrupted || flip());
+      }
+      expect(formationState(target, wanted, cluster.states()).kind).toBe("formed");
+    });
   });
 });
 

@@ -11,36 +11,31 @@ import {
   pingIntervalFor,
   derivedSettings,
 } from "../../../valkey/planning/derived-settings";
+import { forAll } from "../../support/properties";
 
 const sizes = fc.integer({ min: 6, max: 3000 });
 
 describe("settings derived from a cluster's size", () => {
   it("keep the bus within a tenth of 1 Gbit/s, or have the longest node timeout", () => {
-    fc.assert(
-      fc.property(sizes, (nodes) => {
-        const timeout = nodeTimeoutFor(nodes);
-        expect(timeout === 15_000 || busTraffic(nodes, timeout, true).bytesPerNode <= 12_500_000).toBe(true);
-      }),
-    );
+    forAll([sizes], (nodes) => {
+      const timeout = nodeTimeoutFor(nodes);
+      expect(timeout === 15_000 || busTraffic(nodes, timeout, true).bytesPerNode <= 12_500_000).toBe(true);
+    });
   });
 
   it("never shorten the node timeout, nor lower maxclients, of a cluster that grows", () => {
-    fc.assert(
-      fc.property(sizes, fc.integer({ min: 1, max: 500 }), (nodes, more) => {
-        expect(nodeTimeoutFor(nodes + more)).toBeGreaterThanOrEqual(nodeTimeoutFor(nodes));
-        expect(fileDescriptorsFor(nodes + more)).toBeGreaterThanOrEqual(fileDescriptorsFor(nodes));
-      }),
-    );
+    forAll([sizes, fc.integer({ min: 1, max: 500 })], (nodes, more) => {
+      expect(nodeTimeoutFor(nodes + more)).toBeGreaterThanOrEqual(nodeTimeoutFor(nodes));
+      expect(fileDescriptorsFor(nodes + more)).toBeGreaterThanOrEqual(fileDescriptorsFor(nodes));
+    });
   });
 
   it("leave room for 10,000 clients beside the bus", () => {
-    fc.assert(
-      fc.property(sizes, (nodes) => {
-        const maxclients = Number(derivedSettings({}, nodes, true)["maxclients"] ?? 10_000);
-        expect(maxclients - (nodes < 100 ? 0 : busConnections(nodes))).toBeGreaterThanOrEqual(10_000);
-        expect(fileDescriptorsFor(nodes)).toBeGreaterThan(maxclients);
-      }),
-    );
+    forAll([sizes], (nodes) => {
+      const maxclients = Number(derivedSettings({}, nodes, true)["maxclients"] ?? 10_000);
+      expect(maxclients - (nodes < 100 ? 0 : busConnections(nodes))).toBeGreaterThanOrEqual(10_000);
+      expect(fileDescriptorsFor(nodes)).toBeGreaterThan(maxclients);
+    });
   });
 
   it("do not override configured settings", () => {
@@ -52,14 +47,12 @@ describe("settings derived from a cluster's size", () => {
   });
 
   it("let nodes of small clusters ping more often than by half the node timeout, at most fifty times per second", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 2, max: 3000 }), fc.integer({ min: 100, max: 60_000 }), (nodes, timeout) => {
-        const interval = pingIntervalFor(nodes, timeout);
-        if (interval === undefined) return;
-        expect(interval).toBeLessThan(timeout / 2);
-        expect((nodes - 1) / (interval / 1000)).toBeLessThanOrEqual(55);
-      }),
-    );
+    forAll([fc.integer({ min: 2, max: 3000 }), fc.integer({ min: 100, max: 60_000 })], (nodes, timeout) => {
+      const interval = pingIntervalFor(nodes, timeout);
+      if (interval === undefined) return;
+      expect(interval).toBeLessThan(timeout / 2);
+      expect((nodes - 1) / (interval / 1000)).toBeLessThanOrEqual(55);
+    });
     expect([6, 17, 60, 65].map((nodes) => pingIntervalFor(nodes, 5000))).toEqual([300, 600, 1200, undefined]);
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MemoryDemand } from "../../../valkey/planning/memory-plan";
 import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../../valkey/planning/memory-plan";
+import { forAll } from "../../support/properties";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -18,28 +19,24 @@ const limits = fc.integer({ min: 1, max: 2 ** 40 });
 
 describe("the division of a memory limit", () => {
   it("adds up to the limit, and never gives data more than the limit leaves", () => {
-    fc.assert(
-      fc.property(limits, fc.constantFrom(demand(), cache), (limitBytes, base) => {
-        const { maxmemory, parts } = memoryPlan({ ...base, limitBytes });
-        const reserved = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-        expect(parts.every(({ bytes }) => bytes >= 0)).toBe(true);
-        expect(maxmemory).toBeGreaterThanOrEqual(0);
-        if (maxmemory > 0) expect(maxmemory + reserved).toBe(limitBytes);
-      }),
-    );
+    forAll([limits, fc.constantFrom(demand(), cache)], (limitBytes, base) => {
+      const { maxmemory, parts } = memoryPlan({ ...base, limitBytes });
+      const reserved = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+      expect(parts.every(({ bytes }) => bytes >= 0)).toBe(true);
+      expect(maxmemory).toBeGreaterThanOrEqual(0);
+      if (maxmemory > 0) expect(maxmemory + reserved).toBe(limitBytes);
+    });
   });
 
   it("grows with the limit, and shrinks with replicas, slots that move and children that are forked", () => {
-    fc.assert(
-      fc.property(limits, fc.integer({ min: 0, max: 2 ** 35 }), (limitBytes, more) => {
-        const of = (base: MemoryDemand, limit = limitBytes): number =>
-          memoryPlan({ ...base, limitBytes: limit }).maxmemory;
-        expect(of(demand(), limitBytes + more)).toBeGreaterThanOrEqual(of(demand()));
-        expect(of({ ...cache, settings: {} })).toBeLessThanOrEqual(of(cache));
-        expect(of({ ...cache, shape: demand().shape })).toBeLessThanOrEqual(of({ ...cache, settings: {} }));
-        expect(of(demand())).toBeLessThanOrEqual(of({ ...cache, shape: demand().shape }));
-      }),
-    );
+    forAll([limits, fc.integer({ min: 0, max: 2 ** 35 })], (limitBytes, more) => {
+      const of = (base: MemoryDemand, limit = limitBytes): number =>
+        memoryPlan({ ...base, limitBytes: limit }).maxmemory;
+      expect(of(demand(), limitBytes + more)).toBeGreaterThanOrEqual(of(demand()));
+      expect(of({ ...cache, settings: {} })).toBeLessThanOrEqual(of(cache));
+      expect(of({ ...cache, shape: demand().shape })).toBeLessThanOrEqual(of({ ...cache, settings: {} }));
+      expect(of(demand())).toBeLessThanOrEqual(of({ ...cache, shape: demand().shape }));
+    });
   });
 
   it("is told with its parts", () => {

@@ -5,6 +5,7 @@ import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan"
 import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { FakeCluster } from "../../support/valkey/fake-cluster";
+import { forAll } from "../../support/properties";
 
 const ZONES = ["a", "b", "c"];
 const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
@@ -86,114 +87,91 @@ const situations = fc
 
 describe("planResize", () => {
   it("plans steps that end in the wanted shape, even and zone-safe, with one primary of every slot at any time", () => {
-    fc.assert(
-      fc.property(situations, ({ cluster, after }) => {
-        const own = cluster.copy();
-        carryOut(own, planOf(own, after));
-        expectFits(own, after);
-      }),
-      { numRuns: 400 },
-    );
+    forAll([situations], { numRuns: 400 }, ({ cluster, after }) => {
+      const own = cluster.copy();
+      carryOut(own, planOf(own, after));
+      expectFits(own, after);
+    });
   });
 
   it("leaves a shard that is dissolved its replicas until its slots have moved", () => {
-    fc.assert(
-      fc.property(situations, ({ cluster, after }) => {
-        const plan = planOf(cluster, after);
-        const dissolved = cluster.nodes.flatMap(({ name, slots }) => {
-          const moved = (plan?.migrate ?? []).flatMap(({ from, ranges }) => (from === name ? ranges : []));
-          return slots.length > 0 && countSlots(moved) === countSlots(slots) ? [name] : [];
-        });
-        const early = [...(plan?.attach ?? []), ...(plan?.reattach ?? [])].map(
-          ({ node }) => cluster.node(node).primary,
-        );
-        expect(dissolved.filter((primary) => early.includes(primary))).toEqual([]);
-      }),
-      { numRuns: 400 },
-    );
+    forAll([situations], { numRuns: 400 }, ({ cluster, after }) => {
+      const plan = planOf(cluster, after);
+      const dissolved = cluster.nodes.flatMap(({ name, slots }) => {
+        const moved = (plan?.migrate ?? []).flatMap(({ from, ranges }) => (from === name ? ranges : []));
+        return slots.length > 0 && countSlots(moved) === countSlots(slots) ? [name] : [];
+      });
+      const early = [...(plan?.attach ?? []), ...(plan?.reattach ?? [])].map(({ node }) => cluster.node(node).primary);
+      expect(dissolved.filter((primary) => early.includes(primary))).toEqual([]);
+    });
   });
 
   it("migrates no more slots than the best choice of shards to keep", () => {
-    fc.assert(
-      fc.property(situations, ({ cluster, after }) => {
-        const shards = cluster.nodes.filter(({ slots }) => slots.length > 0);
-        // Shares of an even cluster differ by one, and which of them goes on is decided by more than one slot.
-        expect(movedSlots(planOf(cluster, after))).toBeLessThanOrEqual(
-          fewestMoved(cluster.nodes, after) + shards.length,
-        );
-      }),
-      { numRuns: 200 },
-    );
+    forAll([situations], { numRuns: 200 }, ({ cluster, after }) => {
+      const shards = cluster.nodes.filter(({ slots }) => slots.length > 0);
+      // Shares of an even cluster differ by one, and which of them goes on is decided by more than one slot.
+      expect(movedSlots(planOf(cluster, after))).toBeLessThanOrEqual(fewestMoved(cluster.nodes, after) + shards.length);
+    });
   });
 
   it("migrates exactly the slots above an even share when primaries are added", () => {
-    fc.assert(
-      fc.property(situations, ({ cluster, after }) => {
-        const shards = cluster.nodes.filter(({ slots }) => slots.length > 0);
-        fc.pre(shards.length <= after.primaries && shards.every(({ leaving }) => !leaving));
-        // Where zones are too few for all shards to go on, one of them has all its slots moved.
-        const most = primariesAllowed(cluster.nodes, after);
-        fc.pre([...groupByZone(shards)].every(([zone, primaries]) => primaries.length <= most(zone)));
-        const plan = planOf(cluster, after);
-        fc.pre((plan?.failOver ?? []).length === 0);
-        const larger = SLOT_COUNT % after.primaries;
-        const above = shards
-          .map(({ slots }) => countSlots(slots))
-          .sort((a, b) => b - a)
-          .reduce(
-            (sum, count, i) =>
-              sum + Math.max(0, count - Math.floor(SLOT_COUNT / after.primaries) - (i < larger ? 1 : 0)),
-            0,
-          );
-        expect(movedSlots(plan)).toBe(above);
-      }),
-      { numRuns: 200 },
-    );
+    forAll([situations], { numRuns: 200 }, ({ cluster, after }) => {
+      const shards = cluster.nodes.filter(({ slots }) => slots.length > 0);
+      fc.pre(shards.length <= after.primaries && shards.every(({ leaving }) => !leaving));
+      // Where zones are too few for all shards to go on, one of them has all its slots moved.
+      const most = primariesAllowed(cluster.nodes, after);
+      fc.pre([...groupByZone(shards)].every(([zone, primaries]) => primaries.length <= most(zone)));
+      const plan = planOf(cluster, after);
+      fc.pre((plan?.failOver ?? []).length === 0);
+      const larger = SLOT_COUNT % after.primaries;
+      const above = shards
+        .map(({ slots }) => countSlots(slots))
+        .sort((a, b) => b - a)
+        .reduce(
+          (sum, count, i) => sum + Math.max(0, count - Math.floor(SLOT_COUNT / after.primaries) - (i < larger ? 1 : 0)),
+          0,
+        );
+      expect(movedSlots(plan)).toBe(above);
+    });
   });
 
   it("continues after an interruption at any point, and migrates no slot twice", () => {
-    fc.assert(
-      fc.property(situations, fc.nat(), ({ cluster, after }, cut) => {
-        const own = cluster.copy();
-        const plan = planOf(own, after);
-        const steps = plan === undefined ? [] : own.steps(plan);
-        const done = steps.slice(0, cut % (steps.length + 1));
-        const slotsBefore = new Map(own.nodes.map(({ name, slots }) => [name, countSlots(slots)]));
-        for (const step of done) step();
-        const movedFirst = own.nodes.reduce(
-          (sum, { name, slots }) => sum + Math.max(0, countSlots(slots) - (slotsBefore.get(name) ?? 0)),
-          0,
-        );
-        const rest = planOf(own, after);
-        // A hand-over moves no slot, but changes who has them.
-        if ((plan?.failOver ?? []).length === 0)
-          expect(movedFirst + movedSlots(rest)).toBeLessThanOrEqual(movedSlots(plan) + 2 * after.primaries);
-        carryOut(own, rest);
-        expectFits(own, after);
-      }),
-      { numRuns: 400 },
-    );
+    forAll([situations, fc.nat()], { numRuns: 400 }, ({ cluster, after }, cut) => {
+      const own = cluster.copy();
+      const plan = planOf(own, after);
+      const steps = plan === undefined ? [] : own.steps(plan);
+      const done = steps.slice(0, cut % (steps.length + 1));
+      const slotsBefore = new Map(own.nodes.map(({ name, slots }) => [name, countSlots(slots)]));
+      for (const step of done) step();
+      const movedFirst = own.nodes.reduce(
+        (sum, { name, slots }) => sum + Math.max(0, countSlots(slots) - (slotsBefore.get(name) ?? 0)),
+        0,
+      );
+      const rest = planOf(own, after);
+      // A hand-over moves no slot, but changes who has them.
+      if ((plan?.failOver ?? []).length === 0)
+        expect(movedFirst + movedSlots(rest)).toBeLessThanOrEqual(movedSlots(plan) + 2 * after.primaries);
+      carryOut(own, rest);
+      expectFits(own, after);
+    });
   });
 
   it("spreads the primaries evenly as it grows by any steps over three zones", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 5 }),
-        fc.integer({ min: 0, max: 2 }),
-        (growth, replicas) => {
-          const cluster = FakeCluster.formed(shape(3, replicas), ZONES);
-          let primaries = 3;
-          for (const more of growth) {
-            primaries += more;
-            cluster.requestShape(shape(primaries, replicas), ZONES);
-            carryOut(cluster, planOf(cluster, shape(primaries, replicas)));
-            const perZone = ZONES.map(
-              (zone) => cluster.nodes.filter((node) => node.primary === undefined && node.zone === zone).length,
-            );
-            expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
-          }
-        },
-      ),
+    forAll(
+      [fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 5 }), fc.integer({ min: 0, max: 2 })],
+      (growth, replicas) => {
+        const cluster = FakeCluster.formed(shape(3, replicas), ZONES);
+        let primaries = 3;
+        for (const more of growth) {
+          primaries += more;
+          cluster.requestShape(shape(primaries, replicas), ZONES);
+          carryOut(cluster, planOf(cluster, shape(primaries, replicas)));
+          const perZone = ZONES.map(
+            (zone) => cluster.nodes.filter((node) => node.primary === undefined && node.zone === zone).length,
+          );
+          expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
+        }
+      },
     );
   });
 
@@ -276,34 +254,34 @@ describe("planResize", () => {
     cluster.failOver("n-3");
     expect(planOf(cluster, shape(3, 1))).toBeUndefined();
     expect(failbackPlan(cluster.nodes, shape(3, 1))?.failOver).toHaveLength(1);
-    fc.assert(
-      fc.property(
+    forAll(
+      [
         fc.record({ primaries: fc.integer({ min: 3, max: 9 }), replicasPerPrimary: fc.integer({ min: 1, max: 3 }) }),
         fc.integer({ min: 3, max: 4 }),
         fc.array(fc.nat(), { maxLength: 12 }),
-        (wanted, zones, failovers) => {
-          const names = ["a", "b", "c", "d"].slice(0, zones);
-          const own = FakeCluster.formed(wanted, names);
-          const most = (): number =>
-            Math.max(
-              ...[...groupByZone(own.nodes.filter(({ primary }) => primary === undefined)).values()].map(
-                (each) => each.length,
-              ),
-            );
-          const formed = most();
-          for (const number of failovers) {
-            const replicas = own.nodes.filter(({ primary }) => primary !== undefined);
-            own.failOver(replicas[number % replicas.length]?.name ?? "");
-          }
-          carryOut(own, planOf(own, wanted));
-          carryOut(own, failbackPlan(own.nodes, wanted));
-          expectFits(own, wanted);
-          expect(failbackPlan(own.nodes, wanted)).toBeUndefined();
-          // With three replicas over three zones a shard may not be able to have its primary elsewhere.
-          if (wanted.replicasPerPrimary < zones) expect(most()).toBeLessThanOrEqual(formed);
-        },
-      ),
+      ],
       { numRuns: 300 },
+      (wanted, zones, failovers) => {
+        const names = ["a", "b", "c", "d"].slice(0, zones);
+        const own = FakeCluster.formed(wanted, names);
+        const most = (): number =>
+          Math.max(
+            ...[...groupByZone(own.nodes.filter(({ primary }) => primary === undefined)).values()].map(
+              (each) => each.length,
+            ),
+          );
+        const formed = most();
+        for (const number of failovers) {
+          const replicas = own.nodes.filter(({ primary }) => primary !== undefined);
+          own.failOver(replicas[number % replicas.length]?.name ?? "");
+        }
+        carryOut(own, planOf(own, wanted));
+        carryOut(own, failbackPlan(own.nodes, wanted));
+        expectFits(own, wanted);
+        expect(failbackPlan(own.nodes, wanted)).toBeUndefined();
+        // With three replicas over three zones a shard may not be able to have its primary elsewhere.
+        if (wanted.replicasPerPrimary < zones) expect(most()).toBeLessThanOrEqual(formed);
+      },
     );
   });
 

@@ -10,6 +10,7 @@ import {
   spreadOverZones,
 } from "../../../valkey/topology/placement";
 import { countSlots, distributeSlots, normaliseRanges } from "../../../valkey/topology/slots";
+import { forAll } from "../../support/properties";
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `node-${String(i)}`);
 const shapes = fc.record({
@@ -48,57 +49,49 @@ function check(nodes: readonly PlacedNode[], shape: Shape): void {
 
 describe("planCluster", () => {
   it("uses every node once and covers every slot once, in any placement", () => {
-    fc.assert(
-      fc.property(anyPlacement(12), ({ shape, nodes }) => {
-        check(nodes, shape);
-      }),
-    );
+    forAll([anyPlacement(12)], ({ shape, nodes }) => {
+      check(nodes, shape);
+    });
   });
 
   it("is zone-safe, with primaries spread evenly, over two zones or more that rotateOverZones filled", () => {
-    fc.assert(
-      fc.property(shapes, fc.integer({ min: 2, max: 6 }), (shape, zoneCount) => {
-        const zones = zoneNames.slice(0, zoneCount);
-        const nodes = rotateOverZones(names(nodeCount(shape)), shape, zones);
-        const plan = planCluster(nodes, shape);
-        expect(plan.warnings).toEqual([]);
-        const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
-        const perZone = zones.map((zone) => plan.shards.filter((shard) => zoneOf.get(shard.primary) === zone).length);
-        expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
-        for (const shard of plan.shards) {
-          const replicaZones = shard.replicas.map((replica) => zoneOf.get(replica));
-          expect(replicaZones).not.toContain(zoneOf.get(shard.primary));
-        }
-      }),
-    );
+    forAll([shapes, fc.integer({ min: 2, max: 6 })], (shape, zoneCount) => {
+      const zones = zoneNames.slice(0, zoneCount);
+      const nodes = rotateOverZones(names(nodeCount(shape)), shape, zones);
+      const plan = planCluster(nodes, shape);
+      expect(plan.warnings).toEqual([]);
+      const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
+      const perZone = zones.map((zone) => plan.shards.filter((shard) => zoneOf.get(shard.primary) === zone).length);
+      expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
+      for (const shard of plan.shards) {
+        const replicaZones = shard.replicas.map((replica) => zoneOf.get(replica));
+        expect(replicaZones).not.toContain(zoneOf.get(shard.primary));
+      }
+    });
   });
 
   it("puts one primary's replicas in distinct zones when there are enough zones", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 3, max: 30 }), fc.integer({ min: 2, max: 3 }), (primaries, replicasPerPrimary) => {
-        const zones = zoneNames.slice(0, replicasPerPrimary + 1);
-        const count = primaries * (replicasPerPrimary + 1);
-        const nodes = spreadOverZones(names(count), zones);
-        const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
-        for (const shard of planCluster(nodes, { primaries, replicasPerPrimary }).shards) {
-          expect(new Set(shard.replicas.map((replica) => zoneOf.get(replica))).size).toBe(replicasPerPrimary);
-        }
-      }),
-    );
+    forAll([fc.integer({ min: 3, max: 30 }), fc.integer({ min: 2, max: 3 })], (primaries, replicasPerPrimary) => {
+      const zones = zoneNames.slice(0, replicasPerPrimary + 1);
+      const count = primaries * (replicasPerPrimary + 1);
+      const nodes = spreadOverZones(names(count), zones);
+      const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
+      for (const shard of planCluster(nodes, { primaries, replicasPerPrimary }).shards) {
+        expect(new Set(shard.replicas.map((replica) => zoneOf.get(replica))).size).toBe(replicasPerPrimary);
+      }
+    });
   });
 
   it("is zone-safe exactly when any choice of roles is, compared with brute force", () => {
-    fc.assert(
-      fc.property(anyPlacement(4), ({ shape, nodes }) => {
-        const safe = planCluster(nodes, shape).warnings.length === 0;
-        expect(safe).toBe(
-          someSplitIsSafe(
-            [...groupByZone(nodes).values()].map((members) => members.length),
-            shape,
-          ),
-        );
-      }),
-    );
+    forAll([anyPlacement(4)], ({ shape, nodes }) => {
+      const safe = planCluster(nodes, shape).warnings.length === 0;
+      expect(safe).toBe(
+        someSplitIsSafe(
+          [...groupByZone(nodes).values()].map((members) => members.length),
+          shape,
+        ),
+      );
+    });
   });
 
   it("names the unsafe pairs when there is only one zone", () => {
@@ -135,13 +128,11 @@ describe("assignSlots", () => {
 
 describe("distributePrimaries", () => {
   it("gives no zone more primaries than nodes", () => {
-    fc.assert(
-      fc.property(anyPlacement(12), ({ shape, nodes }) => {
-        const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
-        for (const [zone, share] of distributePrimaries(sizes, shape) ?? [])
-          expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
-      }),
-    );
+    forAll([anyPlacement(12)], ({ shape, nodes }) => {
+      const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
+      for (const [zone, share] of distributePrimaries(sizes, shape) ?? [])
+        expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
+    });
   });
 });
 

@@ -10,6 +10,7 @@ import {
   SLOT_COUNT,
   subtractRanges,
 } from "../../../valkey/topology/slots";
+import { forAll } from "../../support/properties";
 
 const range = fc
   .tuple(fc.nat(SLOT_COUNT - 1), fc.nat(400))
@@ -20,31 +21,25 @@ const slotsOf = (list: readonly SlotRange[]): Set<number> =>
 
 describe("slot ranges", () => {
   it("normalise to the same slots, disjoint, ascending, not touching", () => {
-    fc.assert(
-      fc.property(ranges, (list) => {
-        const result = normaliseRanges(list);
-        expect(slotsOf(result)).toEqual(slotsOf(list));
-        for (const [i, each] of result.entries()) expect(each.from).toBeGreaterThan((result[i - 1]?.to ?? -2) + 1);
-      }),
-    );
+    forAll([ranges], (list) => {
+      const result = normaliseRanges(list);
+      expect(slotsOf(result)).toEqual(slotsOf(list));
+      for (const [i, each] of result.entries()) expect(each.from).toBeGreaterThan((result[i - 1]?.to ?? -2) + 1);
+    });
   });
 
   it("subtract as sets do", () => {
-    fc.assert(
-      fc.property(ranges, ranges, (a, b) => {
-        const left = slotsOf(a);
-        for (const slot of slotsOf(b)) left.delete(slot);
-        expect(slotsOf(subtractRanges(a, b))).toEqual(left);
-      }),
-    );
+    forAll([ranges, ranges], (a, b) => {
+      const left = slotsOf(a);
+      for (const slot of slotsOf(b)) left.delete(slot);
+      expect(slotsOf(subtractRanges(a, b))).toEqual(left);
+    });
   });
 
   it("are read back from their text", () => {
-    fc.assert(
-      fc.property(range, (each) => {
-        expect(parseRange(formatRanges([each]))).toEqual(each);
-      }),
-    );
+    forAll([range], (each) => {
+      expect(parseRange(formatRanges([each]))).toEqual(each);
+    });
     expect(formatRanges([])).toBe("none");
   });
 
@@ -53,15 +48,12 @@ describe("slot ranges", () => {
   });
 
   it("distribute all slots evenly over any number of primaries", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: SLOT_COUNT }), (count) => {
-        const shares = distributeSlots(count);
-        expect(normaliseRanges(shares)).toEqual([{ from: 0, to: SLOT_COUNT - 1 }]);
-        expect(countSlots(shares)).toBe(SLOT_COUNT);
-        const sizes = shares.map((share) => countSlots([share]));
-        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
-      }),
-      { numRuns: 50 },
-    );
+    forAll([fc.integer({ min: 1, max: SLOT_COUNT })], { numRuns: 50 }, (count) => {
+      const shares = distributeSlots(count);
+      expect(normaliseRanges(shares)).toEqual([{ from: 0, to: SLOT_COUNT - 1 }]);
+      expect(countSlots(shares)).toBe(SLOT_COUNT);
+      const sizes = shares.map((share) => countSlots([share]));
+      expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+    });
   });
 });

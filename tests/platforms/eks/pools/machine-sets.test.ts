@@ -7,6 +7,7 @@ import { machineType } from "../../../../platforms/eks/offers/machine-types";
 import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { type PodGroup, clientPodGroup } from "../../../../platforms/eks/pools/pod-groups";
 import { simulateScheduling } from "../../../support/kubernetes/scheduling-simulation";
+import { forAll } from "../../../support/properties";
 
 const ZONES = ["a", "b", "c"];
 const ROOM: AllocatableResources = { cpuMilli: 8000, memoryMiB: 16_384, pods: 20, volumes: 6 };
@@ -55,31 +56,25 @@ function outcomes(groups: readonly PodGroup[], room: AllocatableResources): { to
 describe("a set of machines", () => {
   it("holds its pods on as many machines as planned, whatever the order of Karpenter and the scheduler", () => {
     let shared = 0;
-    fc.assert(
-      fc.property(fc.array(anyGroup, { minLength: 1, maxLength: 4 }), fc.integer(), (groups, seed) => {
-        const layout = layoutOf(groups, ROOM);
-        if (layout === undefined) return;
-        if (groups.length > 1) shared++;
-        const { machines, unplaced } = simulateScheduling(groups, ROOM, seed);
-        expect(unplaced).toBe(0);
-        expect(new Map(machines)).toEqual(new Map(layout.machines));
-      }),
-      { numRuns: 1500 },
-    );
+    forAll([fc.array(anyGroup, { minLength: 1, maxLength: 4 }), fc.integer()], { numRuns: 1500 }, (groups, seed) => {
+      const layout = layoutOf(groups, ROOM);
+      if (layout === undefined) return;
+      if (groups.length > 1) shared++;
+      const { machines, unplaced } = simulateScheduling(groups, ROOM, seed);
+      expect(unplaced).toBe(0);
+      expect(new Map(machines)).toEqual(new Map(layout.machines));
+    });
     expect(shared).toBeGreaterThan(100);
   }, 60_000);
 
   it("holds as many as planned when a deployment has grown", () => {
-    fc.assert(
-      fc.property(anyGroup, fc.integer({ min: 0, max: 9 }), fc.integer(), (first, more, seed) => {
-        const grown = clientPodGroup({ ...first, count: first.pods.length + more });
-        if (!fits(unitOf(grown), ROOM)) return;
-        const { machines, unplaced } = simulateScheduling([grown], ROOM, seed, more);
-        expect(unplaced).toBe(0);
-        expect(sorted(machines)).toEqual(sorted(layoutOf([grown], ROOM)?.machines ?? new Map()));
-      }),
-      { numRuns: 300 },
-    );
+    forAll([anyGroup, fc.integer({ min: 0, max: 9 }), fc.integer()], { numRuns: 300 }, (first, more, seed) => {
+      const grown = clientPodGroup({ ...first, count: first.pods.length + more });
+      if (!fits(unitOf(grown), ROOM)) return;
+      const { machines, unplaced } = simulateScheduling([grown], ROOM, seed, more);
+      expect(unplaced).toBe(0);
+      expect(sorted(machines)).toEqual(sorted(layoutOf([grown], ROOM)?.machines ?? new Map()));
+    });
   }, 60_000);
 
   it("is refused where an order needs another machine, which the simulation finds", () => {
@@ -139,15 +134,13 @@ describe("the sets of a plan", () => {
       const { sets } = planMachines(groups, pools("c7g.2xlarge", "c7g.4xlarge"), undefined);
       return new Map(nodeSelectorsOfMachineSets(sets));
     };
-    fc.assert(
-      fc.property(fc.array(anyGroup, { minLength: 1, maxLength: 6 }), (found) => {
-        const groups = found.map((each, index) => ({ ...each, name: `deployment-${index}` }));
-        const before = selectors(groups.slice(0, -1));
-        const after = selectors(groups);
-        for (const [label, selector] of before) expect(after.get(label)).toEqual(selector);
-        expect(after.size).toBe(groups.length);
-      }),
-    );
+    forAll([fc.array(anyGroup, { minLength: 1, maxLength: 6 })], (found) => {
+      const groups = found.map((each, index) => ({ ...each, name: `deployment-${index}` }));
+      const before = selectors(groups.slice(0, -1));
+      const after = selectors(groups);
+      for (const [label, selector] of before) expect(after.get(label)).toEqual(selector);
+      expect(after.size).toBe(groups.length);
+    });
   });
 
   it("ask for their type where the pool has others and a machine holds several pods", () => {

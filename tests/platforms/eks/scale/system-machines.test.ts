@@ -12,6 +12,7 @@ import {
   dnsReplicas,
   karpenterSize,
 } from "../../../../platforms/eks/scale/system-machines";
+import { forAll } from "../../../support/properties";
 
 const prices = pricesOf("us-west-2");
 const planned = (startedMachines: number, machines = 2, instanceType?: string): SystemPlan =>
@@ -26,14 +27,12 @@ describe("Karpenter", () => {
   });
 
   it("never gets less for more machines", () => {
-    fc.assert(
-      fc.property(fc.nat(5000), fc.nat(5000), (few, more) => {
-        const [small, large] = [karpenterSize(few), karpenterSize(few + more)];
-        expect(large.memoryMiB).toBeGreaterThanOrEqual(small.memoryMiB);
-        expect(large.cpuMilli).toBeGreaterThanOrEqual(small.cpuMilli);
-        expect(dnsReplicas(few + more)).toBeGreaterThanOrEqual(dnsReplicas(few));
-      }),
-    );
+    forAll([fc.nat(5000), fc.nat(5000)], (few, more) => {
+      const [small, large] = [karpenterSize(few), karpenterSize(few + more)];
+      expect(large.memoryMiB).toBeGreaterThanOrEqual(small.memoryMiB);
+      expect(large.cpuMilli).toBeGreaterThanOrEqual(small.cpuMilli);
+      expect(dnsReplicas(few + more)).toBeGreaterThanOrEqual(dnsReplicas(few));
+    });
   });
 });
 
@@ -55,23 +54,21 @@ describe("system machines", () => {
   });
 
   it("hold one Karpenter, their share of CoreDNS and the volume controllers at any size, or say that nothing does", () => {
-    fc.assert(
-      fc.property(fc.nat(20_000), fc.integer({ min: 2, max: 10 }), (started, machines) => {
-        const plan = planned(started, machines);
-        const [refusal] = systemProblems(plan, prices);
-        if (refusal !== undefined) {
-          expect(refusal.message).toMatch(/; more system\.machines$/);
-          return;
-        }
-        const type = machineType(plan.instanceType);
-        if (type === undefined) throw new Error("no such type");
-        const room = allocatableOn(type, UNTUNED);
-        const replicas = Math.ceil(plan.dnsReplicas / machines);
-        expect(plan.karpenter.cpuMilli + replicas * 100 + 2 * 60).toBeLessThanOrEqual(room.cpuMilli);
-        expect(plan.karpenter.memoryMiB + replicas * 70 + 2 * 240).toBeLessThanOrEqual(room.memoryMiB);
-        expect(replicas + 3).toBeLessThanOrEqual(Math.min(room.pods, type.vcpus < 30 ? 110 : 250));
-        expect(systemPodAddresses(plan)).toBeGreaterThan(replicas + 3);
-      }),
-    );
+    forAll([fc.nat(20_000), fc.integer({ min: 2, max: 10 })], (started, machines) => {
+      const plan = planned(started, machines);
+      const [refusal] = systemProblems(plan, prices);
+      if (refusal !== undefined) {
+        expect(refusal.message).toMatch(/; more system\.machines$/);
+        return;
+      }
+      const type = machineType(plan.instanceType);
+      if (type === undefined) throw new Error("no such type");
+      const room = allocatableOn(type, UNTUNED);
+      const replicas = Math.ceil(plan.dnsReplicas / machines);
+      expect(plan.karpenter.cpuMilli + replicas * 100 + 2 * 60).toBeLessThanOrEqual(room.cpuMilli);
+      expect(plan.karpenter.memoryMiB + replicas * 70 + 2 * 240).toBeLessThanOrEqual(room.memoryMiB);
+      expect(replicas + 3).toBeLessThanOrEqual(Math.min(room.pods, type.vcpus < 30 ? 110 : 250));
+      expect(systemPodAddresses(plan)).toBeGreaterThan(replicas + 3);
+    });
   });
 });
