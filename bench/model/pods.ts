@@ -20,7 +20,6 @@ import { PodScripts } from "../../tests/support/valkey/pod-scripts";
 import { type Connection, connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
-import { withNeededReplicas } from "../../valkey/planning/derived-settings";
 import { toDirectives } from "../../valkey/settings/settings";
 import { slotTags } from "../../valkey/topology/slot-tags";
 import type { ModelMode, Persistence } from "./events";
@@ -45,8 +44,6 @@ const UNSYNCED_MS = 1000;
 /** Node timeout of the cluster, and time after which Sentinels consider a server down. */
 export const SILENT_MS = 5000;
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: SILENT_MS, failoverTimeoutMs: 10_000 };
-/** Replicas of the data set under test. */
-const REPLICAS = 2;
 const PERSIST: Readonly<Record<Persistence, Parameters<typeof toDirectives>[0]>> = {
   none: { save: "", appendonly: false },
   snapshots: { save: "3600 1000000", appendonly: false },
@@ -117,7 +114,7 @@ export class ModelPods {
     const access = { password: randomBytes(12).toString("hex") };
     this.deployment = {
       ...{ name: NAME, mode: mode === "cluster" ? "cluster" : "replication", nodes: servers, access },
-      ...{ shape: mode === "cluster" ? { primaries: 3 } : { primaries: 1, replicasPerPrimary: REPLICAS } },
+      ...{ shape: mode === "cluster" ? { primaries: 3 } : { primaries: 1, replicasPerPrimary: 2 } },
       directives: toDirectives(PERSIST[persistence]),
       ...(sentinels.length === 0 ? {} : { sentinels: { settings: SENTINEL, nodes: sentinels } }),
       connect: (node, timeoutMs) => {
@@ -143,7 +140,6 @@ export class ModelPods {
       ...{ "repl-diskless-sync-delay": 0, "repl-timeout": 10, "cluster-node-timeout": SILENT_MS },
       // Only one shard has replicas, and the others would take one of them.
       "cluster-allow-replica-migration": false,
-      ...withNeededReplicas({}, REPLICAS),
       ...PERSIST[this.persistence],
     };
     const stop = this.mode === "replication" ? "save" : "default";

@@ -1,7 +1,7 @@
 import { groupBy } from "../../lib/group-by";
 import { type Observation, mapObservation, unobserved } from "../observation";
 import { splitDirectives } from "../settings/dynamic-settings";
-import { awaitsReplicas, COMPARED_DIRECTIVES } from "../settings/settings";
+import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/replies";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { JudgedFacts, Shard } from "./shards";
@@ -105,10 +105,7 @@ export function sameSettings({ nodes, directives }: DeploymentFacts): Judgement 
     const valueOf = ({ settings }: NodeFacts): Observation<string> =>
       mapObservation(settings, (values) => values.get(name) ?? "unknown to the server");
     const wanted = COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined;
-    const compared = readable.filter(
-      ({ settings }) => settings.known && !awaitsReplicas(name, settings.value.get(name)),
-    );
-    return differencesOf(compared, name, valueOf, wanted);
+    return differencesOf(readable, name, valueOf, wanted);
   });
   const violations = [
     ...unobservedViolations(nodes, ({ settings }) => settings),
@@ -124,8 +121,7 @@ export function changedSettings({ nodes, directives }: DeploymentFacts): string[
   const { live } = splitDirectives(directives);
   return COMPARED_DIRECTIVES.filter((name) => {
     const wanted = live.get(name);
-    const differs = (value?: string): boolean => value !== wanted && !awaitsReplicas(name, value);
-    return wanted !== undefined && nodes.some(({ settings }) => settings.known && differs(settings.value.get(name)));
+    return wanted !== undefined && nodes.some(({ settings }) => settings.known && settings.value.get(name) !== wanted);
   });
 }
 

@@ -103,13 +103,8 @@ async function primaries(): Promise<number[]> {
   return ALL.filter((index) => roles[index] === "master");
 }
 
-const run = (script: string, index: number, variables: Readonly<Record<string, string>> = {}): Promise<void> =>
-  pods.runWith({ ...SERVICE, DATA: directoryOf(index), ...variables }, script, nameOf(index));
 const probe = (index: number, variables: Readonly<Record<string, string>> = {}): Promise<void> =>
-  run("ready-replication.sh", index, variables);
-/** A turn of the keeper, besides those that it takes by itself. */
-const keep = (index: number, variables: Readonly<Record<string, string>> = {}): Promise<void> =>
-  run("keep-replication.sh", index, variables);
+  pods.runWith({ ...SERVICE, DATA: directoryOf(index), ...variables }, "ready-replication.sh", nameOf(index));
 
 async function ready(which: readonly number[] = ALL): Promise<void> {
   await eventually("the pods are ready", async () =>
@@ -161,7 +156,7 @@ describe.each([
     await replicate("newest");
     // It is not before a new append-only file is complete.
     await eventually("the mark is that of the present data", async () => {
-      await keep(0);
+      await probe(0);
       return mark(0).startsWith(await replication(0, "master_replid"));
     });
     const before = outputOf(0).length;
@@ -339,7 +334,7 @@ describe("the mark of a server with an append-only file", () => {
   async function markAfter(value: string): Promise<{ offset: number; reached: number }> {
     await replicate(value);
     const reached = Number(await replication(0, "master_repl_offset"));
-    await keep(0);
+    await probe(0);
     expect(await rewrite()).toBe("1");
     return { offset: Number(mark(0).split(" ")[1]), reached };
   }
@@ -360,10 +355,7 @@ describe("the mark of a server with an append-only file", () => {
 
 describe("a replica that is linked", () => {
   const MAX_LAG = 10;
-  beforeAll(async () => {
-    await start(NOTHING);
-    await ready();
-  });
+  beforeAll(() => start(NOTHING));
   afterAll(async () => {
     await sandbox.close();
     pods.close();
@@ -429,7 +421,6 @@ describe("a designated primary", () => {
     await eventually("another took over", async () => (await primaries()).join() === "1");
     await ready();
     note(0, "replaced", 200);
-    await keep(0).catch(() => undefined);
     await ready();
     expect(await primaries()).toEqual([1]);
     note(0, "replaced", 250);
@@ -450,10 +441,10 @@ describe("a designated primary", () => {
       const former = await bind();
       await connection.call("CONFIG", "SET", "bind", "127.0.0.1 -::1");
       note(0, "closed", 50);
-      await keep(0);
+      await ready([0]);
       expect(await bind()).toBe("127.0.0.1 -::1");
       note(0, "closed", 70);
-      await keep(0);
+      await ready([0]);
       expect(await bind()).toBe("* -::*");
       await connection.call("CONFIG", "SET", "bind", former);
     });
@@ -487,7 +478,7 @@ describe("a designated primary", () => {
     // A server that follows the Service seems to follow a pod here, because both have the same address.
     const toItself = { PRIMARY_SERVICE: `${nameOf(1)}.pods` };
     const ended = async (): Promise<boolean> => {
-      await keep(1, toItself).catch(() => undefined);
+      await probe(1, toItself).catch(() => undefined);
       return call(1, "PING").then(
         () => false,
         () => true,
