@@ -8,11 +8,19 @@ interface AlertRule {
   readonly annotations: { readonly summary: string; readonly description: string };
 }
 
+/** Part of maxmemory, above which the server will soon evict keys or refuse writes. */
+const FULL = 0.9;
+/** Alert threshold for a replica's lag: seconds since its last acknowledgement. */
+const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
 /** cert-manager renews a certificate of 90 days when 30 days remain. */
 const CERTIFICATE_DAYS = 14;
 /** The controller verifies at least every 120 s. */
 const STALE_LOOK_SECONDS = 300;
+/** Age of the newest data in an archive, seconds: below one second in a healthy archive. */
+const ARCHIVE_AGE_SECONDS = 60;
+/** Alert threshold for the age of the last proof of an archive, as a multiple of the interval of drills. */
+const MISSED_DRILLS = 2;
 
 /** redis_ metrics: oliver006/redis_exporter; valkey_: controllers and archives; kube_: kube-state-metrics. */
 export function alertRules(namespace: string): AlertRule[] {
@@ -47,7 +55,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "ValkeyReplicationLag",
       "warning",
       "2m",
-      `${of("connected_slave_lag_seconds")} > 10`,
+      `${of("connected_slave_lag_seconds")} > ${MAX_LAG_SECONDS}`,
       "{{ $labels.slave_ip }} is {{ $value }} s behind {{ $labels.pod }}",
       "The replica acknowledges writes late, because the replica, its machine or the network is overloaded.",
     ),
@@ -63,7 +71,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "ValkeyMemoryNearLimit",
       "warning",
       "5m",
-      `${of("memory_used_bytes")} / (${of("memory_max_bytes")} > 0) > 0.9`,
+      `${of("memory_used_bytes")} / (${of("memory_max_bytes")} > 0) > ${FULL}`,
       "{{ $labels.pod }} uses {{ $value | humanizePercentage }} of maxmemory",
       "Soon the server evicts keys or refuses writes, depending on maxmemory-policy.",
     ),
@@ -97,7 +105,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "0m",
       `min_over_time(valkey_assertion_holds{namespace="${namespace}",assertion="data-kept"}[15m]) == 0`,
       "{{ $labels.deployment }} has lost data",
-      "Servers started without the data or with an older copy, or keys are gone that no server counted. Only one verification in the last 15 minutes says so, because the next one compares with what it left. Restore a backup.",
+      "Servers started without the data or with an older copy, or keys are gone that no server counted. Only one verification says so, because the next one compares with the data that are there then. Restore the deployment from its backup.",
     ),
     rule(
       "ValkeyCertificateEnds",
@@ -120,7 +128,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "ValkeyNotArchived",
       "warning",
       "5m",
-      `${here("valkey_archive_rpo_seconds")} > 60 or ` +
+      `${here("valkey_archive_rpo_seconds")} > ${ARCHIVE_AGE_SECONDS} or ` +
         `kube_deployment_status_replicas_unavailable{namespace="${namespace}",deployment=~".+-archive"} > 0`,
       "{{ $labels.deployment }}: new data do not reach the backup",
       "The newest data of a shard in the bucket are more than a minute old, or the pod NAME-archive is not ready. The servers go on. Look at the log of the pod. A first base of much data is also late. Without kube-state-metrics this alert does not see that the pod is missing.",
@@ -139,7 +147,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "warning",
       "5m",
       `time() - (${here("valkey_archive_proven_timestamp_seconds")} or ${here("valkey_archive_started_timestamp_seconds")}) > ` +
-        `2 * ${here("valkey_archive_drill_interval_seconds")}`,
+        `${MISSED_DRILLS} * ${here("valkey_archive_drill_interval_seconds")}`,
       "{{ $labels.deployment }}: the backup was last proven {{ $value | humanizeDuration }} ago, or never",
       "No drill of the backup has passed for twice the interval of drills. The termination message of the last pod of the CronJob NAME-drill has the reason. To start a drill, call `kubectl create job --from=cronjob/NAME-drill NAME-drill-now`.",
     ),

@@ -13,12 +13,11 @@ export interface ValkeyAlertsArgs {
 }
 
 /**
- * A PrometheusRule with the name of the component, in the servers' namespace. It alerts on a node that is down, a
- * replica that has no link to its primary or lags behind, slots that no node serves, memory near its limit, evictions,
- * and a save that failed. If deployments have controllers, it also alerts on data that vanished, a deployment that fails
- * verification or is no longer verified, and a certificate that expires soon. If deployments have a backup, it alerts when new data do
- * not reach the bucket, and when drills of the backup do not pass. The Kubernetes cluster must have the Prometheus
- * operator's PrometheusRule CRD.
+ * A PrometheusRule with the name of the component, in the servers' namespace. It alerts when a node is down, a replica
+ * lags or has no link to its primary, no node serves some slots, memory is near its limit, keys are evicted, or a save
+ * failed. A deployment with a controller also has alerts for vanished data, for a verification that fails or is missing,
+ * and for a certificate that expires soon. A deployment with a backup has alerts for data that do not reach the bucket,
+ * and for drills that do not pass. The Kubernetes cluster must have the Prometheus operator's PrometheusRule CRD.
  *
  * @example
  * new ValkeyAlerts("orders-alerts", { namespace: "shop", labels: { release: "prometheus" } });

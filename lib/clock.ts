@@ -10,8 +10,10 @@ const AT_ONCE_MS = 100;
 export class SteadyClock {
   #offset = Date.now() - performance.now();
 
+  /** @param onStep called when the clock has stepped, with the milliseconds by which it went on or back */
   constructor(private readonly onStep: (stepMs: number) => void) {}
 
+  /** Milliseconds since the epoch, with fractions. */
   readonly now = (): number => {
     const before = performance.now();
     const wall = Date.now();

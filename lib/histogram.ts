@@ -6,6 +6,7 @@ import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "h
 import type { Histogram as HdrHistogram } from "hdr-histogram-js";
 import { Failure, messageOf } from "./errors";
 
+/** The number of requests that took at most a given time. */
 export interface CumulativeCount {
   readonly ms: number;
   readonly count: number;
@@ -69,6 +70,7 @@ export class Histogram {
     return histogram;
   }
 
+  /** Encodes the histogram in the format that `decode` reads, in microseconds. */
   encode(): string {
     return encodeIntoCompressedBase64(this.hdr);
   }

@@ -1,3 +1,4 @@
+/** The host names to which clients connect, and the ready endpoints behind each name. */
 import type { Observation } from "./observation";
 
 /** A host name to which clients connect. On Kubernetes, a Service has this name. */
@@ -14,6 +15,7 @@ export interface ClientWay {
 
 /** A host name to which clients connect, with the ready endpoints behind it. */
 export interface ClientWayFacts extends ClientWay {
+  /** The ready pods behind the Service. A new connection goes to one of these pods. */
   readonly endpoints: readonly {
     readonly pod: string;
     /**

@@ -1,3 +1,4 @@
+/** A deployment: the Valkey nodes that serve one data set. */
 import type { Connection } from "./connection";
 import type { NodeAccess, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel-config";

@@ -1,3 +1,4 @@
+/** Machine settings that a platform promises for each server, and the settings that a server actually sees. */
 import type { Observation } from "./observation";
 
 /**
@@ -19,6 +20,7 @@ export interface ExpectedTuning {
   readonly ownCpus?: number | undefined;
 }
 
+/** An interrupt of one queue of the network card. */
 export interface QueueInterrupt {
   /** Name of the queue, such as `ens5-Tx-Rx-0`. */
   readonly name: string;
@@ -26,6 +28,7 @@ export interface QueueInterrupt {
   readonly cpus: readonly number[];
 }
 
+/** Machine settings as a server's container sees them. */
 export interface MachineSettings {
   /** Transparent huge pages: `never`, `madvise` or `always`. */
   readonly hugePages: Observation<string>;
@@ -34,7 +37,9 @@ export interface MachineSettings {
   /** Length of the accept queue in the server's network namespace, in connections. */
   readonly acceptQueue: Observation<number>;
   readonly openFiles: Observation<number>;
+  /** CPUs on which the container is allowed to run. */
   readonly cpus: Observation<readonly number[]>;
+  /** Number of the machine's CPUs. */
   readonly machineCpus: Observation<number>;
   readonly interrupts: Observation<readonly QueueInterrupt[]>;
   /** `failed` if the machine's boot script failed; `ok` if it did not fail. */

@@ -41,10 +41,12 @@ export interface NodeAccess {
 /** Files and options for TLS. They have the names of valkey-cli's options. */
 export interface TlsFiles {
   readonly cacert?: string | undefined;
+  /** Trusted certificates as PEM text, instead of a file. */
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
   readonly sni?: string | undefined;
+  /** Whether to accept any certificate. */
   readonly insecure: boolean;
   /** Whether to accept any name on a certificate of a trusted authority, as valkey-cli does. @default false */
   readonly anyName?: boolean | undefined;

@@ -1,3 +1,4 @@
+/** Configuration of Sentinels on this machine. Pods have `components/kubernetes/scripts/sentinel.sh`. */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
 import { type PlacedNode, spreadOverZones } from "./topology/placement";
@@ -20,6 +21,7 @@ export interface SentinelSettings {
   readonly failoverTimeoutMs: number;
 }
 
+/** The running Sentinels of a deployment. */
 export interface Sentinels {
   readonly settings: SentinelSettings;
   readonly nodes: readonly DeploymentNode[];

@@ -57,6 +57,7 @@ const POSTPONE_MS = 600_000;
 const CHECK_MS = 1_000;
 
 interface ShardOptions extends ArchiveOptions {
+  /** Returns the time for the archive, milliseconds since the epoch. */
   readonly now: () => number;
 }
 
@@ -253,6 +254,7 @@ class SetFollower {
   }
 }
 
+/** Memory that a server uses, bytes. */
 async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise<number | undefined> {
   try {
     const info = await withConnection(deployment.connect(node), (connection) => connection.info("memory"));
@@ -262,6 +264,7 @@ async function usedMemory(deployment: Deployment, node: DeploymentNode): Promise
   }
 }
 
+/** Milliseconds since the epoch; the time of the RDB file before the first instant. */
 function lastTime({ base, increments }: ArchiveSet): number {
   return increments.at(-1)?.instants.at(-1)?.[0] ?? base.startedAt;
 }

@@ -68,6 +68,7 @@ export interface Choice {
   readonly place: Place;
   readonly owner: ArchiveOwner;
   readonly period: Period;
+  /** The time, milliseconds since the epoch. */
   readonly at: number;
   readonly shards: readonly (Pick<CatalogShard, "name" | "slots" | "store"> &
     Pick<CatalogSet, "set"> & {

@@ -156,6 +156,7 @@ function selectCommand(database: number): Buffer {
   return Buffer.from(database === 0 ? "" : `*2\r\n$6\r\nSELECT\r\n$${digits.length}\r\n${digits}\r\n`);
 }
 
+/** @throws Failure if the checksum of the whole file is wrong, or if the check refuses the bytes */
 async function copyChecked(
   store: ArchiveStore,
   name: string,
@@ -207,6 +208,7 @@ class ReplicatedCommands {
     }
   }
 
+  /** @throws Failure if the bytes so far end in the middle of a command */
   finish(): void {
     if (this.#parser.waiting > 0) throw new Failure("the archived commands end in the middle of a command");
   }

@@ -98,6 +98,7 @@ export async function listStrayPeriods(store: ArchiveStore): Promise<string[]> {
   return names;
 }
 
+/** Milliseconds since the epoch; NaN for other names. */
 function nameTime(name: string): number {
   const [, year, month, day, hour, minute, second, ms] =
     /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z/.exec(name) ?? [];
@@ -120,6 +121,7 @@ export async function beginPeriod(
   return { ...manifest, name, endedAt: undefined };
 }
 
+/** @param at last time at which the shards had the slots of the period, milliseconds since the epoch */
 export async function endPeriod(store: ArchiveStore, { name }: Pick<Period, "name">, at: number): Promise<void> {
   await writeManifest(store, `${name}/${END}`, { version: MANIFEST_VERSION, at });
 }

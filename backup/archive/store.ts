@@ -31,6 +31,7 @@ export interface ArchiveStore {
 
 export interface Place extends ArchiveStore {
   readonly label: string;
+  /** Whether files must be copied to this machine before servers can load them. */
   readonly isRemote: boolean;
   lease(signal: AbortSignal): Promise<Lease | undefined>;
 }

@@ -35,6 +35,7 @@ export class Crc64 {
   #low = 0;
   #high = 0;
 
+  /** Adds the bytes from index `from` up to index `to`, without the byte at `to`. */
   update(bytes: Uint8Array, from = 0, to = bytes.length): void {
     let low = this.#low;
     let high = this.#high;
@@ -61,6 +62,7 @@ export class Crc64 {
     this.#high = high;
   }
 
+  /** The checksum as the eight bytes that end an RDB file. */
   digest(): Buffer {
     const bytes = Buffer.allocUnsafe(8);
     bytes.writeInt32LE(this.#low, 0);

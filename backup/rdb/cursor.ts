@@ -93,6 +93,7 @@ export function parseScore(text: Buffer): number {
   return score;
 }
 
+/** @param length number of bytes after decompression */
 export function decompressLzf(input: Buffer, length: number): Buffer {
   // The longest reference, three bytes, gives 264 bytes. A larger length is damage, and must not allocate memory.
   if (length > input.length * 264) throw new RdbCorrupt("a compressed string is longer than its content can be");

@@ -1,6 +1,7 @@
 /** From rdb.h and rdb.c of Valkey and Redis. */
 import { RdbCorrupt } from "./rdb-corrupt";
 
+/** Opcodes: bytes that announce something other than a key. */
 export const OPCODE = {
   slotImport: 243,
   slotInfo: 244,
@@ -72,6 +73,7 @@ const string: Part = { kind: "string" };
 const moduleValue: Part = { kind: "module" };
 const bytes = (count: number): Part => ({ kind: "bytes", count });
 const repeat = (...parts: Layout): Part => ({ kind: "repeat", parts });
+/** Parts with a fixed number of bytes: the ID of a stream's entry, and a time or a double. */
 const [ID, EIGHT] = [bytes(16), bytes(8)];
 
 function streamLayout(version: 1 | 2 | 3): Layout {

@@ -15,10 +15,12 @@ const MODULE = { end: 0, signed: 1, unsigned: 2, float: 3, double: 4, string: 5 
 const SCORE_WITHOUT_TEXT = 253;
 
 export class ValueSkipper {
+  /** Position after the bytes that the last call of `skip` has skipped. */
   at = 0;
   readonly #lengths = new LengthReader();
   readonly #levels: Level[] = [];
   #depth = -1;
+  /** Number of bytes of a string or of a number that must still be skipped. */
   #rest = 0;
 
   begin(layout: Layout): void {
@@ -58,6 +60,7 @@ export class ValueSkipper {
     return false;
   }
 
+  /** Skips the fixed beginning of the next part, and sets `#rest` to the bytes that follow it. */
   #skipHeader(level: Level, bytes: Buffer, at: number, end: number): number {
     const part = level.layout[level.index];
     if (part === undefined) throw new Error("the layout has no such part");

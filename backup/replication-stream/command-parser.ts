@@ -28,6 +28,7 @@ export class CommandParser {
   #waiting = 0;
   #wanted = 0;
 
+  /** Number of bytes that have arrived of a command that is not complete yet. */
   get waiting(): number {
     return this.#waiting;
   }

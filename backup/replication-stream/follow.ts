@@ -45,10 +45,12 @@ interface FollowOptions {
   readonly source: () => StreamSource | Promise<StreamSource>;
   readonly resume?: StreamPosition | undefined;
   readonly spoolDirectory: string;
+  /** Highest number of bytes on disk that may wait for the consumer of the stream. */
   readonly spoolLimit: number;
   /** Called with a function that returns the number of bytes that wait for the consumer. */
   readonly onSpool?: ((waiting: () => number) => void) | undefined;
   readonly patienceMs?: number | undefined;
+  /** Returns the time of an event, milliseconds since the epoch. @default the clock of this process */
   readonly now?: (() => number) | undefined;
   readonly signal: AbortSignal;
 }

@@ -49,6 +49,7 @@ export class Spool<T> {
   #wake: (() => void) | undefined;
   #pushed: Promise<void> = Promise.resolve();
 
+  /** @param limit highest number of bytes that may wait */
   constructor(
     private readonly directory: string,
     private readonly limit: number,

@@ -36,6 +36,7 @@ export function unmatchedProblems({ unmatched }: KeySelection, option: string): 
   return unmatched.map((pattern) => `${option}: at the restored time, no key matches ${JSON.stringify(pattern)}`);
 }
 
+/** Whole milliseconds. @param at restored time, milliseconds since the epoch */
 export function ttlShift(rule: TtlRule, at: number, now: number): number {
   return rule === "absolute" ? 0 : Math.max(0, Math.round(now - at));
 }

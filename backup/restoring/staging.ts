@@ -36,6 +36,7 @@ export interface StagingServers {
 export interface StagedShard {
   readonly name: string;
   readonly ranges: readonly SlotRange[];
+  /** Restored time: the file has the data of this time, milliseconds since the epoch. */
   readonly at: number;
   readonly file: string;
   readonly datasetBytes: number;
@@ -91,6 +92,7 @@ export async function stageSet(
   return { name, ranges: slotsOf(shard), at: point.at, file: join(directory, "dump.rdb"), datasetBytes };
 }
 
+/** @returns memory of the server's data, bytes */
 async function save({ name, nodes: [node], access }: Deployment, signal: AbortSignal): Promise<number> {
   if (node === undefined) throw new Error(`${name} lacks its server`);
   const connection = await connect(node.name, node.endpoint, access, SAVE_MS);

@@ -1,3 +1,4 @@
+/** Section `capacity`: a search for the highest load that each deployment serves within an objective. */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { CapacitySearch } from "./measure-capacity";
@@ -20,6 +21,7 @@ const rate = wholeNumber(1, 100_000_000);
 
 export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_000, precision: 0.1, confirmations: 3 };
 
+/** Schema of the section `capacity`. */
 export const capacitySchema = z
   .strictObject({
     objective: objective.meta({
@@ -50,6 +52,7 @@ export const capacitySchema = z
       }),
   })
   .meta({ description: "Search for the highest load at which each deployment meets a latency objective." });
+/** The parsed section `capacity`. */
 export type CapacityConfig = z.infer<typeof capacitySchema>;
 
 export function searchPlan({ initialRate, maxRate, precision, confirmations }: CapacityConfig): SearchPlan {

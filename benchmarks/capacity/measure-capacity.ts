@@ -14,7 +14,9 @@ import type { Confirmation, Probe } from "./probes";
 import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lowestFailing } from "./probes";
 import { type SearchPlan, kneeOf, searchCapacity } from "./search";
 
+/** A search for a capacity: the load and the objective. */
 export interface CapacitySearch {
+  /** The load to offer. The search sets its rate. */
   readonly workload: OpenLoopWorkload;
   readonly objective: Objective;
   readonly search: SearchPlan;

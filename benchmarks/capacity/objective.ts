@@ -1,6 +1,8 @@
 import { BadInput } from "../../lib/errors";
 
+/** An objective such as p99 ≤ 2 ms. */
 export interface Objective {
+  /** Quantile, such as 0.99 for p99. */
   readonly quantile: number;
   readonly ms: number;
 }

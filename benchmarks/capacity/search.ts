@@ -5,9 +5,13 @@ export interface ProbeOutcome {
   readonly holds: boolean;
 }
 
+/** Bounds and precision of a search. */
 export interface SearchPlan {
+  /** First rate offered, requests per second. */
   readonly initialRate: number;
+  /** Highest rate offered, requests per second. */
   readonly maxRate: number;
+  /** Target relative precision of the result, such as 0.05. */
   readonly precision: number;
   /**
    * Highest number of times that the resulting rate is offered again. The rate must meet the objective in more than

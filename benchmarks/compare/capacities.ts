@@ -18,6 +18,7 @@ export interface ComparedCapacity {
    * infinite or `low` is 0.
    */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
+  /** Possible causes of the ratio other than the servers. */
   readonly notes: readonly string[];
 }
 

@@ -3,7 +3,9 @@ import type { CapacityLoad, Environment, MeasurementRecord, Results, MeasuredTop
 import { describeShape } from "../results/formats/summary";
 import { formatBytes, formatPercent } from "../../lib/units";
 
+/** One difference, with both values as text. */
 export interface Change {
+  /** Name of the value, such as `machine`, `version of cluster` or `cluster maxmemory`. */
   readonly what: string;
   readonly before: string;
   readonly after: string;

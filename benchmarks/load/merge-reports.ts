@@ -54,6 +54,7 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
   };
 }
 
+/** @param seconds duration of the measurement */
 export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
   return {

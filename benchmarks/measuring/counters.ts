@@ -128,6 +128,7 @@ export interface NodeCounts {
   readonly misses: number;
   readonly evictions: number;
   readonly rejectedCalls: number;
+  /** Used cores: CPU seconds per second. */
   readonly cores: number;
   readonly mainThreadCores: number | undefined;
 }

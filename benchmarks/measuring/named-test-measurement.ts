@@ -26,6 +26,7 @@ export class NamedTestMeasurement {
     private readonly listener: Pick<MeasurementListener, "progress">,
   ) {}
 
+  /** @param label for progress and raw output @param referenceRate requests per second of the last reference load */
   async measure(
     label: string,
     { round, session, testName }: { readonly round: number; readonly session: Session; readonly testName: TestName },

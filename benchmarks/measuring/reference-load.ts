@@ -18,6 +18,7 @@ export const REFERENCE_LOAD: Workload = {
 };
 const REQUESTS = 500_000;
 
+/** To a single server. @param round number of the round before which the load is sent @returns requests per second */
 export async function measureReferenceLoad(
   round: number,
   session: Session,

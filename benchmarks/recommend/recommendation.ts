@@ -3,6 +3,7 @@ export interface Requirements {
   readonly reads: number;
   /** Copies on replicas are not counted. */
   readonly workingSet: number;
+  /** Size of a typical value, bytes. */
   readonly valueSize: number;
   readonly pipeline: number;
   /** Highest allowed p99 latency at a primary, milliseconds; undefined for no objective. */

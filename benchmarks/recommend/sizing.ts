@@ -12,11 +12,13 @@ export const MEMORY_USE = 0.6;
 export const ENTRY = 90;
 /** A hash table needs more memory for a while when it grows. */
 export const SWING = 1.13;
+/** Assumed size of a key, bytes. */
 export const KEY = 20;
 export const MAX_PRIMARIES = 500;
 
 export interface Basis {
   readonly need: Requirements;
+  /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
   readonly sustained: SustainedRate | undefined;
   readonly ioThreads: number;

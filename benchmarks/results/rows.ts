@@ -1,3 +1,4 @@
+/** A result for each deployment and test, and comparisons of deployments: the speed-up with its interval. */
 import { type CumulativeCount, Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
 import { formatLatency } from "./latency-limits";

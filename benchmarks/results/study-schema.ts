@@ -22,6 +22,10 @@ const sliceCountsSchema = z.strictObject({
   cpuSeconds: count.optional(),
 });
 
+/**
+ * One test of a pair of treatments. The servers of both treatments received load in alternating slices of some
+ * milliseconds.
+ */
 export const interleavedTestSchema = z.strictObject({
   test: z.string(),
   base: sliceCountsSchema,

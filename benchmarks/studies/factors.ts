@@ -6,26 +6,36 @@ import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { Workload } from "../workloads/workload";
 
+/** Levels of the factor `persistence`. */
 export const PERSISTENCE = ["none", "rdb", "aof-everysec", "aof-always"] as const;
 type Persistence = (typeof PERSISTENCE)[number];
 
+/** Levels of factors (settings that a study varies). Factors without a level are not varied. */
 export interface Levels {
   readonly mode?: Mode;
   /** Number of primaries. 1 means replication mode. A cluster has at least three primaries. */
   readonly primaries?: number;
+  /** Number of replicas of each primary. */
   readonly replicas?: number;
   readonly "io-threads"?: number;
+  /**
+   * Server program by name and version (`valkey`, `valkey-8.1`, `redis`), or the directory that contains the program.
+   */
   readonly engine?: string;
   /** Number of CPUs to which each server is pinned. If the machine has too few CPUs, servers share them. */
   readonly cpus?: number;
+  /** Size of a value, bytes. */
   readonly dataSize?: number;
   readonly pipeline?: number;
+  /** Number of connections of each load generator. */
   readonly clients?: number;
+  /** Number of threads of each load generator. */
   readonly threads?: number;
   readonly runners?: number;
   /** Offered requests per second of all runners together. 0 means full speed. */
   readonly rate?: number;
   readonly persistence?: Persistence;
+  /** Size of the replication backlog, bytes. */
   readonly backlog?: number;
 }
 

@@ -45,6 +45,7 @@ interface StudyProgress {
 
 export interface StudyLimits {
   readonly precision: number;
+  /** This is the greatest number of seconds that the study is allowed to spend on measuring. */
   readonly budget: number;
 }
 

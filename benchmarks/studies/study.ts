@@ -7,6 +7,7 @@ export type StudyKind = (typeof STUDY_KINDS)[number];
 
 export interface TableGrowthPlan {
   readonly keys: number;
+  /** Size of a value, bytes. */
   readonly dataSize: number;
 }
 

@@ -20,6 +20,10 @@ const tests = z
     return unknown.length > 0 ? z.NEVER : resolved;
   });
 
+/**
+ * The options of a benchmark. They set how named tests are sent, how long each measurement takes, and how often each
+ * measurement is repeated.
+ */
 export const benchmarkFields = {
   workloadName: recordName.optional().meta({
     description: "Name of the workload in the results.",
@@ -82,10 +86,12 @@ export const benchmarkFields = {
   }),
 };
 
+/** The parsed options of a benchmark. */
 export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>>, "tests"> & {
   readonly tests: readonly TestName[];
 };
 
+/** Whether a benchmark sets at most one length of its measurements: a number of seconds, or a number of requests. */
 export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
   return duration === undefined || requests === undefined;
 }

@@ -5,6 +5,7 @@ import type { Prefill } from "./named-tests";
 
 export interface PrefillSize {
   readonly keySpace: number;
+  /** Size of one value, bytes. */
   readonly dataSize: number;
   /** Number of elements that must exist on all primaries together before a test that removes elements. */
   readonly stock: number;

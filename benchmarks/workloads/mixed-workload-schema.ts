@@ -134,6 +134,7 @@ export const openLoopSchema = z
       "from the intended time.",
   });
 
+/** One workload of the section `workloads`. */
 export const workloadSchema = z.discriminatedUnion("loadGenerator", [
   z
     .strictObject({
@@ -147,4 +148,5 @@ export const workloadSchema = z.discriminatedUnion("loadGenerator", [
     .strictObject({ loadGenerator: loadGenerator("memtier"), ...closedLoop })
     .meta({ title: "memtier", description: "Sends requests with memtier_benchmark, a closed loop." }),
 ]);
+/** One parsed workload. */
 export type WorkloadConfig = z.infer<typeof workloadSchema>;

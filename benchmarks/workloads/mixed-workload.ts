@@ -22,6 +22,7 @@ export const DATA_COMMANDS = {
   "sorted-sets": { read: "zrange", write: "zadd" },
 } as const satisfies Record<DataKind, unknown>;
 
+/** Distribution by which a load generator chooses keys. */
 export type KeyDistribution =
   | { readonly distribution: "uniform" }
   /** The key with rank k has the weight k^−theta. Ranks are spread over all slots. */
@@ -29,6 +30,7 @@ export type KeyDistribution =
   /** The fraction `keys` of the keys receives the fraction `requests` of the requests. Both are between 0 and 1. */
   | { readonly distribution: "hot-set"; readonly keys: number; readonly requests: number };
 
+/** Sizes of values, bytes. */
 export type ValueSizes =
   | { readonly sizes: "fixed"; readonly bytes: number }
   | { readonly sizes: "uniform"; readonly min: number; readonly max: number }
@@ -46,39 +48,51 @@ export type ValueSizes =
 export const ARRIVALS = ["poisson", "fixed"] as const;
 export type Arrivals = (typeof ARRIVALS)[number];
 
+/** Nodes that serve the reads. */
 export const READ_FROM = ["primary", "replica", "any"] as const;
 export type ReadFrom = (typeof READ_FROM)[number];
 
+/** Fields of every mixed workload. */
 interface CommonWorkload {
+  /** Name of the workload in results. */
   readonly name: string;
   readonly data: DataKind;
+  /** Share of the requests that are reads, 0 to 1. */
   readonly reads: number;
+  /** Number of different keys. */
   readonly keySpace: number;
   /** Number of connections of all threads together. */
   readonly clients: number;
+  /** Number of requests in one batch on a connection. */
   readonly pipeline: number;
   readonly length: { readonly seconds: number };
   /** Seconds of load before counting begins. */
   readonly warmup: number;
 }
 
+/** Additional fields of mixed workloads that a closed-loop load generator sends. */
 interface ClosedLoopWorkload extends CommonWorkload {
+  /** Size of a value, bytes. */
   readonly dataSize: number;
+  /** Number of threads of the load generator. */
   readonly threads: number;
   /** Offered requests per second of all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 
+/** A mixed workload that valkey-benchmark sends as a sequence of commands. */
 export interface ValkeyBenchmarkWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "valkey-benchmark";
   /** Nodes that serve the reads. Values other than `primary` need a cluster and a workload without writes. */
   readonly readFrom: ReadFrom;
 }
 
+/** A mixed workload that memtier_benchmark sends. */
 export interface MemtierWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "memtier";
 }
 
+/** A mixed workload that the open-loop generator sends at intended times, without waiting for replies. */
 export interface OpenLoopWorkload extends CommonWorkload {
   readonly loadGenerator: "open-loop";
   /** Offered requests per second of all workers together. */
@@ -98,6 +112,7 @@ export interface OpenLoopWorkload extends CommonWorkload {
   readonly queue: number;
 }
 
+/** Reads and writes of one data set, by the load generator that sends them. */
 export type MixedWorkload = ValkeyBenchmarkWorkload | MemtierWorkload | OpenLoopWorkload;
 
 /** Workloads with different request mixes cannot be compared. */
@@ -106,6 +121,7 @@ interface RequestMix {
   readonly reads: number;
   readonly readFrom: ReadFrom;
   readonly keys: string;
+  /** Such as `fixed bytes=256`; empty for sorted sets, whose members all have the same size. */
   readonly values: string;
 }
 

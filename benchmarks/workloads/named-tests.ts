@@ -24,11 +24,13 @@ export type Prefill =
   /** A function library on every primary. */
   | { readonly kind: "functions" };
 
+/** One named test of valkey-benchmark, or one sequence of commands in the same form. */
 export interface NamedTest {
   /** Title of the test in results. A test of valkey-benchmark has the title that valkey-benchmark prints. */
   readonly title: string;
   /** Name of the command. In INFO commandstats, this name follows `cmdstat_`. */
   readonly command: string;
+  /** Names of all commands of a test that sends several commands. @default only `command` */
   readonly commands?: readonly string[];
   /**
    * Way in which the test is sent: with `-t` if valkey-benchmark has the test, and as a command if not.

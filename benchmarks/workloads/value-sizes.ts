@@ -27,6 +27,7 @@ export function sizeSampler(values: ValueSizes, random: Random): { next(): numbe
   }
 }
 
+/** The largest size that a value can have, bytes. */
 export function largestValueSize(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":

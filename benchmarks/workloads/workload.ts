@@ -1,16 +1,22 @@
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
+/** Named tests and the options with which they are sent. */
 export interface Workload {
   /** Name of the workload in results. If it is undefined, results use the deployment's name. */
   readonly name: string | undefined;
   readonly tests: readonly TestName[];
   /** Number of connections of all threads together. */
   readonly clients: number;
+  /** Number of requests in one batch on a connection. */
   readonly pipeline: number;
+  /** Size of a value, bytes. */
   readonly dataSize: number;
+  /** Number of threads of the load generator. */
   readonly threads: number;
+  /** Number of different keys of each family. All keys of a family begin with the same text. */
   readonly keySpace: number;
+  /** Length of each measurement: seconds, or a number of requests. */
   readonly length: { readonly seconds: number } | { readonly requests: number };
   /** Seconds of load before counting begins. */
   readonly warmup: number;

@@ -35,6 +35,7 @@ import { COMMAND } from "../../lib/system/package";
 interface SoakOptions {
   readonly seconds: number;
   readonly windowSeconds: number;
+  /** Offered requests per second, fraction of reads, number of distinct keys, bytes per value. */
   readonly load: Pick<SoakHeader, "rate" | "reads" | "keySpace" | "bytes">;
   readonly diskBytes: number;
   readonly resume: boolean;

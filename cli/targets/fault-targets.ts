@@ -6,6 +6,7 @@ import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario
 
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
+  /** @param formationMs duration of the formation, milliseconds; null if the deployment was formed earlier */
   readonly onVerified: (verification: Verification, formationMs: number | null) => void;
 }
 

@@ -13,6 +13,7 @@ const SERVER_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-node-timeout", String(DEFAULT_NODE_TIMEOUT_MS)],
 ]);
 
+/** The node timeout of a deployment, milliseconds. */
 export function nodeTimeout({ directives }: Pick<Deployment, "directives">): number {
   return Number(directives.get("cluster-node-timeout") ?? DEFAULT_NODE_TIMEOUT_MS);
 }

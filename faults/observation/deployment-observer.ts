@@ -22,6 +22,7 @@ const POLL_MS_PER_NODE = 3;
 /** Time without a reply after which a node counts as silent, milliseconds. */
 const REPLY_TIMEOUT_MS = 400;
 
+/** In milliseconds of performance.now; undefined if there was no such moment. */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;
   readonly notRedundant: number | undefined;

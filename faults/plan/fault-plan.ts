@@ -1,3 +1,4 @@
+/** The plan of a fault: the actions that inject and heal it on one deployment. */
 import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 
@@ -13,13 +14,16 @@ export interface DeploymentOutline {
   readonly shape: Shape;
   /** Whether nodes promote a replica themselves; otherwise this program must promote it. */
   readonly hasAutomaticFailover: boolean;
+  /** Whether the servers write their data to disk. */
   readonly persistent: boolean;
   readonly rediscoversPeers: boolean;
 }
 
+/** `served`: when all slots are served again, or after a time limit and an assisting action. */
 export interface FaultPlan {
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
+  /** Actions that assist a deployment that clearly does not recover by itself. */
   readonly assist: readonly FaultAction[];
   readonly healWhen: "served" | { readonly seconds: number };
   readonly heal: readonly FaultAction[];

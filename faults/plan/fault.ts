@@ -1,3 +1,4 @@
+/** The faults: everything that the project knows of a fault is its row in `FAULTS`. */
 import { z } from "zod";
 import { wholeNumber } from "../../lib/schema/fields";
 import { unmetDiskPrecondition, unmetPartitionPrecondition } from "../../platforms/host/side-effects";
@@ -22,8 +23,10 @@ const lasting = (fallback: number): z.ZodDefault<z.ZodNumber> =>
   scenarioSeconds.default(fallback).meta({ description: "Duration of the fault.", unit: "seconds" });
 
 interface FaultRow<Fields extends z.ZodRawShape, Options = z.infer<z.ZodObject<Fields>>> {
+  /** Sentence of the reference of stack files. */
   readonly description: string;
   readonly fields: Fields;
+  /** Whether a stack that names no scenario runs the fault. */
   readonly isDefault: boolean;
   readonly restartsNodes: boolean;
   readonly describe: (options: Options) => string;
@@ -39,6 +42,7 @@ const met = (): undefined => undefined;
 const KILL = { isDefault: true, restartsNodes: true, unmetOnHost: met, unmetOnPods: met } as const;
 const DISTURBANCE = { isDefault: true, restartsNodes: false, unmetOnHost: met, unmetOnPods: met } as const;
 
+/** In the order in which a stack that names no scenario runs them. */
 export const FAULTS = {
   "kill-primary": row({
     ...KILL,

@@ -1,5 +1,6 @@
 import { medianSorted } from "simple-statistics";
 
+/** A median with an interval that contains the true median with the given confidence. */
 export interface MedianInterval {
   readonly median: number;
   readonly low: number;

@@ -1,6 +1,12 @@
+/** Predicts a measurement at a new x from measured points, with the uncertainty of the prediction. Pure. */
 import { type Point, fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
+/**
+ * A prediction with an interval that contains the next measurement with the given confidence. The width of the interval
+ * combines the scatter of one measurement with the error of the fit. The error of the fit grows with the distance from
+ * the measured points.
+ */
 export interface Prediction {
   readonly estimate: number;
   readonly low: number;

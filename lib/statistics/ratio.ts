@@ -1,3 +1,4 @@
+/** Ratios of values of the same rounds, for studies. `benchmarks/results/rows.ts` has the speed-up of a run. */
 import { type ConfidenceInterval, pairedInterval } from "./paired";
 
 /** The fraction of studies in which the interval must contain the true ratio. */
@@ -16,6 +17,7 @@ const STOPPING_CONFIDENCE = 0.965;
  */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 
+/** An estimated ratio. */
 export interface Ratio {
   /** Estimate of the ratio. 1 means that both values are equal. Undefined without data. */
   readonly ratio: number | undefined;

@@ -1,3 +1,4 @@
+/** The S3 bucket of a platform for the backups of its deployments: arguments, defaults and problems. */
 import { type Problem, problem, within } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 

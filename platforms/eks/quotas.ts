@@ -2,11 +2,13 @@ import { type Problem, problem } from "../../lib/errors";
 import { compact } from "../../lib/compact";
 import type { MachineGroup } from "./pools/machine-plan";
 
+/** A quota, with its codes in AWS Service Quotas. */
 export interface QuotaNeed {
   readonly service: "ec2" | "ebs" | "vpc";
   readonly code: string;
   readonly name: string;
   readonly needed: number;
+  /** Value that the quota has in a new account. */
   readonly usual: number;
 }
 

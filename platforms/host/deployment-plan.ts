@@ -8,11 +8,13 @@ import { LOOPBACK } from "./ports";
 import type { ServerPlan } from "./server-config";
 import type { PlacedServer } from "./server-records";
 
+/** A deployment to create on this machine. */
 export interface HostDeploymentPlan {
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
+  /** Password of the servers. @default a new one */
   readonly password?: string | undefined;
   /** Names of zones. They are only labels of nodes, because a single machine has no real zones. */
   readonly zones: readonly string[];

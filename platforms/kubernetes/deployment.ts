@@ -39,6 +39,7 @@ export interface PodDeploymentPlan {
   readonly container?: string | undefined;
   readonly port?: number | undefined;
   readonly zones?: readonly string[] | undefined;
+  /** Values that directives must have on every node, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
   /** Without the built-in user `default`. @default users are not verified */
   readonly users?: Readonly<Record<string, string>> | undefined;

@@ -44,6 +44,7 @@ export function serverOf(pod: V1Pod | undefined, container: string | undefined):
   return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
 }
 
+/** Memory request or limit of a container, bytes; undefined if it has none. */
 export function memoryOf(container: V1Container | undefined, which: "requests" | "limits"): number | undefined {
   const asked = container?.resources?.[which]?.["memory"];
   return asked === undefined ? undefined : parseQuantity(asked);

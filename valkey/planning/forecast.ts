@@ -1,3 +1,4 @@
+/** Predicts how a cluster of many nodes behaves, from measurements of clusters. */
 import type { Prediction } from "../../lib/statistics/prediction";
 import { mapPrediction, predictLine, predictPowerLaw, predictRelativeLine } from "../../lib/statistics/prediction";
 import { busTraffic } from "../topology/bus-traffic";
@@ -5,6 +6,7 @@ import type { MeasuredCluster } from "./measured-clusters";
 
 const CONFIDENCE = 0.95;
 
+/** Predictions for a cluster of a certain size. */
 export interface ClusterForecast {
   readonly nodes: number;
   readonly nodeTimeoutMs: number;

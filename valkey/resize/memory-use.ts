@@ -33,6 +33,7 @@ async function memoryUseOf(connection: Connection): Promise<MemoryUse> {
   return { keys: isEmpty ? 0 : Math.max(0, used - other), used, limit: bytes("maxmemory") };
 }
 
+/** Memory that a node uses, bytes. */
 export async function readUsedMemory(connection: Connection): Promise<number> {
   return infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
 }

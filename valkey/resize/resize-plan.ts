@@ -152,6 +152,7 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
 interface NodeMemory {
   readonly keyBytes: number;
   readonly usedMemory: number;
+  /** Value of maxmemory, bytes; 0 means no limit. */
   readonly maxmemory: number;
 }
 

@@ -7,6 +7,7 @@ import { sentinelsAsDeployment } from "./form-sentinels";
 import type { Sentinels } from "../sentinel-config";
 import { type SentinelView, readSentinelView } from "./sentinel-view";
 
+/** One Sentinel and its view of the deployment. */
 export interface SentinelFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "endpoint">;
   readonly view: Observation<SentinelView>;

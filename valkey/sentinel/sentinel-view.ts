@@ -3,7 +3,9 @@ import type { Connection } from "../connection";
 import type { Endpoint } from "../node";
 import { parseFlatReply, parseInfo } from "../topology/replies";
 
+/** A Sentinel's view of a deployment. */
 export interface SentinelView {
+  /** The address that the Sentinel reports for the primary. */
   readonly primary: Endpoint;
   /**
    * Whether the Sentinel is in TILT mode. A Sentinel enters this mode for 30 s after a delay of its own process. In

@@ -39,6 +39,7 @@ export function writesToDisk({ appendonly, save }: Pick<ServerSettings, "appendo
   return appendonly === true || save !== "";
 }
 
+/** Directives with their values as CONFIG GET prints them: sizes in bytes, booleans as yes and no. */
 export function toDirectives(settings: ServerSettings): Map<string, string> {
   return new Map(
     Object.entries(settings).flatMap(([name, value]): [string, string][] =>

@@ -11,12 +11,15 @@ const HOST_NAME = 72;
 /** The number of nodes in the gossip of one message: a tenth of all nodes, and at least three. */
 const gossipEntries = (nodes: number): number => Math.min(nodes - 2, Math.max(3, Math.floor(nodes / 10)));
 
+/** Upper limits of a cluster's bus traffic. */
 export interface BusTraffic {
+  /** Bytes of one ping or pong. */
   readonly messageBytes: number;
   /** Messages that each node sends per second. */
   readonly messagesPerNode: number;
   /** Bytes that each node sends per second. Each node also receives this number of bytes per second. */
   readonly bytesPerNode: number;
+  /** Bytes that all nodes together send per second. */
   readonly bytes: number;
 }
 

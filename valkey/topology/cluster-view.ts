@@ -5,9 +5,11 @@ import { type SlotRange, formatRanges, normaliseRanges, parseRange } from "./slo
 /** Role of a node. A primary serves slots, and a replica copies its primary. */
 type Role = "primary" | "replica";
 
+/** A node in a view of the cluster. The views of all nodes should agree on everything except the address. */
 export interface KnownNode {
   readonly id: string;
   readonly role: Role;
+  /** The node ID of a replica's primary. */
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
@@ -22,6 +24,7 @@ export interface KnownAddress {
   readonly hostname: string | undefined;
 }
 
+/** Nodes of a cluster with their roles, slots and epochs. Equal fingerprints mean equal topologies. */
 export interface Topology {
   readonly fingerprint: string;
   readonly nodes: ReadonlyMap<string, KnownNode>;
@@ -30,18 +33,21 @@ export interface Topology {
 /** Reason why a view does not count a node as healthy: `fail?`, `fail`, `handshake` or `noaddr` in CLUSTER NODES. */
 export type FailureFlag = "suspected" | "failed" | "handshake" | "no-address";
 
+/** A slot that a node marks as MIGRATING or IMPORTING. */
 export interface OpenSlot {
   readonly slot: number;
   readonly direction: "migrating" | "importing";
   readonly peerId: string;
 }
 
+/** One node's view of the cluster. */
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
   /** The address of each node in this view, by node ID. Views with equal addresses share one map. */
   readonly addresses: ReadonlyMap<string, KnownAddress>;
   readonly unhealthy: readonly { readonly id: string; readonly flag: FailureFlag }[];
+  /** Node IDs to which this node has no working bus link. */
   readonly unlinked: readonly string[];
   /** Times at which this node last heard from nodes that owe it an answer, by node ID, milliseconds since 1970. */
   readonly heardAt: ReadonlyMap<string, number>;

@@ -295,6 +295,7 @@ export const ASSERTIONS = {
   },
 } as const satisfies Readonly<Record<string, AssertionRow>>;
 
+/** The name of an assertion. */
 export type AssertionId = keyof typeof ASSERTIONS;
 
 export const ASSERTION_IDS = Object.keys(ASSERTIONS) as AssertionId[];
@@ -304,12 +305,15 @@ export function rowOf(id: string): AssertionRow | undefined {
   return Object.hasOwn(ASSERTIONS, id) ? ASSERTIONS[id as AssertionId] : undefined;
 }
 
+/** One assertion of a verdict, with its result. */
 export interface Assertion {
   readonly id: AssertionId;
+  /** The assertion as a sentence. */
   readonly what: string;
   readonly expected: string;
   readonly found: string;
   readonly pass: boolean;
+  /** Names of the nodes that violate the assertion. */
   readonly nodes: readonly string[];
 }
 

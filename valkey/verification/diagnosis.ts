@@ -1,3 +1,4 @@
+/** Why a verdict is FAIL, what this means for clients, and what a person types next. Pure. */
 import { type Assertion, type AssertionId, judgeAssertion, rowOf } from "./assertions";
 import { describeService } from "./clients-served";
 import { type DeploymentFacts, isInPods } from "./facts";
@@ -7,6 +8,7 @@ import { describeSilence } from "./silence";
 
 export interface Diagnosis {
   readonly causes: readonly string[];
+  /** Whether clients are served, and who takes over. */
   readonly clients: readonly string[];
   readonly next: readonly string[];
   /** Assertions that would hold if the silent nodes replied. */

@@ -1,3 +1,4 @@
+/** Each node reports its own facts, and all nodes are asked at about the same time. Plain data. */
 import type { DeploymentNode, Endpoint, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
@@ -44,9 +45,11 @@ export interface NodeFacts {
 
 /** An endpoint at which a node of a cluster is announced to clients. */
 export interface AnnouncedEndpoint {
+  /** Name of the node. */
   readonly node: string;
   /** The host is an address or a host name. It is empty if clients get host names, but the node announces none. */
   readonly endpoint: Endpoint;
+  /** Whether the endpoint is for clients with TLS. */
   readonly tls: boolean;
   /** Names of the nodes that announce the endpoint. Empty if all nodes do. */
   readonly by: readonly string[];
@@ -105,6 +108,7 @@ export interface DeploymentFacts {
 export interface Counters {
   /** A restart sets the counters to zero. */
   readonly runId: string;
+  /** Number of expired and evicted keys. */
   readonly removed: number;
   /** Number of calls of commands that may remove keys. One call may remove any number of keys. */
   readonly calls: number;

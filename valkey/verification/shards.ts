@@ -1,7 +1,9 @@
+/** The shards of a deployment, found by the role that each node reports. */
 import type { KnownNode } from "../topology/cluster-view";
 import type { SlotRange } from "../topology/slots";
 import type { DeploymentFacts, NodeFacts, SeenData } from "./facts";
 
+/** A primary and its replicas, by node name. */
 export interface Shard {
   /**
    * Name of the primary. Undefined if the replicas follow a node that did not reply, does not belong to the deployment
@@ -9,6 +11,7 @@ export interface Shard {
    */
   readonly primary: string | undefined;
   readonly replicas: readonly string[];
+  /** Slots of the shard. The list is empty in replication mode. */
   readonly slots: readonly SlotRange[];
 }
 

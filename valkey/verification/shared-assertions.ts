@@ -8,6 +8,7 @@ import type { JudgedFacts, Shard } from "./shards";
 import type { Judgement, Violation } from "./violations";
 import { differencesOf, listNames, unobservedViolations, violationsOf } from "./violations";
 
+/** Every node replies, and no two of them are one server. */
 export function reachable({ nodes }: DeploymentFacts): Judgement {
   const violations = nodes
     .filter(({ info }) => !info.known)

@@ -16,6 +16,7 @@ const assertionSchema = z.strictObject({
   nodes: z.array(z.string()),
 });
 
+/** The state of a deployment at the time of a verification. */
 export const topologySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,

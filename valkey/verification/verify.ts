@@ -29,6 +29,7 @@ const POLL_MS = 500;
 
 /** Time limits within which a verdict must pass. */
 export interface SettlingTime {
+  /** Time limit for all assertions to hold, milliseconds. */
   readonly settlingMs: number;
   /**
    * Time limit for assertions that can begin to hold without intervention, milliseconds. It applies while all other

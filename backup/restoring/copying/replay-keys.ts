@@ -15,6 +15,7 @@ interface ReplayOptions {
   readonly onProgress?: ((keys: number) => void) | undefined;
 }
 
+/** A batch is complete with this number of keys, or values of at least this number of bytes. */
 const BATCH = { keys: 256, bytes: 8 * 1024 ** 2 };
 
 /** Undefined also if the program's user has no right to read the number of databases. */

@@ -21,6 +21,7 @@ export const restoreResultSchema = z.strictObject({
   expired: z.number(),
 });
 
+/** Result of the restore of a deployment. */
 export type RestoreResult = z.infer<typeof restoreResultSchema>;
 
 interface FilledKeys {

@@ -67,6 +67,7 @@ export interface JobPhase {
   readonly endpoint: Endpoint;
   readonly seed: number;
   readonly requests: number | undefined;
+  /** Requests per second of all runners together; undefined if the load generator sends as fast as it can. */
   readonly rate: number | undefined;
   readonly seconds: number | undefined;
   readonly timeoutSeconds: number;

@@ -59,6 +59,7 @@ export class JobRun {
     }
   }
 
+  /** @param phase number of the phase, from 1 @returns the time of the start, milliseconds since the epoch */
   async runPhase(phase: number): Promise<number> {
     const { connection } = this.primary;
     const sent = Date.now();

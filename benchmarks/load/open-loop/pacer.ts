@@ -40,6 +40,7 @@ export class Pacer {
   #begunMs = 0;
   isDone = false;
 
+  /** @param startMs time of the start, milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
     private readonly callbacks: PacerCallbacks,

@@ -47,6 +47,7 @@ const MAX_WIDTH = 0.2;
 const ALMOST_LINEAR = 0.9;
 /** Greatest relative difference with which two rates count as equally fast. */
 const PARITY = 0.1;
+/** Size of a value in the document, and the bytes per entry that it reports for Valkey. */
 const DOCUMENT_VALUE_SIZE = 64;
 const DOCUMENT_BYTES = { min: 149, max: 150 } as const;
 

@@ -30,6 +30,7 @@ interface RateDip {
 const WINDOW_SECONDS = 0.25;
 const DIP = 0.7;
 
+/** Keys inserted per second, in windows of a quarter of a second. */
 export function insertionRates({ samples }: TableGrowth): { readonly keys: number; readonly rate: number }[] {
   const rates: { keys: number; rate: number }[] = [];
   let [from] = samples;

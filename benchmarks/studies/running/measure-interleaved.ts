@@ -95,6 +95,7 @@ class Side {
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
+  /** The caller must end these load generators. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;

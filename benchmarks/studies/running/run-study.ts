@@ -17,6 +17,7 @@ import type { Study } from "../study";
 /** In tests, a different runner checks the order of the steps without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
+  /** @param ceiling requests per second of the last reference load */
   readonly treatment: (treatment: Treatment, round: number, ceiling: number) => Promise<StudyLogEntry>;
   readonly interleaved: (pair: TreatmentPair, round: number) => Promise<StudyLogEntry>;
 }

@@ -7,6 +7,7 @@ type ProvisionedTier = Exclude<ControlPlaneTier, "standard">;
 interface Capacity {
   /** Number of requests that the API server handles at the same time. */
   readonly seats: number;
+  /** Number of pods that the scheduler binds per second. */
   readonly podsPerSecond: number;
 }
 

@@ -2,6 +2,7 @@
 
 /** Speed of a gp3 volume. */
 export interface VolumeSpeed {
+  /** I/O operations per second. */
   readonly iops: number;
   /** Throughput, MiB/s. */
   readonly throughput: number;

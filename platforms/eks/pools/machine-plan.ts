@@ -1,3 +1,4 @@
+/** Machines that each pool needs in each zone, by type. */
 import { type Problem, problem } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
 import { type MachineType, machineType } from "../offers/machine-types";
@@ -14,6 +15,7 @@ export interface MachineGroup {
   readonly zone: string;
   readonly count: number;
   readonly vcpus: number;
+  /** Highest number of addresses that the pods of one machine take. */
   readonly podAddresses: number;
 }
 

@@ -1,3 +1,4 @@
+/** Groups of equal pods, by zone. */
 import { type PlacedNode, type Shape, nodeCount, spreadOverZones } from "../../../valkey/topology/placement";
 import type { PoolName } from "./pools";
 import type { StorageClassName } from "../offers/storage-classes";

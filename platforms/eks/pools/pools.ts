@@ -1,3 +1,4 @@
+/** Machine pools: names, taints, capacity types, and the toleration and selector of a pod in a pool. */
 import { type Tuning, UNTUNED } from "./tuning";
 import { type Problem, problem } from "../../../lib/errors";
 

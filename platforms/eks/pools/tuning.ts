@@ -1,3 +1,4 @@
+/** CPU settings of a pool's machines, and what the boot script sets there, in the form that verification expects. */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 
 /** CPU settings of a pool's machines. */

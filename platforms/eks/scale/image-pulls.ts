@@ -1,3 +1,4 @@
+/** Docker Hub's images that many machines pull: number of pulls, and a cache in ECR that pulls each once. */
 import { type Problem, problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";

@@ -1,3 +1,4 @@
+/** System machines: the pods that run on them, and the smallest machine type that has room for these pods. */
 import { type Problem, problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
 import { type AllocatableResources, allocatableOn, DAEMON_ADDRESSES } from "../pools/allocatable";
@@ -159,7 +160,9 @@ function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | u
   );
 }
 
+/** Resources of Karpenter for a number of planned machines. */
 export interface ControllerSize {
+  /** CPU request, thousandths. Karpenter has no CPU limit. */
   readonly cpuMilli: number;
   /**
    * Memory request, which is also the memory limit. Karpenter's chart derives the soft memory limit of the Go runtime

@@ -5,12 +5,18 @@ import type { KubernetesClient } from "../api/client";
 import { type Labels, formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/running-pods";
 import { resourceName } from "../api/pod-diagnostics";
 
+/**
+ * Names of the objects by which clients and servers find the primary, and labels of the pods to which Services can
+ * route.
+ */
 export interface PrimaryLead {
   /** Names of the Services of the primary. Services that do not exist are skipped. */
   readonly services: readonly string[];
+  /** Labels of all servers. */
   readonly servers: Labels;
   /** Labels of proxies. If there are Sentinels, the Services route to the proxies. @default no proxies */
   readonly proxies?: Labels | undefined;
+  /** Name of the ConfigMap that names the primary's pod. */
   readonly configMap: string;
 }
 

@@ -1,3 +1,4 @@
+/** Finds pods, waits until the pods run, and explains why pods do not run. */
 import type { CoreV1Event, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
@@ -18,6 +19,7 @@ interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;
+  /** Name of the container that must run. @default each pod's first container */
   readonly container?: string | undefined;
   /** Advice for the user if pods cannot be scheduled, other than to add machines. */
   readonly otherwise?: string | undefined;

@@ -1,8 +1,10 @@
+/** Fields and defaults that components have too are in `benchmarks/workloads/benchmark-schema.ts`. */
 import { z } from "zod";
 import type { BenchmarkSettings } from "../../../benchmarks/workloads/benchmark-schema";
 import { benchmarkFields, hasOneLength, TWO_LENGTHS } from "../../../benchmarks/workloads/benchmark-schema";
 import { wholeNumber } from "../../../lib/schema/fields";
 
+/** The section `benchmark`. */
 export const benchmarkSchema = z
   .strictObject({
     ...benchmarkFields,
@@ -19,8 +21,10 @@ export const benchmarkSchema = z
   })
   .refine(hasOneLength, TWO_LENGTHS)
   .meta({ description: "Measurements of all deployments." });
+/** The section `benchmark`, parsed. */
 export type BenchmarkConfig = Omit<z.infer<typeof benchmarkSchema>, "tests"> & Pick<BenchmarkSettings, "tests">;
 
+/** The section `verification`. */
 export const verificationSchema = z
   .strictObject({
     trigger: wholeNumber(0)
@@ -32,4 +36,5 @@ export const verificationSchema = z
     }),
   })
   .meta({ description: "Verification of every deployment before it is measured." });
+/** The section `verification`, parsed. */
 export type VerificationConfig = z.infer<typeof verificationSchema>;

@@ -153,7 +153,9 @@ const clusterSchema = z
   })
   .meta({ title: "cluster", description: "Shards, each a primary with its replicas." });
 
+/** One deployment of the section `deployments`. */
 export const deploymentSchema = z.discriminatedUnion("mode", [replicationSchema, clusterSchema]);
+/** One deployment, parsed. */
 export type DeploymentConfig = z.infer<typeof deploymentSchema>;
 
 /** It is part of node names and file names and, on Kubernetes, of host names. */

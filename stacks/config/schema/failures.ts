@@ -1,3 +1,4 @@
+/** `npm start -- break` runs them while clients write. */
 import { z } from "zod";
 import type { FaultKind, FaultOptions } from "../../../faults/plan/fault";
 import { FAULT_KINDS, FAULTS, scenarioSeconds as seconds } from "../../../faults/plan/fault";
@@ -72,6 +73,7 @@ const common = {
     .meta({ description: "Number of repeats. A distribution of outages needs several repeats." }),
 };
 
+/** One scenario, parsed. */
 export type ScenarioConfig = z.infer<z.ZodObject<typeof common>> &
   { readonly [Kind in FaultKind]: { readonly fault: Kind } & FaultOptions[Kind] }[FaultKind];
 

@@ -17,5 +17,7 @@ const hostSchema = z
   .meta({ title: "host", description: "Processes on this machine." });
 export type HostConfig = z.infer<typeof hostSchema>;
 
+/** The section `platform`. */
 export const platformSchema = z.discriminatedUnion("type", [hostSchema, kubernetesSchema, eksPlatformSchema]);
+/** The section `platform`, parsed. */
 export type PlatformConfig = z.infer<typeof platformSchema>;

@@ -1,3 +1,4 @@
+/** The section `study`: the factors that a study varies, its precision and its time budget. */
 import { z } from "zod";
 import { type Variation, PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
@@ -55,6 +56,7 @@ const growthSchema = z.strictObject({
   dataSize: valueBytes.default(64).meta({ description: "Value size.", unit: "bytes" }),
 });
 
+/** The section `study`. */
 export const studyConfigSchema = z
   .strictObject({
     kind: z
@@ -98,4 +100,5 @@ export const studyConfigSchema = z
     }),
   })
   .meta({ description: "Study of a stack on this machine (`npm start -- study`)." });
+/** The section `study`, parsed. */
 export type StudySectionConfig = Omit<z.infer<typeof studyConfigSchema>, "vary"> & { readonly vary: Variation };

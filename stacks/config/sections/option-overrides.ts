@@ -2,11 +2,21 @@ import { isMap } from "../../../lib/schema/json-schema";
 
 type Values = Readonly<Record<string, unknown>>;
 
+/**
+ * Values of command-line options that replace values of the stack file. Error messages about such a value name the
+ * command-line option instead of the path in the file.
+ */
 export interface OptionOverrides {
+  /** Values for the section `benchmark`, by name of the section's option. */
   readonly benchmark: Values;
+  /**
+   * Mixed workload from the command line. It replaces all workloads of the stack. It also replaces the stack's tests,
+   * unless command-line options name tests.
+   */
   readonly workload?: Values;
   /** Whether `workload` changes the stack's open-loop workload of a search for a capacity. @default false */
   readonly isSearched?: boolean;
+  /** Command-line option for each option of the configuration, such as `--datasize` for `dataSize`. */
   readonly options: Readonly<Record<string, string>>;
 }
 

@@ -41,6 +41,7 @@ export function createNamespace(name: string, options: pulumi.CustomResourceOpti
 interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: PodNamespace;
+  /** Path of a kubeconfig, or its text, which must not contain secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
   /** CIDR block whose addresses network policies allow; undefined if the policies select pods instead. */

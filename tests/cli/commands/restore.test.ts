@@ -1,6 +1,6 @@
 /** The lines that `restore` prints: PASS, or each difference. */
 import { it } from "vitest";
-import { type ReportedOrder, formatComparisons } from "../../../cli/restoring/restore-run";
+import { type ReportedOrder, formatComparisons } from "../../../cli/restoring/restore-report";
 import type { Restore } from "../../../backup/archive/catalog";
 import type { Comparison } from "../../../backup/rdb/comparing/compare";
 import { expectReviewed } from "../../support/reviewed";

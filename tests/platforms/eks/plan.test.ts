@@ -136,8 +136,8 @@ describe("planEks", () => {
         const args = billion(shards, zones, { region, network: { existing: false, cidr, nat: "one" } });
         const groups = args.groups.map((group) => ({ ...group, alone }));
         const plan = planEks({ ...args, groups });
-        // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused
-        // is refused for its size.
+        // EKS needs two zones. The region us-west-2 has four, and the zones of us-east-1 are not known. All other plans
+        // that are refused are too large.
         expect(plan.problems.some(({ path }) => path === "zones")).toBe(
           zoneCount === 1 || (region === "us-west-2" && zoneCount > 4),
         );

@@ -133,6 +133,7 @@ export class LoadNode {
     connection.write(text);
   }
 
+  /** @param retryMs time until the next attempt if this attempt fails, milliseconds */
   #connect(retryMs: number): void {
     const { endpoint, access, readsFromReplica } = this.options;
     let wasReady = false;

@@ -5,6 +5,7 @@ export class TimedRequest<O extends Operation = Operation> {
   sentMs = NaN;
   doneMs = NaN;
   redirects = 0;
+  /** Whether ASKING must precede the request when the request is sent next. */
   isAsking = false;
 
   constructor(
