@@ -59,8 +59,14 @@ export const SETTINGS_FIELDS = {
    * @default the server's default
    */
   "repl-diskless-sync-delay": wholeNumber(0, 3600).optional(),
-  /** Number of connected replicas that a primary needs to accept writes. @default the server's default */
+  /**
+   * Number of connected replicas that a primary needs to accept writes.
+   * @default on Kubernetes, 1 if a primary has two replicas or more; otherwise the server's default
+   */
   "min-replicas-to-write": wholeNumber(0, 100).optional(),
-  /** Highest lag of a replica that counts for `min-replicas-to-write`, seconds. @default the server's default */
+  /**
+   * Highest lag of a replica that counts for `min-replicas-to-write`, seconds.
+   * @default on Kubernetes, 2 if a primary has two replicas or more; otherwise the server's default
+   */
   "min-replicas-max-lag": wholeNumber(0, 3600).optional(),
 };

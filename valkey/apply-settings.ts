@@ -6,7 +6,7 @@ import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
 import { withoutMemoryRaise } from "./settings/dynamic-settings";
-import { COMPARED_DIRECTIVES } from "./settings/settings";
+import { awaitsReplicas, COMPARED_DIRECTIVES } from "./settings/settings";
 import { infoNumber, parseFlatReply, parseInfo } from "./topology/replies";
 
 const POLL_MS = 200;
@@ -55,9 +55,9 @@ export async function differingSettings(
     const found = await Promise.all(
       [...connections].map(async ([{ name: node }, connection]) => {
         const values = await readSettings(connection, [...compared.keys()]);
-        return [...differences(values, compared)].map(
-          ([name, value]) => `${node}: ${name} is ${values.get(name) ?? "unknown"}, not ${value}`,
-        );
+        return [...differences(values, compared)]
+          .filter(([name]) => !awaitsReplicas(name, values.get(name)))
+          .map(([name, value]) => `${node}: ${name} is ${values.get(name) ?? "unknown"}, not ${value}`);
       }),
     );
     return found.flat();

@@ -20,13 +20,13 @@ import { PodScripts } from "../../tests/support/valkey/pod-scripts";
 import { type Connection, connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import { withNeededReplicas } from "../../valkey/planning/derived-settings";
 import { toDirectives } from "../../valkey/settings/settings";
 import { slotTags } from "../../valkey/topology/slot-tags";
 import type { ModelMode, Persistence } from "./events";
 import type { Fact } from "./oracle";
 
 const NAME = "model";
-/** Arguments of the start scripts: a quarter of those of pods. */
 /** `onSilentReplica`: the defaults, but shorter where they end. */
 const ON_SILENT_REPLICA: Readonly<Record<Persistence, string>> = {
   none: "default",
@@ -44,6 +44,8 @@ const UNSYNCED_MS = 1000;
 /** Node timeout of the cluster, and time after which Sentinels consider a server down. */
 export const SILENT_MS = 5000;
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: SILENT_MS, failoverTimeoutMs: 10_000 };
+/** Replicas of the data set under test. */
+const REPLICAS = 2;
 const PERSIST: Readonly<Record<Persistence, Parameters<typeof toDirectives>[0]>> = {
   none: { save: "", appendonly: false },
   snapshots: { save: "3600 1000000", appendonly: false },
@@ -114,7 +116,7 @@ export class ModelPods {
     const access = { password: randomBytes(12).toString("hex") };
     this.deployment = {
       ...{ name: NAME, mode: mode === "cluster" ? "cluster" : "replication", nodes: servers, access },
-      ...{ shape: mode === "cluster" ? { primaries: 3 } : { primaries: 1, replicasPerPrimary: 2 } },
+      ...{ shape: mode === "cluster" ? { primaries: 3 } : { primaries: 1, replicasPerPrimary: REPLICAS } },
       directives: toDirectives(PERSIST[persistence]),
       ...(sentinels.length === 0 ? {} : { sentinels: { settings: SENTINEL, nodes: sentinels } }),
       connect: (node, timeoutMs) => {
@@ -140,6 +142,7 @@ export class ModelPods {
       ...{ "repl-diskless-sync-delay": 0, "repl-timeout": 10, "cluster-node-timeout": SILENT_MS },
       // Only one shard has replicas, and the others would take one of them.
       "cluster-allow-replica-migration": false,
+      ...withNeededReplicas({}, REPLICAS),
       ...PERSIST[this.persistence],
     };
     const stop = this.mode === "replication" ? "save" : "default";

@@ -2,15 +2,21 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
 
+const EVERY = ["node.sh", "keeper.sh", "keep.sh", "ready.sh"] as const;
+
 const SCRIPTS = {
-  cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready.sh", "ready-cluster.sh", "hand-over.sh"],
+  cluster: [
+    ...EVERY,
+    ...["copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "keep-cluster.sh", "hand-over.sh"],
+  ],
   // Deployments with and without Sentinels use the same scripts, because pods of both kinds run while Sentinels are
   // added or removed.
   replication: [
-    ...["node.sh", "copies.sh", "start-replication.sh", "ready-replication.sh"],
-    ...["sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "hand-over-replication.sh"],
+    ...EVERY,
+    ...["copies.sh", "start-replication.sh", "ready-replication.sh", "keep-replication.sh"],
+    ...["hand-over-replication.sh", "sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "keep-sentinel.sh"],
   ],
-  compared: ["node.sh", "ready-replication.sh", "start-replica.sh"],
+  compared: [...EVERY, "start-replica.sh", "ready-replication.sh", "keep-replication.sh", "sentinels.sh"],
 } as const;
 
 export type ScriptSet = keyof typeof SCRIPTS;

@@ -98,7 +98,7 @@ export class PrimaryMoves {
     return openRunningPart(this.kubernetes, servers, this.password);
   }
 
-  /** If it is interrupted before the pod is designated, the former primary comes back (ready-replication.sh). */
+  /** If it is interrupted before the pod is designated, the former primary comes back (keep-replication.sh). */
   async #move(running: Deployment, to: string): Promise<void> {
     const { kubernetes, target, options } = this;
     const lead = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { formatCount } from "../../lib/units";
-import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
+import { LARGE_CLUSTER_NODES, withNeededReplicas } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { writesToDisk } from "../../valkey/settings/settings";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -40,11 +40,15 @@ function needlessVolumes(deployment: DeploymentConfig): string | undefined {
 /** None on this machine, where servers are only for measurements and keep no data. */
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];
-  const { engine, mode, settings } = deployment;
+  const { engine, mode } = deployment;
+  const shape = configuredShape(deployment);
   const asksBeforeStart = engine === "valkey" && configuredChart(deployment) === undefined;
+  const settings = asksBeforeStart
+    ? withNeededReplicas(deployment.settings, shape.replicasPerPrimary)
+    : deployment.settings;
   const { placement, storage } = podSettings(platform, deployment);
   return survivals({
-    ...{ asksBeforeStart, mode, settings, shape: configuredShape(deployment) },
+    ...{ asksBeforeStart, mode, settings, shape },
     downAfterMs: configuredSentinels(deployment)?.downAfterMs,
     zones: deploymentZones(platform, deployment).length,
     oneMachine: placement.oneMachine ?? false,

@@ -26,7 +26,7 @@ const RETRY_MS = 2_000;
 const POLL_MS = 20;
 /** Bytes of the stream that the new primary may lack when the old primary starts to refuse clients. */
 const CLOSE_BYTES = 1_000_000;
-/** Listens to the own pod only. If this program stops, `ready-replication.sh` makes the server listen to clients. */
+/** Listens to the own pod only. If this program stops, `keep-replication.sh` makes the server listen to clients. */
 const CLOSED = "127.0.0.1 -::1";
 const OPEN = "* -::*";
 
@@ -99,7 +99,7 @@ async function takeOver(own: Connection, former: Connection, { host, port }: End
   await former.call("CLIENT", "KILL", "TYPE", "pubsub");
   // FAILOVER waits until replicas report their offsets, which they do once per second. WAIT makes them report at once.
   await former.wait(infoNumber(await readInfo(former), "connected_slaves") ?? 0, ACKNOWLEDGE_MS);
-  // The primary refuses this command if the node itself has already asked for the failover (ready-replication.sh).
+  // The primary refuses this command if the node itself has already asked for the failover (keep-replication.sh).
   await former.call("FAILOVER", "TO", host, port, "TIMEOUT", REFUSED_MS).catch(() => undefined);
   const until = performance.now() + REFUSED_MS;
   while (performance.now() < until) {

@@ -1,5 +1,5 @@
-/** Settings derived from the size of a cluster apply only if the configuration does not set them. */
-import type { ServerSettings } from "../settings/settings";
+/** Settings derived from the shape of a deployment apply only if the configuration does not set them. */
+import { REPLICAS_NEEDED, type ServerSettings } from "../settings/settings";
 import { busTraffic } from "../topology/bus-traffic";
 
 /** Every outage takes longer with a longer timeout; a shorter one causes spurious failovers (docs/findings.md). */
@@ -79,4 +79,18 @@ export function derivedSettings(settings: ServerSettings, nodes: number, hasPing
     ...settings,
     "cluster-node-timeout": timeout,
   };
+}
+
+/** With one replica, a primary would refuse writes whenever this replica restarts. */
+const REDUNDANT_REPLICAS = 2;
+/**
+ * Replicas report once per second. With a lag of 1 s, replicas of a busy machine count as late; with 2 s, a primary that
+ * is cut off refuses writes before a replica takes over (docs/failures.md).
+ */
+const MAX_LAG_SECONDS = 2;
+
+/** A primary that no replica follows may have a successor, so it refuses writes. Configured settings take precedence. */
+export function withNeededReplicas(settings: ServerSettings, replicasPerPrimary: number): ServerSettings {
+  if (replicasPerPrimary < REDUNDANT_REPLICAS) return settings;
+  return { [REPLICAS_NEEDED]: 1, "min-replicas-max-lag": MAX_LAG_SECONDS, ...settings };
 }

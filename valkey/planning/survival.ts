@@ -1,7 +1,7 @@
 /** Predicts for several events which data a deployment loses, and how long clients must wait. */
 import type { Mode } from "../node";
 import { majority } from "../sentinel-config";
-import type { ServerSettings } from "../settings/settings";
+import { REPLICAS_NEEDED, type ServerSettings } from "../settings/settings";
 import { MIN_NODE_TIMEOUT_MS } from "./derived-settings";
 import type { Shape } from "../topology/placement";
 
@@ -20,10 +20,10 @@ export interface SurvivalSubject {
 }
 
 /**
- * An event: a server crashes, a machine or a zone fails, all pods are killed at once, or the volume of a primary is
- * deleted.
+ * An event: a server crashes, a machine or a zone fails, all pods are killed at once, the volume of a primary is deleted,
+ * a primary is cut off from the other servers, or all replicas of a primary are away.
  */
-type Event = "process" | "machine" | "zone" | "all-pods" | "volume";
+type Event = "process" | "machine" | "zone" | "all-pods" | "volume" | "partition" | "replicas";
 
 /** The largest possible loss of acknowledged data. The values are in ascending order. */
 export type Loss = "none" | "unreplicated" | "unsynced" | "since-snapshot" | "shard" | "everything";
@@ -45,6 +45,9 @@ type Consequence = Omit<Survival, "event">;
 /** Seconds from the agreement on a primary's failure to the election of a replica. */
 const ELECTION_SECONDS = 2;
 
+/** `out` where clients can go on writing. */
+const UNAFFECTED = "0 s";
+
 const LOST: Readonly<Record<Loss, string>> = {
   none: "nothing",
   unreplicated: "writes that no replica had received",
@@ -58,12 +61,13 @@ const loses = (loss: Loss, out: string, lost = LOST[loss]): Consequence => ({ lo
 
 /** If an event affects only one node, this is the node that can lose the most data. */
 export function survivals(subject: SurvivalSubject): Survival[] {
-  const of = consequencesOf(subject);
-  const events: readonly Event[] = ["process", "machine", "zone", "all-pods", "volume"];
-  return events.map((event) => ({ event, ...of[event] }));
+  const all = { ...consequencesOf(subject), ...(subject.shape.replicasPerPrimary > 0 ? ofReplicas(subject) : {}) };
+  return Object.entries(all).map(([event, consequence]) => ({ event: event as Event, ...consequence }));
 }
 
-function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Consequence>> {
+type OfServers = Readonly<Record<Exclude<Event, "partition" | "replicas">, Consequence>>;
+
+function consequencesOf(subject: SurvivalSubject): OfServers {
   const { asksBeforeStart, mode, shape } = subject;
   if (mode === "cluster") {
     if (shape.replicasPerPrimary === 0) return lonePrimaries(subject);
@@ -74,10 +78,9 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
 }
 
 /** A container asks the replicas for newer data before it starts its server; a replica with newer data takes over. */
-function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
+function cluster(subject: SurvivalSubject): OfServers {
   const { settings, shape, zones, oneMachine } = subject;
-  const timeout = (settings["cluster-node-timeout"] ?? MIN_NODE_TIMEOUT_MS) / 1000;
-  const failover = loses("unreplicated", `about ${timeout + ELECTION_SECONDS} s`);
+  const failover = loses("unreplicated", `about ${nodeTimeoutSeconds(settings) + ELECTION_SECONDS} s`);
   const left = shape.primaries - Math.ceil(shape.primaries / zones);
   const untilBack = "until the zone is back, because no majority of primaries is left";
   const all = allAtOnce(subject);
@@ -96,7 +99,7 @@ function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /** In such a cluster, only one node has the data of each shard. */
-function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
+function lonePrimaries(subject: SurvivalSubject): OfServers {
   const gone = loses("shard", "until the pod runs again");
   const elsewhere = subject.ephemeral ? gone : restarted(subject, "power");
   const all = allAtOnce(subject);
@@ -110,7 +113,7 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /** Without Sentinels, with a primary that asks its replicas for newer data before each start; no replica takes over. */
-function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
+function askingPod(subject: SurvivalSubject): OfServers {
   const { settings, ephemeral, oneMachine, zones } = subject;
   const copied = loses("unreplicated", "until the primary is back and has copied the data");
   // If every write is on the disk of the primary, the primary does not need to copy the data from a replica.
@@ -126,7 +129,7 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /** A primary that does not ask: when pod 0 starts, replicas copy its data, even if theirs is newer. */
-function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
+function firstPod(subject: SurvivalSubject): OfServers {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
   return {
     process: restarted(subject, "crash"),
@@ -142,7 +145,7 @@ function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /** Sentinels promote a replica when the primary is down too long, or asks them to because a replica has newer data. */
-function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, Consequence> {
+function watched(subject: SurvivalSubject, downAfterMs: number): OfServers {
   const seconds = downAfterMs / 1000;
   const failover = loses("unreplicated", `about ${seconds + ELECTION_SECONDS} s`);
   return {
@@ -160,6 +163,35 @@ function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"
   const loss = lossOnDisk(settings, cause);
   return mode === "cluster" && loss === "everything" ? loses("shard", out) : loses(loss, out);
 }
+
+/** Seconds after which a primary that is cut off refuses writes, beyond the lag that its replicas may have. */
+const NOTICE_SECONDS = 2;
+
+/** Consequences for a primary that loses the connection to all of its replicas. */
+function ofReplicas(subject: SurvivalSubject): Readonly<Record<"partition" | "replicas", Consequence>> {
+  const { downAfterMs, mode, settings } = subject;
+  const { [REPLICAS_NEEDED]: needed = 0, "min-replicas-max-lag": lag = 10 } = settings;
+  const refuses = needed > 0 && lag > 0;
+  const successor =
+    mode === "cluster" ? nodeTimeoutSeconds(settings) : downAfterMs === undefined ? undefined : downAfterMs / 1000;
+  const until = refuses
+    ? lag + NOTICE_SECONDS
+    : mode === "cluster"
+      ? nodeTimeoutSeconds(settings) + ELECTION_SECONDS
+      : undefined;
+  const own = "writes that clients on its side make";
+  const accepted = until === undefined ? `${own} until the cut ends` : `${own} in about ${until} s`;
+  return {
+    partition:
+      successor === undefined
+        ? loses("none", refuses ? "until the cut ends" : UNAFFECTED)
+        : loses("unreplicated", `about ${successor + ELECTION_SECONDS} s`, accepted),
+    replicas: loses("none", refuses ? "until a replica is back and has copied the data" : UNAFFECTED),
+  };
+}
+
+const nodeTimeoutSeconds = (settings: ServerSettings): number =>
+  (settings["cluster-node-timeout"] ?? MIN_NODE_TIMEOUT_MS) / 1000;
 
 /** No server has time to save its data. */
 function allAtOnce(subject: SurvivalSubject): Consequence {
@@ -179,11 +211,18 @@ const EVENTS: Readonly<Record<Event, string>> = {
   zone: "a zone fails",
   "all-pods": "all pods are killed at once",
   volume: "the volume of a primary is deleted",
+  partition: "a primary is cut off from the other servers",
+  replicas: "all replicas of a primary are away",
 };
 
 /** Such as `if a machine fails: clients lose writes that no replica had received; no writes for about 7 s` */
 export function describeSurvival({ event, lost, out }: Survival): string {
-  return `if ${EVENTS[event]}: clients lose ${lost}; clients cannot write ${out.startsWith("until") ? out : `for ${out}`}`;
+  const writes = out.startsWith("until")
+    ? `cannot write ${out}`
+    : out === UNAFFECTED
+      ? "can write"
+      : `cannot write for ${out}`;
+  return `if ${EVENTS[event]}: clients lose ${lost}; clients ${writes}`;
 }
 
 export function survivalWarning(survivals: readonly Survival[]): string | undefined {

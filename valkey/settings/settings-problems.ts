@@ -2,7 +2,7 @@
 import { type Problem, problem } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
-import type { ServerSettings } from "./settings";
+import { REPLICAS_NEEDED, type ServerSettings } from "./settings";
 import { minorVersion } from "./version";
 import knownDirectives from "./known-directives.json";
 
@@ -58,8 +58,6 @@ export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
 
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
 const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
-
-const REPLICAS_NEEDED = "min-replicas-to-write";
 
 export interface SettingsTarget {
   /** @default "valkey" */

@@ -34,6 +34,15 @@ export const COMPARED_DIRECTIVES: readonly string[] = [
   "databases",
 ];
 
+export const REPLICAS_NEEDED = "min-replicas-to-write";
+
+/**
+ * Whether a value may differ from the configured one. In pods, `min-replicas-to-write` is 0 on replicas, and on a primary
+ * until its replicas are linked: then its keeper sets the configured value.
+ */
+export const awaitsReplicas = (name: string, value: string | undefined): boolean =>
+  name === REPLICAS_NEEDED && value === "0";
+
 /** Whether servers with these settings write data to their disk: an append-only file or snapshots. */
 export function writesToDisk({ appendonly, save }: Pick<ServerSettings, "appendonly" | "save">): boolean {
   return appendonly === true || save !== "";

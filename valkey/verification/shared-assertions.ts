@@ -1,7 +1,7 @@
 import { groupBy } from "../../lib/group-by";
 import { type Observation, mapObservation, unobserved } from "../observation";
 import { splitDirectives } from "../settings/dynamic-settings";
-import { COMPARED_DIRECTIVES } from "../settings/settings";
+import { awaitsReplicas, COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/replies";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { JudgedFacts, Shard } from "./shards";
@@ -106,7 +106,10 @@ export function sameSettings({ nodes, directives }: DeploymentFacts): Judgement 
     const valueOf = ({ settings }: NodeFacts): Observation<string> =>
       mapObservation(settings, (values) => values.get(name) ?? "unknown to the server");
     const wanted = COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined;
-    return differencesOf(readable, name, valueOf, wanted);
+    const compared = readable.filter(
+      ({ settings }) => settings.known && !awaitsReplicas(name, settings.value.get(name)),
+    );
+    return differencesOf(compared, name, valueOf, wanted);
   });
   const violations = [
     ...unobservedViolations(nodes, ({ settings }) => settings),
@@ -122,7 +125,8 @@ export function changedSettings({ nodes, directives }: DeploymentFacts): string[
   const { live } = splitDirectives(directives);
   return COMPARED_DIRECTIVES.filter((name) => {
     const wanted = live.get(name);
-    return wanted !== undefined && nodes.some(({ settings }) => settings.known && settings.value.get(name) !== wanted);
+    const differs = (value?: string): boolean => value !== wanted && !awaitsReplicas(name, value);
+    return wanted !== undefined && nodes.some(({ settings }) => settings.known && differs(settings.value.get(name)));
   });
 }
 

@@ -22,6 +22,7 @@ import {
 } from "../../../operations/provider/resources";
 import { VALKEY_FIELDS } from "../../../model/deployment";
 import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
+import { withNeededReplicas } from "../../../valkey/planning/derived-settings";
 import { type Survival, survivalWarning } from "../../../valkey/planning/survival";
 import { controllerOf, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, keepsData, serverArgs } from "./deployment-args";
 import type { DeploymentArgs, ServerArgs } from "../arguments";
@@ -71,7 +72,8 @@ export function checkArguments({ name, kind, args: given, parent }: Request): Re
     ...(restoreFrom === undefined ? [] : within("restoreFrom", restoreProblems(restoreFrom, backup))),
   ]);
   for (const each of derived) void pulumi.log.info(each, parent);
-  return { name, kind, args: { ...given, settings }, parent };
+  const { replicasPerPrimary } = kind.shape;
+  return { name, kind, args: { ...given, settings: withNeededReplicas(settings, replicasPerPrimary) }, parent };
 }
 
 function controlledKind({ mode, shape }: DeploymentKind, args: DeploymentArgs): ControlledKind {

@@ -50,11 +50,11 @@ export const LISTENS = {
 } as const satisfies Pick<types.input.core.v1.Container, "livenessProbe" | "readinessProbe">;
 
 /**
- * A script costs a machine about 0.1 s of CPU. A cluster's nodes find each other by themselves, so 10 s; ready.sh looks
- * again until the next period. A replica finds its primary's new address only by its script, so 5 s.
+ * A script costs a machine about 0.1 s of CPU. A cluster's nodes find each other by themselves, so 10 s. A Service
+ * without its primary must have it back soon, so 5 s. ready.sh looks again until the next period.
  */
 function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
-  return mode === "cluster"
-    ? { exec: { command: scriptCommand("ready.sh", mode) }, periodSeconds: 10, timeoutSeconds: 15, ...READINESS }
-    : { exec: { command: scriptCommand("ready-replication.sh") }, periodSeconds: 5, timeoutSeconds: 8, ...READINESS };
+  const [periodSeconds, timeoutSeconds] = mode === "cluster" ? [10, 15] : [5, 8];
+  const command = scriptCommand("ready.sh", mode, String(periodSeconds - (mode === "cluster" ? 2 : 1)));
+  return { exec: { command }, periodSeconds, timeoutSeconds, ...READINESS };
 }

@@ -280,3 +280,30 @@ tell_wait() {
   waiting=$(echo "$seen" | awk '$1 == "silent" { print $3 " (silent)" } $1 == "busy" { print $3 " (loading)" }' | tr '\n' ' ')
   say "waits for ${waiting}$until. They may have newer data than this server's disk ($disk)"
 }
+
+# say WORDS: says what a start script does, in the log of this pod.
+say() {
+  name=${0##*/}
+  echo "${name%.sh}: $*" >&2
+}
+
+# survey: prints the state of all peers, one line for each. The script's `peers` prints them, and `judge` prints the state of one.
+survey() {
+  peers | {
+    # shellcheck disable=SC2086
+    while read -r peer; do judge $peer </dev/null & done
+    wait
+  }
+}
+
+# become MODE PROGRAM ARGUMENTS…: becomes the server, with its keeper beside it. The entry points of Valkey's images load the modules of a
+# bundle. Those of Redis are skipped: they would load modules that the comparison with Valkey leaves out.
+become() {
+  sh "${0%/*}/keep.sh" "$1" 2 $$ &
+  shift
+  # The keeper sets the configured number of replicas (guard in keeper.sh).
+  set -- "$@" --syslog-ident "mark:$(description)" --min-replicas-to-write 0
+  entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)
+  [ "$1" != valkey-server ] || [ -z "$entry" ] || set -- "$entry" "$@"
+  exec "$@"
+}

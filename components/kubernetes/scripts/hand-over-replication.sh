@@ -8,6 +8,7 @@
 # primary. The script does more than SENTINEL FAILOVER, because that leaves two primaries for ten seconds. With its option COORDINATED
 # (Valkey 9.0) the former primary would refuse writes of clients and proxies that have not noticed the new primary yet.
 . "${0%/*}/node.sh"
+. "${0%/*}/keeper.sh"
 
 # choices SENTINEL: prints `HOST PORT STATE` of each replica that this Sentinel may promote. STATE is `up`, or `down` while the Sentinel
 # does not reach the replica. Fails if the Sentinel does not consider this server the primary, or is in TILT mode, in which it does not act.
@@ -154,8 +155,9 @@ hand_over() {
   sleep 1
 }
 
+begin_stop
 end=$(($(now) + ${1:?seconds}))
-# Clients of the Service for reads need this time to connect to other pods.
+# Clients of the Service for reads need this time to connect to other pods, and the keeper needs it to end its turn.
 sleep 3
 # If there is no Sentinel or no replica for 5 s, all pods are assumed to be stopping.
 patience=$(($(now) + 5))

@@ -4,6 +4,7 @@
 # write is lost. After SECONDS the server stops in any case. Before it stops, a node waits for a moment until all machines know
 # that the Service does not route to it any more. Otherwise clients would connect to a server that is gone.
 . "${0%/*}/node.sh"
+. "${0%/*}/keeper.sh"
 
 # serves: whether this node is a primary with slots.
 serves() {
@@ -15,15 +16,7 @@ serves() {
 # best: sets address to that of the online replica with the highest offset. $replicas has an entry
 # `ip=…,port=…,state=online,offset=…,lag=…` for each replica.
 best() {
-  address='' most=-1
-  for replica in $replicas; do
-    case $replica in *state=online*) ;; *) continue ;; esac
-    offset=${replica#*offset=}
-    offset=${offset%%,*}
-    [ "$offset" -gt "$most" ] || continue
-    most=$offset address=${replica#ip=}
-    address=${address%%,*}
-  done
+  address=$(echo "$replicas" | tr ' ' '\n' | awk -F '[=,]' '$6 == "online" && (found == "" || $8 > most) { most = $8; found = $2 } END { print found }')
 }
 
 # unknown: whether clients, or a primary, cannot find the replica at $address yet. Clients look up its host name. If its pod has just
@@ -78,6 +71,7 @@ hand_over() {
   done
 }
 
+begin_stop
 trap remember EXIT
 end=$(($(now) + ${1:?seconds}))
 while hand_over; do

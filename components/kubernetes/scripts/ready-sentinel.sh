@@ -1,40 +1,4 @@
 #!/bin/sh
-# Readiness of a Sentinel: it answers. The script also repairs two states.
-#   The Sentinel watches no server, or a server that has been a replica for two probes: the script makes it watch the primary.
-#   Sentinels learn of each other through the primary, so this Sentinel would not find the primary by itself.
-#   The files of its certificate have changed: the script stops the Sentinel, because it loads a certificate only when it starts. The
-#   container starts it again with its saved state. If clients would refuse the new files, the Sentinel keeps running with the old ones.
+# Readiness of a Sentinel: it answers.
 . "${0%/*}/node.sh"
-. "${0%/*}/copies.sh"
-. "${0%/*}/sentinels.sh"
-
-# watch_primary: if this Sentinel watches a replica, makes it watch the primary of that replica. If it watches no server, makes it watch
-# the primary that the other Sentinels or the servers name.
-watch_primary() {
-  own=$(echo "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | tell localhost 3 26379 | head -n 1)
-  if [ -z "$own" ]; then
-    primary=$(watched)
-    [ -n "$primary" ] || primary=$(leading)
-    [ -z "$primary" ] || monitor "$primary" | tell localhost 3 26379 >/dev/null
-    return
-  fi
-  # slave HOST PORT STATE OFFSET
-  primary=$(role_of "$own" | sed -n -e '1{/^slave/!q;}' -e 2p)
-  if [ -n "$primary" ] && role_of "$primary" | grep -q '^master'; then
-    if [ "$(cat /data/replica 2>/dev/null)" != "$own" ]; then
-      echo "$own" >/data/replica
-      return
-    fi
-    { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "${primary%.}"; } | tell localhost 3 26379 >/dev/null
-  fi
-  rm -f /data/replica
-}
-
-echo PING | tell localhost 5 26379 | grep -q PONG || exit 1
-# The Sentinel asks servers for their replicas every two seconds instead of every ten, because it can only promote replicas that it knows.
-echo 'SENTINEL DEBUG info-period 2000' | tell localhost 3 26379 >/dev/null
-watch_primary
-[ -n "${VALKEY_TLS_CA-}" ] && [ "$(certificate)" != "$(cat /data/certificate)" ] || exit 0
-# With files that the others refuse, a Sentinel could not agree with other Sentinels, and could not reach the servers.
-! acceptable || echo SHUTDOWN | tell localhost 3 26379 >/dev/null
-exit 0
+kept && echo PING | tell localhost 5 26379 | grep -q PONG

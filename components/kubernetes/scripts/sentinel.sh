@@ -62,4 +62,5 @@ CONF
   } >/data/new.conf
   mv /data/new.conf /data/sentinel.conf
 fi
+sh "${0%/*}/keep.sh" sentinel 5 $$ &
 exec valkey-server /data/sentinel.conf --sentinel

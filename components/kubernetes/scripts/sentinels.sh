@@ -66,19 +66,12 @@ monitor() {
 # forget all failovers, so they would believe it.
 watch() {
   for sentinel in $(sentinels); do
-    watch_by "$sentinel" "$1" &
+    for _ in 1 2 3 4 5; do
+      ! { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "$1"; } | tell "$sentinel" 3 26379 | tail -n 1 | grep -q '^OK' || break
+      sleep 1
+    done &
   done
   wait
-}
-
-# watch_by SENTINEL HOST: makes one Sentinel watch that primary.
-watch_by() {
-  tries=0
-  until { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "$2"; } | tell "$1" 3 26379 | tail -n 1 | grep -q '^OK'; do
-    tries=$((tries + 1))
-    [ $tries -lt 5 ] || return 0
-    sleep 1
-  done
 }
 
 # role_of HOST: prints a server's answer to ROLE.

@@ -12,8 +12,6 @@
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 
-say() { echo "start-cluster: $*" >&2; }
-
 # members FILE: reads nodes.conf, and prints nothing unless this node is a primary with slots. The first line is `own ID SLOT`, with this
 # node's first slot. Each other node has a line `KIND ID HOST`. KIND is peer for nodes of this node's shard, including former primaries
 # of the shard, and other for all others.
@@ -66,15 +64,8 @@ judge() {
   fi
 }
 
-# survey: prints the state of all peers, one line for each.
-survey() {
-  while read -r kind id host; do
-    [ "$kind" != peer ] || judge "$id" "$host" &
-  done <<MEMBERS
-$members
-MEMBERS
-  wait
-}
+# peers: prints `ID HOST` of each peer.
+peers() { echo "$members" | sed -n 's/^peer //p'; }
 
 # superseded: whether a node of a different shard knows a new owner of this node's slots. Gossip will tell this node the same once it runs.
 superseded() {
@@ -162,11 +153,4 @@ own_copy
 settle
 safe
 set_aside "$(successor)"
-set -- "$@" --syslog-ident "mark:$(description)"
-# The entry points of Valkey's images load the modules of a bundle. Those of Redis are skipped: they would load modules that the
-# comparison with Valkey leaves out.
-if [ "$1" = valkey-server ]; then
-  entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)
-  [ -z "$entry" ] || set -- "$entry" "$@"
-fi
-exec "$@"
+become cluster "$@"

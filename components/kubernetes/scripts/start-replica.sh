@@ -5,5 +5,8 @@
 case $POD_NAME in *-0) exec "$@" ;; esac
 case $1 in
   dragonfly) exec "$@" "--replicaof=$PRIMARY_SERVICE:6379" ;;
-  *) exec "$@" --replicaof "$PRIMARY_SERVICE" 6379 ;;
+  *)
+    sh "${0%/*}/keep.sh" replication 5 $$ &
+    exec "$@" --replicaof "$PRIMARY_SERVICE" 6379
+    ;;
 esac

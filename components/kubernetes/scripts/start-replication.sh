@@ -2,8 +2,8 @@
 # start-replication.sh SECONDS|wait|default PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode. A primary first asks its replicas
 # whether one has newer data. If it simply started, its replicas would copy the data on its disk.
 #   without Sentinels   `up` designates the primary. If a different pod has newer data, the designated pod starts as its replica, and that
-#                       pod is the primary for this time. When the designated pod has copied the data, its readiness script takes the
-#                       role back. No other pod starts as a primary
+#                       pod is the primary for this time. When the designated pod has copied the data, its keeper takes the role
+#                       back. No other pod starts as a primary
 #   with Sentinels      the Sentinels name the primary, and all other servers start as its replicas. If they still name this server although
 #                       a replica has newer data, the script lets the Sentinels promote that replica
 # The rules for newer data, and for waiting for silent servers, are those of a cluster (copies.sh). If every write is on this
@@ -17,8 +17,6 @@
 # The file `servers` in the directory of CONFIG has the number of servers.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
-
-say() { echo "start-replication: $*" >&2; }
 
 # peers: prints the host names of the other servers.
 peers() {
@@ -56,14 +54,6 @@ judge() {
   echo "$kind $position $1 $copy"
 }
 
-# survey: prints the state of all peers, one line for each.
-survey() {
-  for host in $(peers); do
-    judge "$host" &
-  done
-  wait
-}
-
 # take_over: makes $host a primary, so that this server can copy its data.
 take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
 
@@ -88,7 +78,7 @@ find_source() {
   asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)
-    [ "$primary" = "$POD_NAME$SERVERS" ] || return 0
+    [ "$primary" = "$POD_NAME$SERVERS" ] || waits_for_me || return 0
     [ -n "$began" ] || began=$(now)
     primary=''
     seen=$(survey)
@@ -111,12 +101,16 @@ find_source() {
   done
 }
 
+# waits_for_me: whether the server that is named follows this one. Sentinels that have forgotten everything may name such a replica. Nobody
+# would ever be the primary if this server followed it.
+waits_for_me() { [ -n "$watching" ] && [ "$(echo ROLE | tell "$primary" 2 | sed -n '2s/\.*$//p')" = "$POD_NAME$SERVERS" ]; }
+
 # watching: yes if Sentinels decide which server is the primary. Then a server never starts as a second primary.
 watching=''
+rm -f "$DATA/lent" "$DATA/replaced" "$DATA/closed" "$DATA/outvoted"
 if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
   watching=yes
-  rm -f "$DATA/outvoted"
   # named: prints the primary that most Sentinels name. In the first 30 s, more than half of all Sentinels must name it, because Sentinels
   # that do not answer may name a different one. After 30 s, one Sentinel is enough. If none names a primary, the servers are asked.
   named() {
@@ -166,7 +160,6 @@ if [ -n "${SENTINELS-}" ]; then
     return 1
   }
 else
-  rm -f "$DATA/lent" "$DATA/replaced" "$DATA/closed"
   named() { [ "$POD_NAME" = "$(designated)" ] && echo "$POD_NAME$SERVERS" || echo "$PRIMARY_SERVICE"; }
   # follow: makes $host the primary until this server has copied its data, and sets primary to $host.
   follow() {
@@ -185,9 +178,5 @@ own_copy
 settle
 find_source
 set_aside "$primary"
-set -- "$@" --syslog-ident "mark:$(description)"
 [ -z "$primary" ] || set -- "$@" --replicaof "$primary" 6379
-# The entry points of Valkey's images load the modules of a bundle.
-entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)
-[ -z "$entry" ] || set -- "$entry" "$@"
-exec "$@"
+become replication "$@"

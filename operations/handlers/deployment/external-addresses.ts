@@ -47,7 +47,7 @@ export interface ExternalAddressesOutputs {
 }
 
 const NOTHING: ExternalAddressesOutputs = { endpoints: [], files: {}, drift: [] };
-/** Line in a pod's file that tells ready-cluster.sh to announce the address of the pod's machine. */
+/** Line in a pod's file that tells keep-cluster.sh to announce the address of the pod's machine. */
 const MACHINE = "# machine\n";
 /** Version 9.1 has `cluster-announce-client-port`. Version 9.0 was not tested. */
 const NODE_PORT_MAJOR = 9;

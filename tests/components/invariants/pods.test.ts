@@ -9,6 +9,7 @@ import {
   isServer,
   matches,
   metadataOf,
+  type Program,
   programs,
   resourcesOf,
   specOf,
@@ -17,6 +18,26 @@ import {
 } from "../../support/pulumi/invariants";
 
 usePrograms();
+
+/** Files of a ConfigMap, by name. */
+function filesNamed({ resources }: Pick<Program, "resources">, name: string | undefined): Record<string, string> {
+  const patch = resources.find((each) => each.type.endsWith(":ConfigMapPatch") && metadataOf(each).name === name);
+  return (patch?.inputs["data"] ?? {}) as Record<string, string>;
+}
+
+/** Scripts with those that they read or start. */
+function reached(scripts: readonly string[], files: Readonly<Record<string, string>>): ReadonlySet<string> {
+  const found = new Set(scripts);
+  for (const file of found)
+    for (const [, other, keptMode, becomesMode] of (files[file] ?? "").matchAll(
+      /^ *(?:(?:\.|sh) "\$\{0%\/\*\}\/([\w-]+\.sh)"(?: (\w+))?|become (\w+))/gm,
+    )) {
+      if (other !== undefined) found.add(other);
+      const mode = keptMode ?? becomesMode;
+      if (mode !== undefined) found.add(`keep-${mode}.sh`);
+    }
+  return found;
+}
 
 describe("pods", () => {
   it("have read-only root file systems, limits of memory, and images with a tag that stays", () => {
@@ -142,20 +163,38 @@ describe("pods", () => {
       ),
     );
     expectNone(withScripts, ({ pod, program, configMap }) => {
-      const patch = program.resources.find(
-        (each) => each.type.endsWith(":ConfigMapPatch") && metadataOf(each).name === configMap?.name,
-      );
-      const files = (patch?.inputs["data"] ?? {}) as Record<string, string>;
+      const files = filesNamed(program, configMap?.name);
       const runs = [...JSON.stringify(pod.spec).matchAll(/\/valkey\/scripts\/([\w-]+\.sh)/g)].map(
         ([, file = ""]) => file,
       );
-      const needed = new Set(runs);
-      for (const file of needed)
-        for (const [, read = ""] of (files[file] ?? "").matchAll(/^\. "\$\{0%\/\*\}\/([\w-]+\.sh)"/gm))
-          needed.add(read);
+      const needed = reached(runs, files);
       return runs.length === 0
         ? []
         : [...needed].filter((file) => !(file in files)).map((file) => `${pod.of}: ${file}`);
+    });
+  });
+
+  it("have readiness probes that only ask: no command and no file of theirs changes anything", () => {
+    const changes =
+      /CONFIG SET|REPLICAOF|FAILOVER|SHUTDOWN|\bACL\b|SENTINEL (?!GET)|CLUSTER (?!INFO|NODES|MYID|SHARDS)|CLIENT |DEBUG|\brm |>>? *"?\$(?!DATA\/reached)/;
+    const probed = programs.flatMap((program) =>
+      program.pods.flatMap((pod) =>
+        pod.spec.containers.flatMap(({ readinessProbe }) => {
+          const command = JSON.stringify(readinessProbe?.exec?.command ?? []);
+          const [, file, mode] = /\/valkey\/scripts\/(ready[\w-]*\.sh)"(?:,"(\w+)")?/.exec(command) ?? [];
+          return file === undefined
+            ? []
+            : [{ program, pod, scripts: mode === undefined ? [file] : [file, `ready-${mode}.sh`] }];
+        }),
+      ),
+    );
+    expectNone(probed, ({ pod, program, scripts }) => {
+      const mounted = pod.spec.volumes.find(({ name }) => name === "scripts")?.configMap?.name;
+      const files = filesNamed(program, mounted);
+      return [...reached(scripts, files)].flatMap((file) => {
+        const code = (files[file] ?? "").split("\n").filter((line) => !/^ *#/.test(line));
+        return code.filter((line) => changes.test(line)).map((line) => `${pod.of}: ${file}: ${line}`);
+      });
     });
   });
 

@@ -82,7 +82,7 @@ describe("a certificate that changes in the Secret", () => {
       [key, "tls.key"],
     ] as const)
       copyFileSync(join(directory, from), join(files, to));
-    const script = `. ${SCRIPTS}/node.sh; look; reload_certificate`;
+    const script = `. ${SCRIPTS}/node.sh; . ${SCRIPTS}/keeper.sh; look; reload_certificate`;
     try {
       await run("sh", ["-c", script], { env: { ...environment(join(files, "ca.crt")), DATA: files } });
       return existsSync(join(files, "loaded-certificate"));

@@ -72,7 +72,7 @@ export class PodScripts {
         .replaceAll("/data/", "${DATA:-/data}/")
         .replace(/^dir \/data$/m, "dir ${DATA:-/data}")
         .replaceAll("/valkey/config/", "${CONFIG_DIRECTORY:-/valkey/config}/");
-      writeFileSync(this.#script(name), here);
+      writeFileSync(this.script(name), here);
     }
     this.#write("date", CONTAINER_CLOCK);
     // Until the pods are known.
@@ -102,6 +102,8 @@ export class PodScripts {
       SERVERS: DOMAIN,
       PRIMARY_SERVICE: SERVICE,
       PRIMARY_FILE: this.#primaryFile,
+      SERVICE,
+      POD_IP: "127.0.0.1",
     };
     const server = this.#write(
       "server",
@@ -109,14 +111,21 @@ export class PodScripts {
         ...Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`),
         `export POD_NAME="\${PWD##*/}" DATA="$PWD"`,
         `export DEPLOYMENT="\${POD_NAME%-*}"`,
-        `exec sh ${this.#script(command)}`,
+        `exec sh ${this.script(command)}`,
       ].join("\n"),
     );
     return { ...this.real, server };
   }
 
-  #script(name: string): string {
+  /** Path of a script. */
+  script(name: string): string {
     return join(this.#directory, "scripts", name);
+  }
+
+  /** Environment of a script in a pod without Sentinels. @param data directory of the server's data */
+  environmentOf(pod: string, data: string): Record<string, string> {
+    const own = { POD_NAME: pod, DEPLOYMENT: pod.replace(/-\d+$/, ""), SERVERS: DOMAIN, DATA: data };
+    return { ...this.#environment(), ...own, PRIMARY_SERVICE: SERVICE, PRIMARY_FILE: this.#primaryFile };
   }
 
   /**
@@ -132,7 +141,7 @@ export class PodScripts {
     const own = { POD_NAME: pod, HOSTNAME: pod, DEPLOYMENT: pod.replace(/(-sentinel)?-\d+$/, ""), SERVERS: DOMAIN };
     const places = { DATA: join(directory, "data"), CONFIG_DIRECTORY: directory, CLOCK: join(directory, "clock") };
     const env = { ...this.#environment(), ...own, ...places, PRIMARY_FILE: this.#primaryFile, ...more };
-    return { command: ["sh", this.#script(script)], env };
+    return { command: ["sh", this.script(script)], env };
   }
 
   get translated(): string {
@@ -242,7 +251,7 @@ export class PodScripts {
       PRIMARY_FILE: this.#primaryFile,
     };
     const env = { ...this.#environment(), ...own, ...variables };
-    await promisify(execFile)("sh", [this.#script(script), ...args], { env });
+    await promisify(execFile)("sh", [this.script(script), ...args], { env });
   }
 
   close(): void {

@@ -103,7 +103,8 @@ export class Sandbox {
 
   async close(): Promise<void> {
     await this.#host?.stop();
-    rmSync(this.#directory, { recursive: true, force: true });
+    // A keeper notices within seconds that its server has ended, and may write until then.
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
   }
 }
 
