@@ -80,6 +80,20 @@ export function isSameMachine(before: Environment, after: Environment): boolean 
   );
 }
 
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
+
+/** Servers of others run on hosts about which nothing else is known. Machines of a Kubernetes cluster have types. */
+export function hostChanges(before: Results, after: Results): Change[] {
+  if ([before, after].some(({ environment }) => environment.machines.length > 0)) return [];
+  const hosts = ({ nodes }: MeasuredTopology, { environment }: Results): string => {
+    const isHere = (machine: string): boolean => machine === environment.hostname || LOOPBACK.test(machine);
+    return [...new Set(nodes.map(({ machine }) => (isHere(machine) ? "this machine" : machine)))].sort().join(", ");
+  };
+  return matchDeployments(before, after).flatMap((pair) =>
+    differing(`hosts of ${pair.before.deployment}`, hosts(pair.before, before), hosts(pair.after, after)),
+  );
+}
+
 export function topologyChanges(before: MeasuredTopology, after: MeasuredTopology): Change[] {
   const of = before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`;
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();

@@ -13,6 +13,7 @@ import {
   describeChange,
   environmentChanges,
   generatorChanges,
+  hostChanges,
   matchDeployments,
   isSameMachine,
   topologyChanges,
@@ -68,11 +69,13 @@ export interface RunComparison {
 
 /** Compares two runs. @param precision relative difference that matters: 0.05 is 5 % */
 export function compareRuns(before: Results, after: Results, precision = DEFAULT_PRECISION): RunComparison {
-  const isSame = isSameMachine(before.environment, after.environment);
+  const hosts = hostChanges(before, after);
+  const isSameHere = isSameMachine(before.environment, after.environment);
+  const isSame = isSameHere && hosts.length === 0;
   const matched = matchDeployments(before, after);
   const rates = ({ referenceLoads }: Results): number[] => referenceLoads.map(({ rps }) => rps);
   const referenceLoad =
-    isSame && before.referenceLoads.length > 0 && after.referenceLoads.length > 0
+    isSameHere && before.referenceLoads.length > 0 && after.referenceLoads.length > 0
       ? independentRatio(rates(before), rates(after), precision)
       : undefined;
   const rows = matched.flatMap((pair) => {
@@ -93,6 +96,7 @@ export function compareRuns(before: Results, after: Results, precision = DEFAULT
   return {
     changes: [
       ...environmentChanges(before.environment, after.environment),
+      ...hosts,
       ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after)),
     ],
     referenceLoad: referenceLoad,

@@ -1,8 +1,9 @@
-/** Settings that cannot be used: unknown to the server, set by the deployment itself, or not for this shape. */
+/** Settings that cannot be used: unknown to the server, set by the deployment itself, refused by servers, or not for this shape. */
 import { type Problem, problem } from "../../lib/errors";
+import { SETTINGS_FIELDS } from "../../model/settings";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
-import { REPLICAS_NEEDED, type ServerSettings } from "./settings";
+import { REPLICAS_NEEDED, toDirectives, type ServerSettings } from "./settings";
 import { minorVersion } from "./version";
 import knownDirectives from "./known-directives.json";
 
@@ -56,8 +57,17 @@ export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
   "rename-command": "formation, verification and probes send commands by their names",
 };
 
-const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
-const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
+/** A whole number, `size` for bytes with or without a unit, or words of which one or more are used. */
+export type AcceptedValue = { readonly least: number; readonly most: number } | "size" | readonly string[];
+
+export interface KnownDirective {
+  readonly versions: readonly string[];
+  /** Undefined for text, and for forms that only the server knows. */
+  readonly accepts?: AcceptedValue | undefined;
+}
+
+const KNOWN = knownDirectives as unknown as Readonly<Record<string, KnownDirective>>;
+const VERSIONS = [...new Set(Object.values(KNOWN).flatMap(({ versions }) => versions))].sort();
 
 export interface SettingsTarget {
   /** @default "valkey" */
@@ -69,16 +79,33 @@ export interface SettingsTarget {
   readonly replicas: number;
 }
 
-/** Values are checked only if they depend on the shape. */
 export function settingProblems(settings: ServerSettings, target: SettingsTarget): Problem[] {
-  const { replicas } = target;
+  const { replicas, engine = "valkey" } = target;
   const needed = settings[REPLICAS_NEEDED] ?? 0;
   const unwritable = `with ${needed}, no primary would accept writes; expected at most ${replicas}, the number of replicas of a primary`;
-  return Object.keys(settings).flatMap((name) => {
+  return [...toDirectives(settings)].flatMap(([name, value]) => {
     const found = problemOf(name, target);
     if (found !== undefined) return [found];
-    return name === REPLICAS_NEEDED && needed > replicas ? [problem("no-writes", name, unwritable)] : [];
+    if (name === REPLICAS_NEEDED && needed > replicas) return [problem("no-writes", name, unwritable)];
+    // Of its own fields, and of the form of a line, the schema says what is wrong.
+    const isChecked = engine !== "valkey" || Object.hasOwn(SETTINGS_FIELDS, name) || value.includes("\n");
+    const accepted = !isChecked && Object.hasOwn(KNOWN, name) ? KNOWN[name]?.accepts : undefined;
+    const expected = accepted && expectedInstead(value, accepted);
+    return expected === undefined ? [] : [problem("refused-value", name, `is ${value || '""'}; expected ${expected}`)];
   });
+}
+
+/** Undefined if servers accept the value. */
+function expectedInstead(value: string, accepted: AcceptedValue): string | undefined {
+  if (accepted === "size")
+    return /^\d+(b|[kmg]b?)?$/i.test(value) ? undefined : "bytes, or a number with the unit kb, mb or gb, such as 64mb";
+  if ("least" in accepted) {
+    const { least, most } = accepted;
+    const number = /^-?\d+$/.test(value) ? Number(value) : NaN;
+    return number >= least && number <= most ? undefined : `a whole number from ${least} to ${most}`;
+  }
+  const words = value.toLowerCase().split(/\s+/);
+  return words.every((word) => accepted.includes(word)) ? undefined : accepted.join(", ");
 }
 
 function problemOf(
@@ -91,7 +118,7 @@ function problemOf(
   // Directives of modules begin with the name of the module and a dot. Other engines have their own directives and
   // flags.
   if (engine !== "valkey" || name.includes(".") || newerDirectives.includes(name)) return undefined;
-  const versions = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
+  const versions = Object.hasOwn(KNOWN, name) ? KNOWN[name]?.versions : undefined;
   if (versions === undefined) {
     const [oldest = "", newest = ""] = [VERSIONS[0], VERSIONS.at(-1)];
     const range = `Valkey ${oldest} to ${newest} has no directive of this name`;

@@ -71,6 +71,10 @@ describe("comparing two runs", () => {
     const topologies = base.topologies.map((topology) => ({
       ...{ ...topology, version: "valkey 8.1.1", settings: { maxmemory: "1", hz: "10" } },
     }));
+    const elsewhere = base.topologies.map((topology) => ({
+      ...topology,
+      nodes: topology.nodes.map((node) => ({ ...node, machine: "10.0.0.2" })),
+    }));
     const environment = { ...base.environment, kernel: "6.2", coresAvailable: 1 };
     const renamed = run(150_000, { deployment: "sharded" });
     const sharded = renamed.topologies.map((topology) =>
@@ -95,6 +99,7 @@ describe("comparing two runs", () => {
       ),
       "another machine, version and settings": other(run(100_000, {}, { topologies, environment })),
       "the same machine, version and settings": other(run(1)),
+      "servers on other hosts": other(run(100_000, {}, { topologies: elsewhere })),
       "a deployment by another name, with a test more": other({
         ...{ ...renamed, topologies: sharded, records: [...renamed.records, only] },
       }),

@@ -21,6 +21,11 @@ describe("names of settings", () => {
     ["reserved aclfile", { aclfile: "/x" }, { engine: "redis" }],
     ["reserved availability-zone", { "availability-zone": "a" }, { engine: "dragonfly" }],
     ["reserved port", { port: 7000 }, { newerDirectives: ["port"] }],
+    ["refused-value timeout", { timeout: -1 }],
+    ["refused-value timeout", { timeout: "5m" }],
+    ["refused-value client-query-buffer-limit", { "client-query-buffer-limit": "64Mi" }],
+    ["refused-value lazyfree-lazy-expire", { "lazyfree-lazy-expire": "on" }],
+    ["refused-value loglevel", { loglevel: "" }],
   ]);
 
   it.each<[ServerSettings, Partial<SettingsTarget>?]>([
@@ -28,7 +33,9 @@ describe("names of settings", () => {
     [{ frobnicate: true }, { newerDirectives: ["frobnicate"] }],
     [writes, { replicas: 2 }],
     ...["9.1.2", "9.0.1", "latest", undefined].map((version): [ServerSettings, object] => [databases, { version }]),
-    [{ proactor_threads: 2 }, { engine: "dragonfly" }],
+    [{ proactor_threads: 2, timeout: -1 }, { engine: "dragonfly" }],
+    [{ timeout: 0, loglevel: "Notice", "lazyfree-lazy-expire": true, "stream-node-max-bytes": "4KB" }],
+    [{ "oom-score-adj-values": "0 200 800", "maxmemory-clients": "5%", save: "" }],
   ])("may be %j of %j", (settings, target) => {
     expect(problems(settings, target)).toEqual([]);
   });
