@@ -25,8 +25,8 @@ export interface AssertionLook {
 interface PrimaryStream {
   readonly runId: string;
   readonly replicationId: string;
-  /** Whether the stream continues the stream of a former primary. */
-  readonly continues: boolean;
+  /** Replication ID of the stream that this one continues; empty if there is none. */
+  readonly former: string;
 }
 
 export interface Look {
@@ -112,7 +112,8 @@ function streamsOf(verification: Inspection["verification"]): Look["streams"] {
     if (!primaries.has(node.name) || !info.known) return [];
     const [runId, replicationId] = [info.value.get("run_id"), info.value.get("master_replid")];
     if (runId === undefined || replicationId === undefined) return [];
-    return [[node.name, { runId, replicationId, continues: !/^0*$/.test(info.value.get("master_replid2") ?? "") }]];
+    const parent = info.value.get("master_replid2") ?? "";
+    return [[node.name, { runId, replicationId, former: /^0*$/.test(parent) ? "" : parent }]];
   });
   return Object.fromEntries(known) as Look["streams"];
 }
@@ -187,17 +188,25 @@ const ofSlots = (slots: string): string => (slots === "" ? "" : ` (slots ${slots
 /** A sentence for each failover. A primary that takes over again before the next look shows it by its stream. */
 export function failoversBetween(former: Primaries | undefined, { primaries, streams }: Primaries): string[] {
   return Object.entries(primaries).flatMap(([slots, primary]) => {
-    const before = former?.primaries[slots];
+    const before = former?.primaries[slots] ?? predecessorOf(primary);
     if (before === undefined) return [];
     if (before !== primary) return [`${primary} took over from ${before}${ofSlots(slots)}`];
     const [old, now] = [former?.streams?.[primary], streams?.[primary]];
-    if (old === undefined || now?.runId !== old.runId || now.replicationId === old.replicationId || !now.continues)
+    if (old === undefined || now?.runId !== old.runId || now.replicationId === old.replicationId || now.former === "")
       return [];
     return [
       `a different node took over from ${primary}${ofSlots(slots)}`,
       `${primary} took over again${ofSlots(slots)}`,
     ];
   });
+
+  /** If slots moved at the same time, the stream shows from whom a primary took over. */
+  function predecessorOf(primary: string): string | undefined {
+    const [known, now] = [former?.streams ?? {}, streams?.[primary]];
+    const isPrimary = new Set(Object.values(primaries));
+    if (now === undefined || now.former === "" || known[primary]?.replicationId === now.replicationId) return undefined;
+    return Object.keys(known).find((name) => !isPrimary.has(name) && known[name]?.replicationId === now.former);
+  }
 }
 
 /** A sentence for each primary that ended and is the primary again. */

@@ -23,6 +23,26 @@ async function rulesDiffer(node: Connection, name: string, rules: string): Promi
   return await withTrialUser(node, rules, async (trial) => (await readRules(node, trial)) !== found);
 }
 
+/**
+ * Rules of all users but those of this project. Servers print keys and passwords in the order in which they got them. The
+ * passwords of `default` are left out: they differ for a moment while they change.
+ */
+export async function readAllRules(node: Connection): Promise<Map<string, string>> {
+  const lines = ((await node.call("ACL", "LIST")) as unknown[]).map(String);
+  const users = lines.map((line): [string, string] => {
+    const [, name = "", ...words] = line.match(/\([^)]*\)|\S+/g) ?? [];
+    // The order matters only between allowed and forbidden commands.
+    const commands = words.filter((word) => /^[+-]/.test(word)).join(" ");
+    const inOrder = commands.replaceAll(
+      /(\+\S+ ?)+|(-\S+ ?)+/g,
+      (same) => `${same.trim().split(" ").sort().join(" ")} `,
+    );
+    const others = words.filter((word) => !/^[+-]/.test(word) && !(name === DEFAULT_USER && word.startsWith("#")));
+    return [name, [...others.sort(), inOrder].join(" ")];
+  });
+  return new Map(users.filter(([name]) => !isOwnUser(name)));
+}
+
 /** A user who can log in without a password, or not at all, gets a mark that differs from all correct rules. */
 async function readRules(node: Connection, name: string): Promise<string> {
   const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));

@@ -264,12 +264,12 @@ export const ASSERTIONS = {
     },
   },
   users: {
-    ...{ what: "every node has the configured users with their rules, and no other users", expected: "all" },
+    ...{ what: "every node has the same users with the same rules, as configured", expected: "the same" },
     judge: desiredUsers,
-    cause: "somebody made, changed or deleted a user by hand",
+    cause: "somebody made, changed or deleted a user by hand, on one server only: servers do not replicate users",
     next: {
-      own: "`pulumi up --refresh`, which sets the configured users",
-      others: `\`${CLI} ACL LIST\`, then \`ACL SETUSER\` or \`ACL DELUSER\``,
+      own: "`pulumi up --refresh`, which sets the configured users; a user that you made by hand needs an entry under `users` in the stack file",
+      others: `\`${CLI} ACL LIST\` on each server, then \`ACL SETUSER\` or \`ACL DELUSER\` on those that differ`,
     },
   },
   ...TUNING_ASSERTIONS,

@@ -35,6 +35,11 @@ export interface NodeFacts {
    */
   readonly users?: Observation<readonly string[]> | undefined;
   /**
+   * Rules and hashed passwords of each user, from ACL LIST, in a form that can be compared. Undefined if users are
+   * configured, or if settings are skipped.
+   */
+  readonly rules?: Observation<ReadonlyMap<string, string>> | undefined;
+  /**
    * Whether a primary accepted a write of a client, or the error with which it refused the write. Undefined if no write
    * was tried: the node is not a primary that serves slots, or writes are skipped.
    */

@@ -12,6 +12,13 @@ import type { Shard } from "./shards";
 import type { Verdict } from "./verdict";
 import type { Verification } from "./verify";
 
+/** The verdict, and if it is FAIL, the diagnosis with the IDs of the assertions that only follow. */
+export function verificationJson({ facts, verdict }: Verification): object {
+  if (verdict.pass) return verdict;
+  const { follows, ...diagnosis } = diagnose(facts, verdict.assertions);
+  return { ...verdict, diagnosis: { ...diagnosis, follows: [...follows] } };
+}
+
 /** A verification as lines of text without color. A FAIL begins with its cause. */
 export function formatVerification({ facts, verdict }: Verification): string[] {
   const diagnosis = verdict.pass ? undefined : diagnose(facts, verdict.assertions);

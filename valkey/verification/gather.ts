@@ -1,6 +1,6 @@
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
-import { userProblems } from "../access/read-users";
+import { readAllRules, userProblems } from "../access/read-users";
 import type { Connection } from "../connection";
 import { type ConnectionAttempt, withEveryNode } from "../connections";
 import { keysInAllDatabases } from "../databases";
@@ -95,6 +95,7 @@ async function askNode(
       : undefined,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     users: users === undefined ? undefined : await observe(() => userProblems(connection, users)),
+    rules: users === undefined && readsSettings ? await observe(() => readAllRules(connection)) : undefined,
     // The last step, because a paused server answers nothing after it.
     write: skippedAssertions.includes("writes") ? undefined : await tryWrite(connection, told),
   };

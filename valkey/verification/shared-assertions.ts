@@ -131,13 +131,36 @@ export function changedSettings({ nodes, directives }: DeploymentFacts): string[
 }
 
 export function desiredUsers({ nodes, users }: DeploymentFacts): Judgement | undefined {
-  if (users === undefined) return undefined;
+  if (users === undefined) return sameUsers(nodes);
   const names = Object.keys(users);
   const violations = violationsOf(
     nodes,
     (node) => node.users ?? unobserved("not asked"),
     (problems) => (problems.length === 0 ? undefined : problems.join(", ")),
   );
+  return { violations, expected: names.join(", ") };
+}
+
+/** Servers do not replicate users. Undefined if no server tells its users. */
+function sameUsers(nodes: readonly NodeFacts[]): Judgement | undefined {
+  const told = nodes.flatMap(({ node, rules }) =>
+    rules?.known === true ? [{ node: node.name, rules: rules.value }] : [],
+  );
+  if (told.length === 0) return undefined;
+  const names = [...new Set(told.flatMap(({ rules }) => [...rules.keys()]))].sort();
+  const violations = names.flatMap((name) => {
+    const byRules = groupBy(told, ({ rules }) => rules.get(name));
+    const [mostCommon] = [...byRules].sort(([, a], [, b]) => b.length - a.length);
+    const problemOf = (rules: string | undefined): string => {
+      if (rules === undefined) return `has no user ${name}`;
+      return mostCommon?.[0] === undefined
+        ? `has a user ${name}`
+        : `has a user ${name} with different rules or passwords`;
+    };
+    return [...byRules].flatMap(([rules, holders]) =>
+      rules === mostCommon?.[0] ? [] : holders.map(({ node }): Violation => ({ node, problem: problemOf(rules) })),
+    );
+  });
   return { violations, expected: names.join(", ") };
 }
 

@@ -42,7 +42,7 @@ describe("verify", () => {
     expect(output).toMatch(
       /PRIMARY +127\.0\.0\.1:\d+ +a +slots 0-5460 \(5461\)\n +replica +127\.0\.0\.1:\d+ +[bc] +other zone ✓/,
     );
-    expect(output).toContain("VERIFY cluster: PASS — all 20 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 21 assertions hold.");
     expect(status).toBe(0);
   });
 
@@ -75,7 +75,7 @@ describe("verify", () => {
     );
     expect(status).toBe(1);
     for (const row of rows) expect(output).toContain(`[${row}]`);
-    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 20 assertions do not hold/);
+    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 21 assertions do not hold/);
   });
 
   it("does not say that clients lack the slots of nodes that nobody named", async () => {
@@ -119,9 +119,12 @@ describe("verify", () => {
     expect(status).toBe(1);
     expect(output).toMatch(/the server has no password, but one was given/);
     expect((await place.call(alone, { VALKEY_PASSWORD: "" })).status).toBe(0);
-    expect((await place.call(["verify", "--mode", "replication", "--node", `127.0.0.1:${nobody}=a`])).output).toMatch(
-      /cannot be reached: .*ECONNREFUSED/,
-    );
+    const silent = await place.call(["verify", "--mode", "replication", "--node", `127.0.0.1:${nobody}=a`, "--json"]);
+    expect(silent.status).toBe(1);
+    expect(JSON.parse(silent.output)).toMatchObject({
+      pass: false,
+      diagnosis: { causes: [expect.stringMatching(/cannot be reached: .*ECONNREFUSED/)], clients: [expect.anything()] },
+    });
     process.child.kill();
   });
 

@@ -33,8 +33,8 @@ async function homeWith(benchmark: string, server?: string): Promise<string> {
 describe("npm start", () => {
   it("measures both deployments, writes everything, and leaves nothing running", async () => {
     const { status, output } = await place.run(timed());
-    expect(output).toContain("VERIFY replication: PASS — all 15 assertions hold.");
-    expect(output).toContain("VERIFY cluster: PASS — all 21 assertions hold.");
+    expect(output).toContain("VERIFY replication: PASS — all 16 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 22 assertions hold.");
     expect(output).toMatch(/GET\n +replication +[\d,]+\/s[\s\S]+ cluster +[\d,]+\/s/);
     expect(status).toBe(0);
     expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);

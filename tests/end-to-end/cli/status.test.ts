@@ -27,7 +27,7 @@ describe("status", () => {
     expect(output.split("\n").filter((line) => line.length > 80)).toEqual([]);
     expect(output.match(/^orders-\d +primary .* valkey \d+\.\d+\.\d+ .*[KM]i?B +0$/gm)).toHaveLength(3);
     expect(output.match(/^orders-\d +replica .* 0 +\d+ B$/gm)).toHaveLength(3);
-    expect(output).toContain("VERIFY orders: PASS — all 21 assertions hold.");
+    expect(output).toContain("VERIFY orders: PASS — all 22 assertions hold.");
     expect(output).not.toContain(cluster.access.password);
     expect(status).toBe(0);
   });
@@ -48,7 +48,7 @@ describe("status", () => {
     expect(output).toMatch(
       /✗ the cluster has the expected number of primaries {2}\[primaries\]\n {4}expected: 4\n {4}found: +3/,
     );
-    expect(output).toContain("VERIFY lost: FAIL — 1 of 21 assertions do not hold: primaries.");
+    expect(output).toContain("VERIFY lost: FAIL — 1 of 22 assertions do not hold: primaries.");
     expect(status).toBe(1);
   }, 30_000);
 

@@ -108,6 +108,24 @@ describe("who may log in to running servers", () => {
     expect(await callNode(deployment, 1, "ACL", "USERS")).toEqual(["default"]);
   });
 
+  it("are the same on every node where none are configured, whatever the order of their keys", async () => {
+    const found = async (): Promise<unknown> =>
+      (await verify(deployment)).verdict.assertions.filter(({ id }) => id === "users").map((row) => row.found);
+    const setApp = (index: number, ...rules: readonly string[]): Promise<unknown> =>
+      callNode(deployment, index, "ACL", "SETUSER", "app", "reset", "on", ">secret", ...rules);
+    expect(await found()).toEqual(["default"]);
+    await setApp(0, "~a", "~b", "+get", "+set", "-@admin", "(+ping ~c)");
+    expect(await found()).toEqual(["guarded-1: has no user app"]);
+    await setApp(1, "~b", "~a", "+set", "+get", "-@admin", "(+ping ~c)");
+    expect(await found()).toEqual(["app, default"]);
+    const different = ["guarded-1: has a user app with different rules or passwords"];
+    await setApp(1, "~b", "~a", "-@admin", "+set", "+get", "(+ping ~c)");
+    expect(await found()).toEqual(different);
+    await setApp(1, "~a", "~b", "+get", "+set", "-@admin", "(+ping ~c)", ">another");
+    expect(await found()).toEqual(different);
+    await Promise.all([0, 1].map((index) => callNode(deployment, index, "ACL", "DELUSER", "app")));
+  });
+
   it("stays as it is where a server refuses rules", async () => {
     const wrong = {
       ...NEXT,

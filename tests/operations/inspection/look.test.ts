@@ -41,7 +41,7 @@ const UNREACHED = [
 ];
 const LOST = [assertion("reachable", true), assertion("data-kept", false, "5 keys have vanished")];
 const primariesAt = (at: string, primaries: Look["primaries"]): Look => look(at, GOOD, { primaries });
-const STREAM = { runId: "run-1", replicationId: "stream-1", continues: false };
+const STREAM = { runId: "run-1", replicationId: "stream-1", former: "" };
 /** A look at a primary with this stream of changes. */
 const streaming = (changes: Partial<typeof STREAM> = {}): Look =>
   look("00", GOOD, { primaries: { "0-8191": "orders-0" }, streams: { "orders-0": { ...STREAM, ...changes } } });
@@ -79,8 +79,32 @@ const LOOKS: Readonly<Record<string, readonly [Look | undefined, Look]>> = {
     primariesAt("00", { "": "orders-0" }),
     primariesAt("30", { "": "orders-1" }),
   ],
+  "the primary that took over while slots moved": [
+    streaming(),
+    look("30", GOOD, {
+      primaries: { "0-4095": "orders-3", "4096-8191": "orders-6" },
+      streams: {
+        "orders-0": STREAM,
+        "orders-3": { ...STREAM, runId: "run-3", replicationId: "stream-3", former: "stream-1" },
+        "orders-6": { ...STREAM, runId: "run-6", replicationId: "stream-6" },
+      },
+    }),
+  ],
+  "nothing, when a replica gets slots of its own while its primary stays": [
+    streaming(),
+    look("30", GOOD, {
+      primaries: { "0-4095": "orders-0", "4096-8191": "orders-3" },
+      streams: {
+        "orders-0": STREAM,
+        "orders-3": { ...STREAM, runId: "run-3", replicationId: "stream-3", former: "stream-1" },
+      },
+    }),
+  ],
   "that a primary has started again": [streaming(), streaming({ runId: "run-2", replicationId: "stream-2" })],
-  "that a primary was a replica in between": [streaming(), streaming({ replicationId: "stream-3", continues: true })],
+  "that a primary was a replica in between": [
+    streaming(),
+    streaming({ replicationId: "stream-3", former: "stream-2" }),
+  ],
   "nothing, when a primary without replicas begins a new stream after an hour": [
     streaming(),
     streaming({ replicationId: "stream-2" }),
