@@ -10,6 +10,7 @@ import type { ArchiveEvent } from "../../../backup/archive/archive-shard";
 import { resumePoint } from "../../../backup/archive/archive-writer";
 import { writeManifest } from "../../../backup/archive/checked-file";
 import { materialize, restorePoint } from "../../../backup/archive/materialize";
+import type { ArchiveSet } from "../../../backup/archive/manifests";
 import { listPeriods, nextName, shardStore } from "../../../backup/archive/periods";
 import { listSets, readSet } from "../../../backup/archive/sets";
 import { DirectoryStore } from "../../../backup/archive/store";
@@ -364,6 +365,16 @@ it("follows the machine's clock when it is set forward and back, and says so", a
   });
   const [realNow, spy] = [Date.now.bind(Date), vi.spyOn(Date, "now")];
   await eventually("the base is written", () => events.some(({ kind }) => kind === "written"));
+  const onlyShard = async (): Promise<ReturnType<typeof shardStore>> => {
+    const [period] = await listPeriods(store);
+    return shardStore(store, { name: period?.name ?? "" }, "shard-0");
+  };
+  const onlySet = async (): Promise<ArchiveSet> => {
+    const shard = await onlyShard();
+    const names = await listSets(shard);
+    expect(names).toHaveLength(1);
+    return readSet(shard, names[0] ?? "none");
+  };
   /** Writes for a second, and returns the last value with its time by the machine's clock. */
   const write = async (value: string, setByMs: number): Promise<{ value: string; at: number }> => {
     spy.mockImplementation(() => realNow() + setByMs);
@@ -378,7 +389,11 @@ it("follows the machine's clock when it is set forward and back, and says so", a
     // What arrives within 100 ms shares one instant, whose time is the last arrival.
     await sleep(200);
     const at = Date.now();
-    await sleep(500);
+    const isCovered = async (): Promise<boolean> => {
+      restorePoint(await onlySet(), at);
+      return true;
+    };
+    await eventually("the archive has this time", () => isCovered().catch(() => false));
     return { value: `${value}-99`, at };
   };
   const hour = 3_600_000;
@@ -401,14 +416,10 @@ it("follows the machine's clock when it is set forward and back, and says so", a
   }
   const steps = events.flatMap((event) => (event.kind === "clock" ? [Math.round(event.stepMs / hour)] : []));
   expect(steps).toEqual([1, -2]);
-  const [period] = await listPeriods(store);
-  const sets = shardStore(store, { name: period?.name ?? "" }, "shard-0");
-  const names = await listSets(sets);
-  expect(names).toHaveLength(1);
-  const set = await readSet(sets, names[0] ?? "none");
+  const set = await onlySet();
   for (const { value, at } of written) {
     const target = freshDirectory();
-    await materialize(sets, set, restorePoint(set, at), target);
+    await materialize(await onlyShard(), set, restorePoint(set, at), target);
     const loaded = await startServer(sandbox, await realPrograms(), target, LOADED);
     expect(await loaded.connection.get("key")).toBe(value);
     await loaded.kill();
