@@ -68,9 +68,9 @@ function createParts(name: string, args: EngineDeploymentArgs, parent: pulumi.Re
     { parent, dependsOn: [servers] },
   );
   const running = { parent, dependsOn: [rollout] };
-  const formation = mode === "cluster" ? new Formation(name, { target, password, timeoutSeconds }, running) : undefined;
-  const formationMs = formation?.milliseconds ?? pulumi.output(null);
-  const { rolledOutAt } = rollout;
+  const formation = new Formation(name, { target, password, users: {}, timeoutSeconds }, running);
+  const formationMs = formation.cluster.milliseconds;
+  const { rolledOutAt } = rollout.pods;
   const check = new DeploymentVerification(
     name,
     { target, password, formationMs, revision, timeoutSeconds, trigger, rolledOutAt },

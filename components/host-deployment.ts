@@ -36,7 +36,7 @@ export class HostDeployment extends pulumi.ComponentResource {
   /**
    * Duration of the formation, milliseconds: from the moment when all servers run until clients can use the deployment.
    */
-  readonly formationMs: pulumi.Output<number>;
+  readonly formationMs: pulumi.Output<number | null>;
   /** Result of the restore; undefined without `restoreFrom`. */
   readonly restored: pulumi.Output<HostRestoreOutputs> | undefined;
   /** Result of the last verification, with every assertion of the verdict. */
@@ -53,8 +53,8 @@ export class HostDeployment extends pulumi.ComponentResource {
     const servers = new HostServers(name, { ...plan, password }, inside);
     const { target, directory } = servers;
     const running = { ...inside, dependsOn: [servers] };
-    const formation = new Formation(name, { target, password, timeoutSeconds }, running);
-    const { milliseconds } = formation;
+    const formation = new Formation(name, { target, password, users: {}, timeoutSeconds }, running);
+    const { milliseconds } = formation.cluster;
     const restore =
       restoreFrom === undefined
         ? undefined

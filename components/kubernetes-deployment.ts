@@ -60,17 +60,14 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     super(type, name, {}, options);
     const steps = new DeploymentSteps(checkArguments({ name, kind, args: given, parent: this }));
     const survives = steps.survival();
-    const checks = steps.check();
     const archive = steps.checkArchive();
-    const { scaleIn, volumes } = steps.changeRunning(compact([checks.image, checks.tls, archive?.check]));
-    const servers = createServers(steps.servers, { parent: this, dependsOn: [volumes] });
+    const preparation = steps.prepare(archive);
+    const servers = createServers(steps.servers, { parent: this, dependsOn: [preparation] });
     const running = steps.rollOut(servers);
-    const memory = steps.raiseMemory(running);
-    const outside = steps.announce(running);
-    const retirement = steps.retirePasswords(running);
-    this.formationMs = steps.form(running, scaleIn, compact([running.rollout, memory, outside]));
-    const filled = steps.fill(running, archive, this.formationMs, [running.rollout, memory]);
-    const check = steps.verify(running, this.formationMs, compact([running.rollout, memory, retirement, filled]));
+    const formation = steps.form(running, preparation);
+    this.formationMs = formation.cluster.milliseconds;
+    const filled = steps.fill(running, archive, formation);
+    const check = steps.verify(running, this.formationMs, compact([formation, filled]));
     steps.control(running, check);
     steps.archive(running, check);
 
@@ -86,13 +83,14 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const urlAt = ([secret, at]: readonly [string, string]): string =>
       connectionUrl({ endpoint: at, password: secret, tls: tls !== undefined });
     this.url = pulumi.secret(pulumi.all([this.password, this.endpoint]).apply(urlAt));
-    this.externalEndpoints = (given.external && outside?.endpoints) ?? pulumi.output([]);
+    this.externalEndpoints = (given.external && running.rollout.addresses.endpoints) ?? pulumi.output([]);
     this.externalUrl = pulumi.secret(
       pulumi
         .all([this.password, this.externalEndpoints])
         .apply(([secret, [first]]) => (first === undefined ? undefined : urlAt([secret, first]))),
     );
-    this.caCertificate = tls === undefined ? pulumi.output(undefined) : authorityOf(name, checks.tls.secret, this);
+    this.caCertificate =
+      tls === undefined ? pulumi.output(undefined) : authorityOf(name, preparation.certificate.secret, this);
     const { endpoint, url, password, caCertificate, topology } = this;
     this.registerOutputs({ endpoint, url, password, caCertificate, topology, survives });
   }

@@ -22,7 +22,7 @@ export const TLS_DIRECTORY = "/valkey/tls";
 
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
-/** Only `Volumes` changes them. If Pulumi did, it would replace the StatefulSet with all its pods. */
+/** Only `Preparation` changes them. If Pulumi did, it would replace the StatefulSet with all its pods. */
 export const IGNORED_VOLUME_FIELDS = ["spec.volumeClaimTemplates"];
 /** Fields of a Service and of a ConfigMap that `Rollout` changes when a different server becomes the primary. */
 export const LED_BY_ROLLOUT = ["spec.selector"];

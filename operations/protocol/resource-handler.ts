@@ -16,8 +16,9 @@ export class FailedButSeen extends Failure {
   constructor(
     message: string,
     readonly outputs: object,
+    options?: ErrorOptions,
   ) {
-    super(message);
+    super(message, options);
   }
 }
 

@@ -6,27 +6,20 @@ import * as pulumi from "@pulumi/pulumi";
 import type { AccessInputs, AccessOutputs } from "../handlers/deployment/access";
 import type { ArchiveCheckInputs } from "../handlers/restoring/archive-check";
 import type { ClusterCheckInputs } from "../handlers/cluster-check";
-import type { ExternalAddressesInputs, ExternalAddressesOutputs } from "../handlers/deployment/external-addresses";
 import type { FormationInputs, FormationOutputs } from "../handlers/deployment/formation";
 import type { HostRestoreInputs, HostRestoreOutputs } from "../handlers/restoring/host-restore";
 import type { HostServersInputs, HostServersOutputs } from "../handlers/host-servers";
-import type { ImageCheckInputs } from "../handlers/deployment/image-check";
-import type { MaxmemoryInputs } from "../handlers/deployment/maxmemory";
 import type { MeasurementInputs, MeasurementOutputs } from "../handlers/measurement";
 import type { PasswordInputs, PasswordOutputs } from "../handlers/password-generation";
-import type { PasswordRetirementInputs } from "../handlers/deployment/password-retirement";
 import type { RestoreInputs, RestoreOutputs } from "../handlers/restoring/restore";
 import type { PodCredentialsInputs } from "../handlers/pod-credentials";
+import type { PreparationInputs, PreparationOutputs } from "../handlers/deployment/preparation";
 import type { RolloutInputs, RolloutOutputs } from "../handlers/deployment/rollout";
-import type { ScaleInInputs, ScaleInOutputs } from "../handlers/deployment/scale-in";
-import type { SettingsInputs, SettingsOutputs } from "../handlers/deployment/settings";
-import type { TlsCheckInputs, TlsCheckOutputs } from "../handlers/deployment/tls-check";
 import type {
   DeploymentVerificationInputs,
   DeploymentVerificationOutputs,
 } from "../handlers/deployment/deployment-verification";
 import type { VolumeDeletionWaitInputs } from "../handlers/volume-deletion-wait";
-import type { VolumesInputs } from "../handlers/deployment/volumes";
 import { type ResourceName, resourceType } from "./kinds";
 import { withPackageVersion } from "./package-version";
 
@@ -41,10 +34,10 @@ type ResourceClass<Inputs, Outputs> = new (
   options?: pulumi.CustomResourceOptions,
 ) => pulumi.CustomResource & OutputsOf<Inputs & Outputs>;
 
-/** @param outputs a property for each added output @param secrets outputs kept as secrets in the state */
+/** @param outputs a property for each added output, none with the name of an input @param secrets outputs kept as secrets in the state */
 function resource<Inputs extends object, Outputs = object>(
   kind: ResourceName,
-  outputs: { readonly [K in keyof Outputs]-?: undefined },
+  outputs: { readonly [K in keyof Outputs]-?: K extends keyof Inputs ? never : undefined },
   secrets: readonly (keyof Outputs & string)[] = [],
 ): ResourceClass<Inputs, Outputs> {
   const Resource = class extends pulumi.CustomResource {
@@ -85,75 +78,45 @@ export const HostServers = resource<HostServersInputs, HostServersOutputs>("Host
 export const Access = resource<AccessInputs, AccessOutputs>("Access", { changedAt: undefined, drift: undefined });
 
 /**
- * Check of a new image. In a new deployment this resource does nothing. Pulumi updates this resource before the
- * servers. The update runs a new image in a pod of its own. If the image cannot be pulled, is not Valkey, or has a
- * version that cannot read the data, the update fails before anything has changed. If the tags already show that the
- * version cannot read the data, previews refuse the image too.
+ * Preparation of a deployment, before its objects change. In a new deployment it only waits until the Secret of the
+ * certificate exists. Pulumi updates it while all nodes still run. A failed check changes nothing, and previews make
+ * the checks as well.
+ *
+ * - A pod runs a new image. An image is refused that cannot be pulled, is not Valkey, or cannot read the data.
+ * - A certificate is refused that servers cannot use, and so is switching TLS on or off without `allowDowntime`.
+ * - Nodes to remove lose their slots before Kubernetes deletes their pods. Sentinels to remove are stopped.
+ * - Settings that servers accept while they run are set on all running servers or on none.
+ * - Volumes grow. The size in a StatefulSet cannot be changed, so the StatefulSet is recreated while its pods keep
+ *   running. A change that would lose data is refused.
  */
-export const ImageCheck = resource<ImageCheckInputs>("ImageCheck", {});
-
-/**
- * Check of the certificate. Without TLS this resource does nothing. This resource waits until the Secret with the
- * certificate exists, and fails if the servers cannot use this certificate. Previews refuse an existing Secret that
- * servers cannot use. Previews also refuse to switch TLS on or off without `allowDowntime`.
- */
-export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { secret: undefined });
-
-/**
- * Removal of nodes or Sentinels from a deployment. In a new deployment this resource does nothing. Pulumi updates it
- * before the servers, while all nodes still run. Nodes to remove lose their slots before Kubernetes deletes their pods.
- * Sentinels to remove are stopped.
- */
-export const ScaleIn = resource<ScaleInInputs, ScaleInOutputs>("ScaleIn", { emptiedAt: undefined });
-
-/**
- * Settings that servers accept while they run. In a new deployment this resource does nothing, because servers read the
- * settings from their files. Pulumi updates this resource before the servers' files. The update sets the directives on
- * all running servers or on none. If a server refuses a value, the update fails before anything has changed.
- */
-export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { pending: undefined, drift: undefined });
-
-/**
- * Volumes of the servers. In a new deployment this resource does nothing, because the StatefulSet makes the volumes.
- * Pulumi updates this resource before the servers, and the update grows the volumes. The size in a StatefulSet cannot
- * be changed, so the StatefulSet is recreated while its pods keep running. A change that would lose data is refused,
- * also in previews.
- */
-export const Volumes = resource<VolumesInputs>("Volumes", {});
+export const Preparation = resource<PreparationInputs, PreparationOutputs>("Preparation", {
+  version: undefined,
+  certificate: undefined,
+  nodes: undefined,
+  settings: undefined,
+  volumes: undefined,
+});
 
 /**
  * Roll-out of the servers. The roll-out is complete when all pods run the StatefulSet's newest revision and are ready.
- * This resource replaces Pulumi's own waiting, which does not report why pods do not run.
+ * This resource replaces Pulumi's own waiting, which does not report why pods do not run. After the roll-out, servers
+ * whose pods have a higher memory limit get a higher maxmemory. With `external` it waits until Services have addresses
+ * and, in cluster mode, the nodes announce these addresses to clients.
  */
 export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
-  rolledOutAt: undefined,
-  unfinished: undefined,
+  pods: undefined,
+  memory: undefined,
+  addresses: undefined,
 });
 
 /**
- * Increase of maxmemory on the servers. In a new deployment, the servers have the right maxmemory from the start. This
- * resource is updated after the roll-out, because servers may use more memory only after their pods have a higher
- * limit. `Settings` sets a lower maxmemory before the roll-out.
- */
-export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
-
-/**
- * Addresses for clients outside the Kubernetes cluster. Without `external` this resource does nothing. This resource is
- * complete when the Services have addresses and, in cluster mode, the nodes announce these addresses to clients.
- */
-export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddressesOutputs>("ExternalAddresses", {
-  endpoints: undefined,
-  files: undefined,
-  drift: undefined,
-});
-
-/**
- * Formation of a cluster. The formation is complete when all nodes agree on the topology and every replica is linked to
- * its primary.
+ * Formation of a deployment. The formation of a cluster is complete when all nodes agree on the topology and every
+ * replica is linked to its primary. If passwords have changed, the update then waits for the time in which both
+ * passwords are valid, and makes servers refuse the former passwords. If it is interrupted, the next update waits again.
  */
 export const Formation = resource<FormationInputs, FormationOutputs>("Formation", {
-  milliseconds: undefined,
-  drift: undefined,
+  cluster: undefined,
+  passwords: undefined,
 });
 
 /**
@@ -183,13 +146,6 @@ export const HostRestore = resource<HostRestoreInputs, HostRestoreOutputs>("Host
   keys: undefined,
   expired: undefined,
 });
-
-/**
- * Revocation of former passwords. In a new deployment this resource does nothing. Pulumi updates it after the servers'
- * files. The update waits for the time in which both passwords are valid. Then the update makes servers refuse the
- * former passwords. If the update is interrupted, the next update waits again.
- */
-export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
 /**
  * Verification of a deployment. The update fails if the verdict is FAIL. The verdict PASS is valid until an input

@@ -1,27 +1,20 @@
 /** Each step declares resources with their dependencies; `KubernetesDeployment` calls the steps in order. */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
+import { compact } from "../../../lib/compact";
 import { within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
   Access,
   ArchiveCheck,
-  ExternalAddresses,
+  DeploymentVerification,
   Formation,
-  ImageCheck,
-  Maxmemory,
   Password,
-  PasswordRetirement,
+  Preparation,
   Restore,
   Rollout,
-  ScaleIn,
-  Settings,
-  TlsCheck,
-  DeploymentVerification,
-  Volumes,
 } from "../../../operations/provider/resources";
 import { VALKEY_FIELDS } from "../../../model/deployment";
-import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
 import { withNeededReplicas } from "../../../valkey/planning/derived-settings";
 import { type Survival, survivalWarning } from "../../../valkey/planning/survival";
 import { controllerOf, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, keepsData, serverArgs } from "./deployment-args";
@@ -133,37 +126,6 @@ export class DeploymentSteps {
     return survives;
   }
 
-  /** Checks the image and the certificate, before anything changes. */
-  check(): { readonly image: pulumi.Resource; readonly tls: InstanceType<typeof TlsCheck> } {
-    const { name } = this.request;
-    const own = this.servers;
-    const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
-    const image = new ImageCheck(name, { ...this.#before(), image: own.image, pod }, this.#after());
-    return { image, tls: this.#checkTls() };
-  }
-
-  #checkTls(): InstanceType<typeof TlsCheck> {
-    const { name, kind, args, parent } = this.request;
-    const own = this.servers;
-    const { tls } = own;
-    const issuer = args.tls?.issuer;
-    const certificate =
-      issuer === undefined || tls === undefined ? [] : [createCertificate(name, own, tls.secretName, issuer, parent)];
-    const wanted = tls && pulumi.output({ secretName: tls.secretName, hosts: certificateHosts(name, kind, own) });
-    const { allowDowntime = false } = args;
-    return new TlsCheck(
-      name,
-      {
-        target: this.#planned,
-        tls: wanted,
-        allowDowntime,
-        keepsData: keepsData(own),
-        timeoutSeconds: this.#timeoutSeconds,
-      },
-      this.#after(certificate),
-    );
-  }
-
   /** For `restoreFrom`: the servers are created after this check. @returns the check, and the pods of the restore */
   checkArchive(): CheckedArchive | undefined {
     const { name, kind, parent } = this.request;
@@ -178,101 +140,91 @@ export class DeploymentSteps {
     return { check, pods, restoreSeconds };
   }
 
-  /** Removes surplus nodes, sets what servers accept while they run, and grows volumes, before objects change. */
-  changeRunning(checks: pulumi.Resource[]): {
-    readonly scaleIn: InstanceType<typeof ScaleIn>;
-    readonly volumes: pulumi.Resource;
-  } {
-    const { name } = this.request;
-    const scaleIn = new ScaleIn(name, this.#before(), this.#after(checks));
-    const settings = new Settings(name, { ...this.#before(), memoryLimit: this.#memoryLimit }, this.#after(checks));
-    const volumes = new Volumes(
+  /** Checks everything, and then changes what running servers accept, before objects change. */
+  prepare(archive: CheckedArchive | undefined): InstanceType<typeof Preparation> {
+    const { name, kind, args, parent } = this.request;
+    const own = this.servers;
+    const { tls, image } = own;
+    const issuer = args.tls?.issuer;
+    const certificate =
+      issuer === undefined || tls === undefined ? [] : [createCertificate(name, own, tls.secretName, issuer, parent)];
+    const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
+    const { allowDowntime = false } = args;
+    return new Preparation(
       name,
-      { target: this.#planned, storage: storageRequest(this.servers), timeoutSeconds: this.#timeoutSeconds },
-      this.#after([scaleIn, settings]),
+      {
+        ...{ ...this.#before(), image, pod, allowDowntime, keepsData: keepsData(own) },
+        tls: tls && pulumi.output({ secretName: tls.secretName, hosts: certificateHosts(name, kind, own) }),
+        ...{ memoryLimit: this.#memoryLimit, storage: storageRequest(own) },
+      },
+      this.#after(compact([...certificate, archive?.check])),
     );
-    return { scaleIn, volumes };
-  }
-
-  /** Declares the servers, and waits until all pods are as declared. */
-  rollOut(servers: Servers): RunningSteps {
-    const { name } = this.request;
-    const target = pulumi.all([this.#planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));
-    const inputs = { target, password: this.password, timeoutSeconds: this.#timeoutSeconds };
-    const { revision } = servers;
-    const storage = storageRequest(this.servers);
-    const rollout = new Rollout(name, { ...inputs, revision, storage }, this.#after([servers]));
-    return { revision, rollout, inputs };
-  }
-
-  /** Raises maxmemory on running servers, after their pods have the higher memory limit. */
-  raiseMemory({ rollout }: RunningSteps): pulumi.Resource {
-    const directives = this.#planned.apply(({ directives: known }) => memoryDirectives(known));
-    const inputs = { ...this.#before(), memoryLimit: this.#memoryLimit, directives };
-    return new Maxmemory(this.request.name, inputs, this.#after([rollout]));
   }
 
   /**
-   * In cluster mode each node announces its external address, or withdraws it without `external`. In replication mode
-   * this only waits for the Services' addresses.
+   * Declares the servers, and waits until all pods are as declared. With `external`, each node of a cluster announces its
+   * external address.
    */
-  announce({ inputs, revision, rollout }: RunningSteps): InstanceType<typeof ExternalAddresses> | undefined {
+  rollOut(servers: Servers): RunningSteps {
     const { name, kind, parent } = this.request;
+    const target = pulumi.all([this.#planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));
+    const inputs = { target, password: this.password, timeoutSeconds: this.#timeoutSeconds };
+    const { revision } = servers;
     const { external, image } = this.servers;
-    if (kind.mode === "replication" && external === undefined) return undefined;
-    const wanted = external && { type: external.type, services: [...externalServices(name, kind)] };
-    const addresses = new ExternalAddresses(
+    const rollout = new Rollout(
       name,
-      { ...inputs, revision, external: wanted ?? null, image },
-      this.#after([rollout]),
+      {
+        ...{ ...inputs, revision, image, storage: storageRequest(this.servers), memoryLimit: this.#memoryLimit },
+        ...(external && { external: { type: external.type, services: [...externalServices(name, kind)] } }),
+      },
+      this.#after([servers]),
     );
     if (kind.mode === "cluster" && external !== undefined) {
       const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
-      createConfig(context, context.names.announced, addresses.files);
+      createConfig(context, context.names.announced, rollout.addresses.files);
     }
-    return addresses;
+    return { revision, rollout, inputs };
   }
 
-  /** When pods and clients have had enough time to switch to the new passwords. */
-  retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
+  /** Also takes former passwords away, when pods and clients have had enough time to switch to the new ones. */
+  form(
+    { inputs, rollout }: RunningSteps,
+    preparation: InstanceType<typeof Preparation>,
+  ): InstanceType<typeof Formation> {
     const { changedAt, users, sentinelPassword } = this.#access;
-    const { sentinel } = this.request.kind;
-    const exporterPort = this.servers.metrics === undefined ? null : METRICS_PORT;
-    return new PasswordRetirement(
-      this.request.name,
+    const { name, kind } = this.request;
+    return new Formation(
+      name,
       {
-        ...{ ...inputs, users, overlapSeconds: this.#overlapSeconds, changedAt, exporterPort },
-        ...(sentinel && { sentinelPassword }),
+        ...{ ...inputs, users, overlapSeconds: this.#overlapSeconds, changedAt },
+        ...(this.servers.metrics && { exporterPort: METRICS_PORT }),
+        ...(kind.sentinel && { sentinelPassword }),
+        emptiedAt: preparation.nodes.emptiedAt,
       },
       this.#after([rollout]),
     );
-  }
-
-  /** @returns milliseconds that the formation took; null in replication mode */
-  form(
-    { inputs }: RunningSteps,
-    { emptiedAt }: InstanceType<typeof ScaleIn>,
-    after: pulumi.Resource[],
-  ): pulumi.Output<number | null> {
-    const { name, kind } = this.request;
-    if (kind.mode !== "cluster") return pulumi.output(null);
-    return new Formation(name, { ...inputs, emptiedAt }, this.#after(after)).milliseconds;
   }
 
   /** Waits for the formation. @returns the result of the restore; undefined without an archive */
   fill(
     { inputs }: RunningSteps,
     archive: CheckedArchive | undefined,
-    formationMs: pulumi.Output<number | null>,
-    after: pulumi.Resource[],
+    formation: InstanceType<typeof Formation>,
   ): InstanceType<typeof Restore> | undefined {
     if (archive === undefined) return undefined;
     const { pods, restoreSeconds } = archive;
     const { fill, labels, source, dependsOn } = pods;
     return new Restore(
       this.request.name,
-      { ...inputs, source, pod: pulumi.output(fill), labels, restoreSeconds, formationMs },
-      this.#after([...after, ...dependsOn]),
+      {
+        ...inputs,
+        source,
+        pod: pulumi.output(fill),
+        labels,
+        restoreSeconds,
+        formationMs: formation.cluster.milliseconds,
+      },
+      this.#after([formation, ...dependsOn]),
     );
   }
 
@@ -282,7 +234,7 @@ export class DeploymentSteps {
     after: pulumi.Resource[],
   ): InstanceType<typeof DeploymentVerification> {
     const { name, args } = this.request;
-    const { rolledOutAt } = rollout;
+    const { rolledOutAt } = rollout.pods;
     const { trigger = 0 } = args;
     return new DeploymentVerification(
       name,

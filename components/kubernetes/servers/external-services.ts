@@ -65,7 +65,7 @@ function createExternalService(
     {
       metadata: {
         ...objectMetadata(context, name, "external"),
-        // Pulumi does not wait for an address. `ExternalAddresses` does, and reports why there is none.
+        // Pulumi does not wait for an address. `Rollout` does, and reports why there is none.
         annotations: { ...annotations, ...ENGINE_ANNOTATIONS },
       },
       spec: {

@@ -147,7 +147,7 @@ async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
  *   use the new password for the connection to their primary. In the last case, all servers accept the new password.
  *
  * Nothing else of the deployment has changed. The next update sets users and passwords on all servers again. After
- * that, `PasswordRetirement` makes servers refuse passwords that are no longer wanted, and deletes the Secret.
+ * that, `Formation` makes servers refuse passwords that are no longer wanted, and deletes the Secret.
  */
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   check: (_olds, news) => Promise.resolve(problemsOf(news)),

@@ -23,9 +23,10 @@ const POLL_MS = 500;
 export interface ExternalAddressesInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Access for clients outside the Kubernetes cluster; null if there is no such access. */
-  readonly external: ExternalRequest | null;
-  readonly image: string;
+  /** Access for clients outside the Kubernetes cluster. @default there is no such access */
+  readonly external?: ExternalRequest | undefined;
+  /** @default any version of Valkey */
+  readonly image?: string | undefined;
   /** A new revision restarts the pods, perhaps on different machines. */
   readonly revision: string;
   /** Nodes have the same time again to announce the addresses. */
@@ -58,7 +59,7 @@ async function endpointsOf(
   { target, external }: ExternalAddressesInputs,
   waiting: PodWaitOptions,
 ): Promise<ExternalEndpoint[]> {
-  if (external === null) return [];
+  if (external === undefined) return [];
   const services = external.services.map((name, index) => ({
     name,
     pod: podName(target, target.mode === "cluster" ? index : 0),
@@ -122,10 +123,10 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
     );
   },
   describeChange: (olds, { target, external }) => {
-    if (target?.mode !== "cluster" || external === undefined || external?.type === olds.external?.type) return [];
+    if (target?.mode !== "cluster" || external?.type === olds.external?.type) return [];
     const nodes = `${nodeCount(target.shape)} running nodes`;
     return [
-      external === null
+      external === undefined
         ? `${nodes} give clients the addresses of pods again; no restart, but clients outside the Kubernetes cluster cannot connect any more`
         : `${nodes} give the addresses of Services to all clients, also to clients inside the Kubernetes cluster; type of the Services: ` +
           `${external.type}; no restart, connections stay open`,
@@ -133,16 +134,16 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
   },
   create: async (inputs, context) => ({
     id: inputs.target.name,
-    outputs: inputs.external === null ? NOTHING : await apply(inputs, context),
+    outputs: inputs.external === undefined ? NOTHING : await apply(inputs, context),
   }),
   recordsAttempts: true,
   update: (_id, olds, news, context, attempts = []) =>
-    [olds, ...attempts, news].every(({ external }) => external === null) && olds.drift.length === 0
+    [olds, ...attempts, news].every(({ external }) => external === undefined) && olds.drift.length === 0
       ? Promise.resolve(NOTHING)
       : apply(news, context),
   read: async (_id, { endpoints, files, drift, ...inputs }, { signal }) => {
     const { target, password } = inputs;
-    if (target.mode !== "cluster" && inputs.external === null) return NOTHING;
+    if (target.mode !== "cluster" && inputs.external === undefined) return NOTHING;
     try {
       const looking = { timeoutMs: LOOK_MS, signal };
       const found = await endpointsOf(inputs, looking);
@@ -159,7 +160,6 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
     }
   },
   drifted: ({ drift }) => drift.length > 0,
-  silentInputs: ["password", "timeoutSeconds"],
 };
 
 /** If its type is NodePort, clients use the address of the machine of `pod`. */

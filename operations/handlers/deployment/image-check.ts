@@ -75,7 +75,6 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
 }
 
 export const handler: ResourceHandler<ImageCheckInputs, object> = {
-  silentInputs: ["pod", "timeoutSeconds"],
   check: async (olds, { image, target }, { report }): Promise<Problem[]> => {
     const tag = tagOf(image ?? "");
     if (olds === undefined || tag === undefined || image === olds.image || target === undefined) return [];

@@ -10,30 +10,35 @@ export interface MaxmemoryInputs {
   /** The deployment, with the directives that every node must have. */
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Directives of `target` that are set only when pods have enough memory. */
-  readonly directives: Readonly<Record<string, string>>;
-  /** Memory limit of each pod, as a Kubernetes quantity. */
-  readonly memoryLimit: string;
+  /** Memory limit of each pod, as a Kubernetes quantity. @default nothing is set */
+  readonly memoryLimit?: string | undefined;
   readonly timeoutSeconds: number;
 }
 
 /**
- * After an interruption, the next update does the rest. If the change is undone instead, `Settings` lowers maxmemory
- * again before the pods get less memory.
+ * After an interruption, the next update does the rest. If the change is undone instead, `Preparation` lowers
+ * maxmemory again before the pods get less memory.
  */
 async function setOnNodes(
-  { target, password, directives, memoryLimit, timeoutSeconds }: MaxmemoryInputs,
+  { target, password, memoryLimit, timeoutSeconds }: MaxmemoryInputs,
   context: HandlerContext,
 ): Promise<object> {
+  if (memoryLimit === undefined) return {};
+  const { directives } = target;
   const configured = new Map(MEMORY_DIRECTIVES.map((name) => [name, directives[name] ?? DYNAMIC_DEFAULTS[name] ?? ""]));
   const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
   await applySettings(deployment, splitDirectives(configured).live, options, hasMemory(deployment, memoryLimit));
   return {};
 }
 
+function hasSameMemory(a: MaxmemoryInputs, b: MaxmemoryInputs): boolean {
+  const of = ({ target }: MaxmemoryInputs, name: string): string | undefined => target.directives[name];
+  return a.memoryLimit === b.memoryLimit && MEMORY_DIRECTIVES.every((name) => of(a, name) === of(b, name));
+}
+
 export const handler: ResourceHandler<MaxmemoryInputs, object> = {
   // New servers have the directives in their files, so nothing needs to be set on them.
   create: async (inputs, context) => ({ id: inputs.target.name, outputs: await setOnNodes(inputs, context) }),
-  update: (_id, _olds, news, context) => setOnNodes(news, context),
-  silentInputs: ["target", "password", "timeoutSeconds"],
+  update: (_id, olds, news, context, attempts = []) =>
+    [olds, ...attempts].every((each) => hasSameMemory(each, news)) ? Promise.resolve({}) : setOnNodes(news, context),
 };

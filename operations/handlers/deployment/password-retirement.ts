@@ -12,12 +12,12 @@ import { openForUpdate } from "../../protocol/opening";
 
 export interface PasswordRetirementInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Time when `Access` last set users and passwords on the nodes, ISO 8601. */
-  readonly changedAt: string;
-  /** Seconds for which former passwords stay valid after the new passwords are published. */
-  readonly overlapSeconds: number;
-  /** Port of the servers' metrics exporters; null without exporters. */
-  readonly exporterPort: number | null;
+  /** Time when `Access` last set users and passwords on the nodes, ISO 8601. @default passwords never change */
+  readonly changedAt?: string | undefined;
+  /** Seconds for which former passwords stay valid after the new passwords are published. @default 0 */
+  readonly overlapSeconds?: number | undefined;
+  /** Port of the servers' metrics exporters. @default there are no exporters */
+  readonly exporterPort?: number | undefined;
   readonly timeoutSeconds: number;
 }
 
@@ -27,7 +27,7 @@ async function reloadExporters(
   { nodes }: Deployment,
   { report }: HandlerContext,
 ): Promise<void> {
-  if (target.platform !== "kubernetes" || exporterPort === null) return;
+  if (target.platform !== "kubernetes" || exporterPort === undefined) return;
   const kubernetes = await openKubernetesClient(target);
   const { namespace } = target;
   const tell = async (pod: string): Promise<void> => {
@@ -64,7 +64,8 @@ async function isOverlapping(
 export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {
-    const { target, overlapSeconds } = news;
+    const { target, overlapSeconds = 0, changedAt } = news;
+    if (changedAt === undefined) return {};
     if (!passwordsDiffer(olds, news) && news.changedAt === olds.changedAt) return {};
     // The inputs do not suffice for a decision: a new password may have been published and undone since the last
     // success.

@@ -20,7 +20,7 @@ export interface SettingsInputs {
   /** The deployment, with the directives that every node must have. */
   readonly target: DeploymentReference;
   readonly password: string;
-  /** For each pod. On pods with a lower one, `Maxmemory` raises maxmemory later. @default pods have no limit */
+  /** For each pod. On pods with a lower one, the roll-out raises maxmemory later. @default pods have no limit */
   readonly memoryLimit?: string | undefined;
   readonly timeoutSeconds: number;
 }

@@ -204,7 +204,7 @@ describe("objects", () => {
   it("keep the volumes of a deployment as its argument says", () => {
     const sets = programs.flatMap(({ resources }) =>
       resources
-        .filter(({ type }) => type === "valkey:index:Volumes")
+        .filter(({ type }) => type === "valkey:index:Preparation")
         .map((volumes) => ({
           volumes,
           set: resources.find(({ type, name }) => type.endsWith(":StatefulSet") && name === volumes.name),
@@ -230,7 +230,7 @@ describe("certificates", () => {
         .map((certificate) => ({
           certificate,
           check: resources.find(
-            ({ type, dependsOn }) => type.endsWith(":TlsCheck") && dependsOn.includes(resourceKey(certificate)),
+            ({ type, dependsOn }) => type.endsWith(":Preparation") && dependsOn.includes(resourceKey(certificate)),
           ),
         })),
     );

@@ -10,15 +10,13 @@ usePrograms();
 describe("the order", () => {
   /** Steps of a deployment: each waits for those before it. */
   const STEPS: readonly RegExp[] = [
-    /^valkey:index:(ImageCheck|TlsCheck|ArchiveCheck)$/,
-    /^valkey:index:(ScaleIn|Settings)$/,
-    /^valkey:index:Volumes$/,
+    /^valkey:index:Preparation$/,
     /^valkey:kubernetes:(Cluster|Replication|Engine)Servers$/,
     /^valkey:index:Rollout$/,
-    /^valkey:index:(Maxmemory|PasswordRetirement)$/,
+    /^valkey:index:Formation$/,
   ];
 
-  it("of a deployment is: checks, running servers, volumes, pods, roll-out, memory and passwords, verification, its helpers", () => {
+  it("of a deployment is: preparation, pods, roll-out, formation, verification, its helpers", () => {
     const deployments = programs.flatMap((program) =>
       program.resources
         .filter(({ type }) => /^valkey:index:Valkey(Cluster|Replication)$/.test(type))
@@ -30,8 +28,8 @@ describe("the order", () => {
       );
       const steps = STEPS.map((step) => own.filter(({ type }) => step.test(type)));
       const verification = own.filter(({ type }) => type === "valkey:index:DeploymentVerification");
-      const others = own.filter(
-        ({ type, name }) => /:(Formation|ExternalAddresses)$/.test(type) || (type.endsWith(":Restore") && name !== ""),
+      const [checks, restores] = [":ArchiveCheck", ":Restore"].map((end) =>
+        own.filter(({ type }) => type.endsWith(end)),
       );
       const helpers = own.filter(
         ({ type, name }) => /^kubernetes:(apps|batch)/.test(type) && /-(controller|archive|drill)$/.test(name),
@@ -44,19 +42,11 @@ describe("the order", () => {
         );
       return [
         ...steps.slice(1).flatMap((step, index) => after(step, steps[index] ?? [])),
-        ...after(others, steps[4] ?? []),
-        ...after(verification, steps.flat()),
-        ...after(
-          own.filter(({ type }) => type.endsWith(":Restore")),
-          steps[4] ?? [],
-        ),
+        ...after(steps[1] ?? [], checks ?? []),
+        ...after(restores ?? [], steps.flat()),
+        ...after(verification, [...steps.flat(), ...(restores ?? [])]),
         ...after(helpers, verification),
-        ...(steps
-          .slice(0, 1)
-          .concat(steps.slice(1))
-          .some((step) => step.length === 0)
-          ? [`${component.name}: a step is missing`]
-          : []),
+        ...(steps.some((step) => step.length === 0) ? [`${component.name}: a step is missing`] : []),
       ];
     });
   });

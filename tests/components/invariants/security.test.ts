@@ -134,8 +134,8 @@ describe("network policies", () => {
         specOf<Policy>(policy).ingress.some(({ from }) => from === undefined) &&
         !program.resources.some(
           ({ type, inputs }) =>
-            type === "valkey:index:ExternalAddresses" &&
-            inputs["external"] !== null &&
+            type === "valkey:index:Rollout" &&
+            inputs["external"] !== undefined &&
             policy.name.startsWith((inputs["target"] as { name: string }).name),
         )
           ? [policy.name]

@@ -121,8 +121,10 @@ story(
       verdict: async (live) => {
         const said = await Promise.all(live.pods.map((pod) => live.tell(pod, "INFO server")));
         expect(said.filter((each) => !each.includes("valkey_version:9.1.2"))).toEqual([]);
-        const { problems } = await live.stack.preview(live.file());
-        expect(problems.join("\n")).toMatch(/may be unable to read the data files of Valkey 9\.1\.2/);
+        const { problems, lines } = await live.stack.preview(live.file());
+        expect([...problems, ...lines].join("\n")).toMatch(
+          /^image: .*may be unable to read the data files of Valkey 9\.1\.2/m,
+        );
       },
       leaves: "Valkey 9.1.2",
     },
@@ -169,10 +171,10 @@ story(
       change: async (live) => {
         expect(await live.tell(`${NAME}-4`, "CONFIG SET maxmemory 1gb")).toContain("OK");
         await live.stack.refresh();
-        expect(JSON.stringify(live.stack.state("Settings", NAME))).toContain(
+        expect(JSON.stringify(live.stack.state("Preparation", NAME))).toContain(
           `${NAME}-4: maxmemory is 1073741824, not 67108864`,
         );
-        expect((await live.up(UPGRADED)).done).toContain(`update Settings ${NAME}`);
+        expect((await live.up(UPGRADED)).done).toContain(`update Preparation ${NAME}`);
         expect(await live.tell(`${NAME}-4`, "CONFIG GET maxmemory")).toContain("67108864");
       },
       verdict: noneRestarted,
@@ -236,7 +238,7 @@ story(
         expect(lines.join("\n")).toContain(
           "6 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, no effect on clients",
         );
-        await expect(live.up({ ...GROWN, ...UPGRADED }, `update Volumes ${NAME}`)).rejects.toThrow("killed");
+        await expect(live.up({ ...GROWN, ...UPGRADED }, `update Preparation ${NAME}`)).rejects.toThrow("killed");
         await live.up({ ...GROWN, ...UPGRADED });
         const smaller = { platform: { ...WANTED.platform, storage: { size: "512Mi" } }, ...UPGRADED };
         expect((await live.stack.preview(live.file(smaller))).problems.join()).toMatch(

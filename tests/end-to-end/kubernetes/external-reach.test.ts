@@ -39,7 +39,7 @@ describe.skipIf(KUBECONFIG === undefined)(`clients outside${WHERE}`, { timeout: 
 
   const inputs = (type: ExternalReach["type"] | null, timeoutSeconds = 60): ExternalAddressesInputs => ({
     ...{ target, password: PASSWORD, image: IMAGE, revision: "1", timeoutSeconds },
-    external: type === null ? null : { type, services: externalServices(NAME, KIND) },
+    external: type === null ? undefined : { type, services: externalServices(NAME, KIND) },
   });
   const apply = async (type?: ExternalReach["type"]): Promise<void> => {
     const placement = { zones: target.zones, hostAntiAffinity: "preferred" } as const;

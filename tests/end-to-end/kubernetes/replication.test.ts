@@ -42,7 +42,8 @@ async function moveTo(live: LiveDeployment, pod: string): Promise<void> {
 }
 const isUnfinished = async (live: LiveDeployment): Promise<boolean> => {
   await live.stack.refresh();
-  return live.stack.state("Rollout", NAME)?.["unfinished"] === true;
+  const pods = live.stack.state("Rollout", NAME)?.["pods"] as { readonly unfinished?: boolean } | undefined;
+  return pods?.unfinished === true;
 };
 const WATCHED = { deployment: { sentinel: true } };
 let identities: readonly string[] = [];

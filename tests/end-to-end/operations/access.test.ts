@@ -63,7 +63,7 @@ describe("a password that is taken back while both are valid", () => {
     expect(back?.changedAt).not.toBe("");
     expect(api.objects.has(OVERLAP)).toBe(true);
     const retiring = (changedAt: string): PasswordRetirementInputs => ({
-      ...{ target, password: first(), users: {}, changedAt, overlapSeconds: 1, exporterPort: null, timeoutSeconds: 5 },
+      ...{ target, password: first(), users: {}, changedAt, overlapSeconds: 1, timeoutSeconds: 5 },
     });
     let ended: Promise<unknown> | undefined;
     const firstLine = new Promise<string>((resolve) => {
@@ -86,7 +86,6 @@ describe("a password that is taken back while both are valid", () => {
       password: first(),
       users: {},
       overlapSeconds: 3600,
-      exporterPort: null,
       timeoutSeconds: 5,
     };
     const [olds, news] = ["", "later"].map((changedAt) => ({ ...inputs, changedAt })) as [

@@ -88,9 +88,7 @@ describe("a higher maxmemory", () => {
   const change = (olds: SettingsInputs, news: SettingsInputs): Promise<unknown> | undefined =>
     handler.update?.("changing", { ...olds, ...NOTHING }, news, HANDLER_CONTEXT);
   const raise = (directives: Record<string, string>): Promise<unknown> => {
-    const { target: reference, password, timeoutSeconds } = inputs();
-    const waiting = { target: reference, password, timeoutSeconds, directives, memoryLimit: "16Gi" };
-    return maxmemory.create(waiting, HANDLER_CONTEXT);
+    return maxmemory.create({ ...inputs(directives), memoryLimit: "16Gi" }, HANDLER_CONTEXT);
   };
   const found = async (): Promise<unknown> => ({
     maxmemory: [await valueOf(0, "maxmemory"), await valueOf(1, "maxmemory")],

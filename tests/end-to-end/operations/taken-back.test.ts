@@ -1,7 +1,8 @@
 /** Changes of real servers that fail half-way or are taken back, by the provider as the engine calls it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { resourceType, type ResourceName } from "../../../operations/provider/kinds";
+import { handler as scaleIn } from "../../../operations/handlers/deployment/scale-in";
+import { type AnyHandler, loadHandler, resourceType, type ResourceName } from "../../../operations/provider/kinds";
 import { ValkeyProvider } from "../../../operations/provider/valkey-provider";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
@@ -13,7 +14,10 @@ import { Sandbox, withNode, callNode } from "../../support/valkey/real";
 type State = Readonly<Record<string, unknown>>;
 
 const NEXT = "another password, as long";
-const provider = new ValkeyProvider("1.2.3", undefined, () => undefined);
+/** Servers without pods have no other preparation. */
+const load = (name: ResourceName): Promise<AnyHandler> =>
+  name === "Preparation" ? Promise.resolve(scaleIn as unknown as AnyHandler) : loadHandler(name);
+const provider = new ValkeyProvider("1.2.3", load, () => undefined);
 const urnOf = (name: ResourceName): string => `urn:pulumi:stack::project::${resourceType(name)}::orders`;
 const changes = async (name: ResourceName, state: State, inputs: State): Promise<boolean | undefined> =>
   (await provider.diff("orders", urnOf(name), state, inputs)).changes;
@@ -62,9 +66,9 @@ describe("a new password that not every server took, taken back", () => {
     const { changedAt, ...after } = await update("Access", state, before);
     expect(overlaps()).toHaveLength(1);
     expect(after).not.toHaveProperty("attempts");
-    const retiring = { ...common, password, overlapSeconds: 0, exporterPort: null };
-    expect(await changes("PasswordRetirement", { ...retiring, changedAt: "" }, { ...retiring, changedAt })).toBe(true);
-    await update("PasswordRetirement", { ...retiring, changedAt: "" }, { ...retiring, changedAt });
+    const retiring = { ...common, password, overlapSeconds: 0 };
+    expect(await changes("Formation", { ...retiring, changedAt: "" }, { ...retiring, changedAt })).toBe(true);
+    await update("Formation", { ...retiring, changedAt: "" }, { ...retiring, changedAt });
     expect(await accepts(NEXT)).toEqual([false, false]);
     expect(await accepts(password)).toEqual([true, true]);
     expect(overlaps()).toEqual([]);
@@ -91,13 +95,13 @@ describe("a smaller cluster whose pods were not removed, taken back", () => {
         ...{ platform: "endpoints", name: "orders", mode: "cluster", shape, zones: deployment.zones },
         ...{ directives: Object.fromEntries(deployment.directives), nodes: deployment.nodes },
       },
-      ...{ password, timeoutSeconds: 60 },
+      ...{ password, users: {}, timeoutSeconds: 60 },
     });
-    const formed = { ...inputsFor(large), milliseconds: 1, drift: [] };
-    const emptied = await update("ScaleIn", inputsFor(large), inputsFor(small));
+    const formed = { ...inputsFor(large), cluster: { milliseconds: 1, drift: [] }, passwords: {} };
+    const emptied = await update("Preparation", inputsFor(large), inputsFor(small));
     const slots = (): Promise<string> => withNode(deployment, 3, async (node) => node.cluster("INFO"));
     expect(await slots()).toContain("cluster_known_nodes:1\r\n");
-    const back = await update("ScaleIn", emptied, inputsFor(large));
+    const back = await update("Preparation", emptied, inputsFor(large));
     const again = { ...inputsFor(large), emptiedAt: back["emptiedAt"] };
     expect(await changes("Formation", formed, again)).toBe(true);
     await update("Formation", formed, again);

@@ -99,7 +99,7 @@ describe("formation of a cluster, step by step on the same servers", () => {
   it("ends when the update is cancelled, with the settings restored", async () => {
     const cancelled = AbortSignal.abort(new Error("the update was cancelled"));
     const password = cluster.access.password ?? "";
-    const inputs = { target: referenceTo(cluster, SHAPE), password, timeoutSeconds: 60 };
+    const inputs = { target: referenceTo(cluster, SHAPE), password, users: {}, timeoutSeconds: 60 };
     await expect(handler.create(inputs, { ...HANDLER_CONTEXT, signal: cancelled })).rejects.toThrow(
       "the update was cancelled",
     );

@@ -52,7 +52,7 @@ describe("a preview", () => {
 describe("destroy", () => {
   const deletions = (lines: string[]): Promise<void>[] => {
     const context = { ...HANDLER_CONTEXT, report: (line: string) => lines.push(line) };
-    const overlap = { overlapSeconds: 90, exporterPort: null, changedAt: "" };
+    const overlap = { overlapSeconds: 90, changedAt: "" };
     const needs = { namespace: "valkey" } as Parameters<NonNullable<typeof clusterCheck.delete>>[1]["needs"];
     return [
       retirement.delete?.("", { target, password: "p", users: {}, ...overlap, timeoutSeconds }, context),

@@ -93,7 +93,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
     const olds = { target, password: "p", timeoutSeconds: 1 };
     const news = { ...olds, target: { ...target, directives: { hz: "50" } } };
     const failed = await provider
-      .update(resourceType("Settings"), { ...olds, pending: false, drift: [] }, news)
+      .update(resourceType("Preparation"), { ...olds, settings: { pending: false, drift: [] } }, news)
       .catch((error: unknown) => error);
     const { metadata } = failed as { readonly metadata: { get(key: string): readonly unknown[] } };
     const details = String(metadata.get("grpc-status-details-bin")[0]);

@@ -213,7 +213,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
     });
     expect(
       program
-        .ofType("valkey:index:ScaleIn")
+        .ofType("valkey:index:Preparation")
         .map(({ inputs }) => (inputs["target"] as { kubeconfig: string }).kubeconfig)
         .every((text) => text === JSON.stringify(kubeconfig)),
     ).toBe(true);

@@ -38,13 +38,15 @@ const OWN_TYPES = /^(kubernetes:[a-z]|valkey:(index|kubernetes):|pulumi:provider
 export const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "valkey:index:Password": { password: "generated" },
   "valkey:index:Access": { changedAt: "" },
-  "valkey:index:TlsCheck": { secret: "valkey/orders-tls" },
-  "valkey:index:ExternalAddresses": {
-    endpoints: ["203.0.113.1:6379", "203.0.113.2:6379"],
-    files: { "orders-0.conf": "cluster-announce-client-ipv4 203.0.113.1\n" },
-    drift: [],
+  "valkey:index:Preparation": { certificate: { secret: "valkey/orders-tls" }, nodes: { emptiedAt: null } },
+  "valkey:index:Rollout": {
+    pods: {},
+    addresses: {
+      endpoints: ["203.0.113.1:6379", "203.0.113.2:6379"],
+      files: { "orders-0.conf": "cluster-announce-client-ipv4 203.0.113.1\n" },
+    },
   },
-  "valkey:index:Formation": { milliseconds: 1500, drift: [] },
+  "valkey:index:Formation": { cluster: { milliseconds: 1500 } },
   "valkey:index:DeploymentVerification": {
     topology: { nodes: [{ name: "orders-0", role: "primary" }] },
     verifiedAt: "2026-07-20T10:00:00.000Z",
