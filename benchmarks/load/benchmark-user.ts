@@ -60,35 +60,51 @@ export function isRunAlive(name: string): boolean | undefined {
   return ownerOf(Number.parseInt(owner, 10)) === owner;
 }
 
-/** Also deletes users that killed runs on this machine left. @throws Failure when a node refuses a command */
+/**
+ * Also deletes users that killed runs on this machine left.
+ * @param holders receives the names of all nodes that may have the user, even if creating it fails
+ * @throws Failure when a node refuses a command
+ */
 export async function createBenchmarkUser(
   nodes: readonly { readonly name: string; readonly connection: Connection }[],
   username = newRunName(),
+  holders = new Set<string>(),
 ): Promise<BenchmarkUser> {
   const password = randomBytes(16).toString("hex");
-  await Promise.all(
+  // All replies are awaited, so that no node gets the user after a removal.
+  const outcomes = await Promise.allSettled(
     nodes.map(async ({ name, connection }) => {
       try {
         const abandoned = (await listUsers(connection)).filter((user) => isRunAlive(user) === false);
         if (abandoned.length > 0) await connection.call("ACL", "DELUSER", ...abandoned);
+        // A command without a reply can have created the user.
+        holders.add(name);
         await setUser(connection, username, password);
       } catch (error) {
+        if (isForbidden(messageOf(error))) holders.delete(name);
         throw new Failure(
           `${name} does not allow creating a user for valkey-benchmark (${messageOf(error)}). ` +
             "It needs one, because the deployment's own password must not appear on a command line; " +
-            "give credentials that permit ACL SETUSER",
+            "give credentials that permit ACL USERS, ACL SETUSER and ACL DELUSER",
           { cause: error },
         );
       }
     }),
   );
+  const refused = outcomes.find((each) => each.status === "rejected");
+  if (refused !== undefined) throw refused.reason;
   return { username, password };
 }
 
-/** They may belong to runs that have not ended. */
-export async function usersOfOtherMachines(connection: Connection): Promise<string[]> {
+/** Whether a server refuses a command to this user, or to all users: then a further attempt is refused as well. */
+export function isForbidden(message: string): boolean {
+  return /^NOPERM|unknown (sub)?command/i.test(message);
+}
+
+/** They may belong to runs that have not ended. Empty if the server does not tell its users. */
+export async function usersOfRuns(connection: Connection): Promise<string[]> {
   const users = await listUsers(connection).catch(() => []);
-  return users.filter((user) => RUN_NAME.test(user) && isRunAlive(user) === undefined);
+  return users.filter((user) => RUN_NAME.test(user));
 }
 
 async function listUsers(connection: Connection): Promise<string[]> {

@@ -11,7 +11,7 @@ export interface UncleanedNode {
 }
 
 interface Remainder {
-  readonly user: string | undefined;
+  readonly user: string;
   readonly keys: readonly KeyNames[];
   readonly mark: string;
   readonly uncleaned: readonly UncleanedNode[];
@@ -28,7 +28,7 @@ export function removalCommands(
   const redirected = isCluster ? " -c" : "";
   const lines = uncleaned.flatMap(({ node, why, hasUser, hasKeys }) => [
     `# ${node.name}${why === "" ? "" : `: ${why.replaceAll("\n", " ")}`}`,
-    ...(hasUser && user !== undefined ? [`${cli(node)} ACL DELUSER ${user}`] : []),
+    ...(hasUser ? [`${cli(node)} ACL DELUSER ${user}`] : []),
     ...(hasKeys ? keys.map((names) => removal(names, isCluster, cli(node), redirected)) : []),
   ]);
   const marked = uncleaned.find(({ hasKeys }) => hasKeys);

@@ -15,7 +15,7 @@ import type { DeploymentNode } from "../../valkey/node";
 import { SLOT_COUNT, subtractRanges } from "../../valkey/topology/slots";
 import type { Shard } from "../../valkey/verification/shards";
 import type { BenchmarkUser } from "../load/benchmark-user";
-import { createBenchmarkUser, isRunAlive, newRunName, usersOfOtherMachines } from "../load/benchmark-user";
+import { createBenchmarkUser, isForbidden, isRunAlive, newRunName, usersOfRuns } from "../load/benchmark-user";
 import { type KeyNames, type NeededKeys, keyNames } from "../workloads/key-slices";
 import { type PrimaryNode, countKeys, removeKeys } from "../workloads/prefill";
 import { type CurrentNodes, withCurrentNodes } from "./current-nodes";
@@ -39,7 +39,7 @@ const RETRY_MS = 500;
 export class Traces {
   #user: Promise<BenchmarkUser> | undefined;
   readonly #keys = new Map<string, KeyNames>();
-  readonly #withoutUser = new Set<string>();
+  readonly #withUser = new Set<string>();
   readonly #run = newRunName();
   readonly #at = new Date().toISOString();
   readonly notices: string[] = [];
@@ -67,25 +67,39 @@ export class Traces {
   ): Promise<Traces> {
     const traces = new Traces(deployment, compact(shards.map(({ primary }) => primary)));
     const names = new Map(planned.map((keys) => traces.#named(keys)));
-    const left = await withCurrentNodes(deployment, async (current) => {
-      for (const { node, connection } of current.replying)
-        for (const user of await usersOfOtherMachines(connection))
-          traces.notices.push(
-            `${node.name} has the user ${user} of a measurement from another machine; if that measurement has ended, ` +
-              `remove the user: ACL DELUSER ${user}`,
-          );
-      const mark = await readMark(current.primaries);
-      if (mark !== undefined) refuseMarked(deployment, current.primaries, mark, overwrite);
-      if (!overwrite) await refuseExisting(deployment, current.primaries, [...names.values()]);
-      return mark;
-    });
-    if (left !== undefined) await traces.#removeLeft(left);
-    return traces;
+    try {
+      const left = await withCurrentNodes(deployment, async (current) => {
+        const users = await traces.#findUsers(current);
+        const mark = await readMark(current.primaries);
+        if (mark !== undefined) refuseMarked(deployment, current.primaries, users, mark, overwrite);
+        if (!overwrite) await refuseExisting(deployment, current.primaries, [...names.values()]);
+        return mark;
+      });
+      if (left !== undefined) await traces.#removeLeft(left);
+      return traces;
+    } catch (error) {
+      throw withNotices(error, traces.notices);
+    }
+  }
+
+  /** @returns the users of measurements on each node */
+  async #findUsers({ replying }: CurrentNodes): Promise<NodeUsers[]> {
+    const found: NodeUsers[] = [];
+    for (const { node, connection } of replying) {
+      const users = await usersOfRuns(connection);
+      found.push({ node, users });
+      for (const user of users.filter((each) => isRunAlive(each) === undefined))
+        this.notices.push(
+          `${node.name} has the user ${user} of a measurement from another machine; if that measurement has ended, ` +
+            `remove the user: ACL DELUSER ${user}`,
+        );
+    }
+    return found;
   }
 
   /** Every further call returns the same user. */
   user(nodes: readonly { readonly name: string; readonly connection: Connection }[]): Promise<BenchmarkUser> {
-    this.#user ??= createBenchmarkUser(nodes, this.#run);
+    this.#user ??= createBenchmarkUser(nodes, this.#run, this.#withUser);
     return this.#user;
   }
 
@@ -120,11 +134,12 @@ export class Traces {
     let said = "";
     for (;;) {
       const { removed, uncleaned } = await withCurrentNodes(this.deployment, (current) => this.#removeOnce(current));
-      const isLate = performance.now() >= deadline;
-      if (uncleaned.length === 0 && (removed === 0 || isLate)) return [];
+      const isFinal = removed === 0 && uncleaned.every(({ why }) => isForbidden(why));
+      const isLate = isFinal || performance.now() >= deadline;
+      if (uncleaned.length === 0 && isLate) return [];
       if (isLate)
         return removalCommands(this.deployment, {
-          user: this.#user === undefined ? undefined : this.#run,
+          user: this.#run,
           keys: [...this.#keys.values()],
           uncleaned,
           mark: MARK,
@@ -139,19 +154,17 @@ export class Traces {
 
   async #removeOnce(current: CurrentNodes): Promise<{ removed: number; uncleaned: UncleanedNode[] }> {
     const failures = new Map<string, string>(current.silent.map(({ node, why }) => [node.name, why]));
-    if (this.#user !== undefined)
-      await Promise.all(
-        current.replying.map(async ({ node: { name }, connection }) => {
-          try {
-            await connection.call("ACL", "DELUSER", this.#run);
-            this.#withoutUser.add(name);
-          } catch (error) {
-            // Who may not remove the user has not created it either.
-            if (/^NOPERM|unknown (sub)?command/i.test(messageOf(error))) this.#withoutUser.add(name);
-            else failures.set(name, messageOf(error));
-          }
-        }),
-      );
+    const holders = current.replying.filter(({ node: { name } }) => this.#withUser.has(name));
+    await Promise.all(
+      holders.map(async ({ node: { name }, connection }) => {
+        try {
+          await connection.call("ACL", "DELUSER", this.#run);
+          this.#withUser.delete(name);
+        } catch (error) {
+          failures.set(name, messageOf(error));
+        }
+      }),
+    );
     const cleaned: PrimaryNode[] = [];
     let removed = 0;
     await Promise.all(
@@ -171,7 +184,7 @@ export class Traces {
     const seen = [...current.primaries, ...current.silent].map(({ node }) => node);
     const nodes = [...new Set([...this.deployment.nodes, ...seen])];
     const uncleaned = nodes.flatMap((node) => {
-      const hasUser = this.#user !== undefined && isNamed(this.deployment, node) && !this.#withoutUser.has(node.name);
+      const hasUser = this.#withUser.has(node.name);
       const hasKeys = this.#keys.size > 0 && this.#mayHaveKeys(node.name, current, cleaned);
       const why = failures.get(node.name) ?? "it is no longer a primary, and no other node is";
       return hasUser || hasKeys ? [{ node, why, hasUser, hasKeys }] : [];
@@ -240,9 +253,26 @@ async function unlinkMark(primaries: readonly PrimaryNode[]): Promise<number> {
   return (await primaries.find(servesMark)?.connection.unlink(MARK)) ?? 0;
 }
 
+/** Notices are printed when a run begins, and with the error if it does not begin. */
+function withNotices(error: unknown, notices: readonly string[]): unknown {
+  const add = (text: string): string => [text, ...notices].join("\n");
+  if (error instanceof BadInput)
+    return new BadInput(
+      error.subject,
+      error.problems.map((each) => ({ ...each, message: add(each.message) })),
+    );
+  return error instanceof Failure ? new Failure(add(error.message), { cause: error }) : error;
+}
+
+interface NodeUsers {
+  readonly node: DeploymentNode;
+  readonly users: readonly string[];
+}
+
 function refuseMarked(
   deployment: Deployment,
   primaries: CurrentNodes["primaries"],
+  users: readonly NodeUsers[],
   { run, at, keys }: Mark,
   overwrite: boolean,
 ): void {
@@ -254,7 +284,14 @@ function refuseMarked(
       `another measurement, which began at ${at}, measures these servers now; wait until it ends`,
     );
   if (overwrite) return;
-  const uncleaned = primaries.map(({ node }) => ({ node, why: "", hasUser: false, hasKeys: true }));
+  const withKeys = primaries.map(({ node }) => node);
+  const withUser = users.flatMap((each) => (each.users.includes(run) ? [each.node] : []));
+  const uncleaned = [...new Set([...withKeys, ...withUser])].map((node) => ({
+    node,
+    why: "",
+    hasUser: withUser.includes(node),
+    hasKeys: withKeys.includes(node),
+  }));
   const doubt = isAlive === undefined ? " from another machine. If that measurement has ended, remove its keys:" : ":";
   throw BadInput.of(
     deployment.name,
@@ -262,7 +299,7 @@ function refuseMarked(
     [
       `a measurement, which began at ${at}, left keys on these servers${doubt} measure again with --overwrite (or ` +
         "`overwriteKeys: true` of the external target), which removes them first, or type",
-      ...removalCommands(deployment, { user: undefined, keys, uncleaned, mark: MARK }),
+      ...removalCommands(deployment, { user: run, keys, uncleaned, mark: MARK }),
     ].join("\n"),
   );
 }
@@ -289,5 +326,3 @@ async function refuseExisting(
       "overwrite them: set --overwrite, or `overwriteKeys: true` of the external target",
   );
 }
-
-const isNamed = ({ nodes }: Deployment, node: DeploymentNode): boolean => nodes.includes(node);

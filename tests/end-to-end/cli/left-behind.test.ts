@@ -188,6 +188,19 @@ describe("what cannot be removed", () => {
     expect(await usersOn(deployment)).toEqual([["default"], ["default"], ["default"]]);
   }, 180_000);
 
+  it("is a user that the measurement may create and may not delete", async () => {
+    const deployment = await sandbox.formedReplication("kept-user", 0);
+    const rules = ["on", ">op", "~*", "&*", "+@all", "-acl|deluser"];
+    await callNode(deployment, 0, "ACL", "SETUSER", "op", ...rules);
+    const args = "--tests get --requests 1000 --keyspace-len 1000 --user op".split(" ");
+    const { status, output } = await place.call(measure(deployment, ...args), { VALKEY_PASSWORD: "op" });
+    expect(status, output).toBe(1);
+    expect(output).toContain("replication: a measurement left its user");
+    const [, user] = /^valkey-cli .* --user op ACL DELUSER (\S+)$/m.exec(output) ?? [];
+    expect(await callNode(deployment, 0, "ACL", "DELUSER", user ?? "")).toBe(1);
+    expect(await callNode(deployment, 0, "ACL", "USERS")).toEqual(["default", "op"]);
+  });
+
   it("makes no other run start on the same servers", async () => {
     const deployment = await sandbox.formedReplication("twice", 0);
     const username = "valkey-measured-00000000-17-0badcafe-abcdef";
@@ -206,7 +219,7 @@ describe("what cannot be removed", () => {
     expect(second.output).toMatch(/another measurement, which began at \S+, measures these servers now/);
     expect((await first.ended).status, first.output).toBe(0);
     // The user of another machine can belong to a measurement that runs, so it is only named.
-    expect(first.output).toContain(`ACL DELUSER ${username}`);
+    for (const { output } of [first, second]) expect(output).toContain(`ACL DELUSER ${username}`);
     expect(await callNode(deployment, 0, "ACL", "DELUSER", username)).toBe(1);
     await expectNothingLeft(deployment);
   });
@@ -229,6 +242,7 @@ describe("what cannot be removed", () => {
     expect(refused.status).toBe(2);
     expect(refused.output).toMatch(/a measurement, which began at \S+, left keys on these servers: measure again with/);
     expect(refused.output).toMatch(/valkey-cli -h 127\.0\.0\.1 .* --scan --pattern 'key\*'/);
+    expect(refused.output.match(/ACL DELUSER valkey-measured-\S+$/gm)).toHaveLength(2);
     expect(await callNode(deployment, 0, "EXISTS", MARK)).toBe(1);
     const removed = await again("--overwrite");
     expect(removed.status, removed.output).toBe(0);
