@@ -2,9 +2,15 @@ import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { counted } from "../../lib/units";
-import { nodeNameAt } from "../node";
+import { type DeploymentNode, nodeNameAt } from "../node";
 import { observed } from "../observation";
-import { type FailureFlag, type OpenSlot, type Topology, describeKnownNode } from "../topology/cluster-view";
+import {
+  type FailureFlag,
+  type KnownNode,
+  type OpenSlot,
+  type Topology,
+  describeKnownNode,
+} from "../topology/cluster-view";
 import type { MigrationJob } from "../topology/migration-jobs";
 import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
@@ -111,8 +117,9 @@ function firstDifference(topology: Topology, common: Topology): string {
 
 export function members({ nodes }: DeploymentFacts): Judgement {
   const nameOf = namesById(nodes);
+  const memberIds = membersById(nodes);
   const problemOf = (topology: Topology): string => {
-    const unknown = [...topology.nodes.values()].filter(({ id }) => !nameOf.has(id));
+    const unknown = [...topology.nodes.values()].filter(({ id }) => !memberIds.has(id));
     const words = unknown.map(({ id, address }) => `${id.slice(0, 8)}… at ${address.host}:${address.port}`);
     const missing = [...nameOf].filter(([id]) => !topology.nodes.has(id)).map(([, name]) => name);
     return compact([
@@ -182,18 +189,57 @@ export function noMoves({ nodes }: DeploymentFacts): Violation[] {
   return [...marked, ...running];
 }
 
-/** Names by node ID. Other nodes tell at which address, not at which host name, they know a node that does not reply. */
+/** Names by node ID, without silent nodes for which several IDs are possible. */
 export function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
+  return identify(nodes).certain;
+}
+
+/** Names by node ID. If several IDs are possible for some silent nodes, each of these nodes gets any one of them. */
+export function membersById(nodes: readonly NodeFacts[]): Map<string, string> {
+  const { certain, possible } = identify(nodes);
+  return new Map([...certain, ...possible]);
+}
+
+interface Identities {
+  readonly certain: Map<string, string>;
+  readonly possible: readonly (readonly [id: string, name: string])[];
+}
+
+function identify(nodes: readonly NodeFacts[]): Identities {
   const silent = nodes.filter(({ view }) => !view.known).map(({ node }) => node);
-  const told = topologies(nodes).flatMap(({ topology }) =>
-    [...topology.nodes.values()].flatMap(({ id, address: { host, port } }) => {
-      const [only, ...more] = silent.filter(({ endpoint }) => endpoint.port === port && isIP(endpoint.host) === 0);
-      const name = nodeNameAt(silent, host, port) ?? (more.length === 0 ? only?.name : undefined);
-      return name === undefined ? [] : [[id, name] as const];
-    }),
-  );
+  const known = topologies(nodes).flatMap(({ topology }) => [...topology.nodes.values()]);
+  // Other nodes tell at which address, not at which host name, they know a node that does not reply.
+  const told = known.flatMap(({ id, address: { host, port } }) => {
+    const [only, ...more] = silent.filter(({ endpoint }) => endpoint.port === port && isIP(endpoint.host) === 0);
+    const name = nodeNameAt(silent, host, port) ?? (more.length === 0 ? only?.name : undefined);
+    return name === undefined ? [] : [[id, name] as const];
+  });
   const own = nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : []));
-  return new Map([...told, ...own]);
+  return byElimination(new Map([...told, ...own]), silent, known);
+}
+
+/** If as many IDs as silent nodes are left, these IDs are those of the silent nodes, whatever their addresses are. */
+function byElimination(
+  certain: Map<string, string>,
+  silent: readonly DeploymentNode[],
+  known: readonly KnownNode[],
+): Identities {
+  const named = new Set(certain.values());
+  const nodes = silent.filter(({ name }) => !named.has(name));
+  const ids = [...new Map(known.flatMap(({ id, address }) => (certain.has(id) ? [] : [[id, address.port] as const])))];
+  if (ids.length !== nodes.length) return { certain, possible: [] };
+  const matching = ids.flatMap(([id, port]) => {
+    const [node, ...others] = nodes.filter(({ endpoint }) => endpoint.port === port);
+    const isSole = others.length === 0 && ids.filter(([, each]) => each === port).length === 1;
+    return node !== undefined && isSole ? [[id, node.name] as const] : [];
+  });
+  const matched = new Set(matching.flat());
+  const otherNodes = nodes.filter(({ name }) => !matched.has(name));
+  const rest = ids
+    .filter(([id]) => !matched.has(id))
+    .flatMap(([id], index) => otherNodes.slice(index, index + 1).map(({ name }) => [id, name] as const));
+  const isCertain = rest.length === 1;
+  return { certain: new Map([...certain, ...matching, ...(isCertain ? rest : [])]), possible: isCertain ? [] : rest };
 }
 
 function nameLookup(nodes: readonly NodeFacts[]): (id: string) => string {

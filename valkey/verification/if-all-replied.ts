@@ -6,7 +6,7 @@ import { nodeNameAt } from "../node";
 import { type Observation, mapObservation, observed } from "../observation";
 import { infoFields } from "../topology/replies";
 import type { KnownNode, Topology } from "../topology/cluster-view";
-import { namesById, topologies } from "./cluster-verdict";
+import { membersById, topologies } from "./cluster-verdict";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { followedBy } from "./replication-verdict";
 import { selfOf } from "./shards";
@@ -58,7 +58,7 @@ function clusterNodes(nodes: readonly NodeFacts[]): NodeFacts[] {
   const [common] = topologies(nodes);
   if (common === undefined) return [...nodes];
   const { topology } = common;
-  const names = namesById(nodes);
+  const names = membersById(nodes);
   const silent = new Set(nodes.filter(isSilent).map(({ node }) => node.name));
   const isSilentId = (id: string): boolean => silent.has(names.get(id) ?? "");
   const hasLostSlots = [...topology.nodes.values()].some(({ id, slots }) => slots.length > 0 && isSilentId(id));

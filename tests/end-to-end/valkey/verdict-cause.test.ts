@@ -62,6 +62,12 @@ describe("the cause of a FAIL in a cluster of six", () => {
     expect(first).toContain(`No replica of ${shard?.primary} replies: if this primary fails too`);
     expect(first).toContain(`next • start the server again; if it runs, \`valkey-cli -h 127.0.0.1 -p`);
     expect(ids.length).toBeGreaterThan(15);
+    // The others know it at an address that is not the named one.
+    const elsewhere = deployment.nodes.map((node) =>
+      node.name === shard?.replica ? { ...node, endpoint: { ...node.endpoint, host: "127.0.0.9" } } : node,
+    );
+    expect((await told({ ...deployment, nodes: elsewhere })).ids).toEqual(ids);
+    expect((await failing({ ...deployment, nodes: elsewhere })).join("; ")).not.toContain("not part of the deployment");
     expect(rest).toContain(`assertions do not hold: reachable and ${ids.length - 1} that only follow.`);
     const { status, output } = await place.call(
       ["verify", ...serverOptions(deployment), "--json"],

@@ -4,12 +4,12 @@ import type { ClientWayFacts } from "../../../valkey/client-endpoints";
 import type { AnnouncedEndpoint, DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { observed, unobserved } from "../../../valkey/observation";
 import { ASSERTIONS } from "../../../valkey/verification/assertions";
-import { separatedNodes } from "../../../valkey/verification/cluster-verdict";
+import { namesById, separatedNodes } from "../../../valkey/verification/cluster-verdict";
 import { announcedEndpoints } from "../../../valkey/verification/announced-endpoints";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import type { MigrationJob } from "../../../valkey/topology/migration-jobs";
 import { formatEndpoint } from "../../../valkey/node";
-import { type FakeNode, fakeView } from "../../support/valkey/cluster-text";
+import { type FakeNode, fakeView, nodeIdOf } from "../../support/valkey/cluster-text";
 import { expectReviewed } from "../../support/reviewed";
 import { CLUSTER_INFO, clusterFacts, infoReply, patch, viewedNodes } from "../../support/valkey/facts";
 
@@ -198,6 +198,28 @@ describe("the verdict on a cluster", () => {
       nodes: ["n-2"],
       found: "n-2: cannot be reached: ECONNREFUSED",
     });
+  });
+
+  it("counts as many unknown IDs as silent nodes as the IDs of these nodes, whatever their addresses are", () => {
+    const silent = (facts: DeploymentFacts, ...hosts: string[]): DeploymentFacts =>
+      hosts.reduce((all, host, index) => {
+        const { node } = all.nodes[index] as NodeFacts;
+        const endpoint = { host, port: 7000 };
+        return withNode(all, index, { ...nothing(unobserved("refused")), node: { ...node, endpoint } });
+      }, facts);
+    const oneMore = everyView((nodes) => [...nodes, { name: "n-99" }]);
+    const cases: readonly (readonly [DeploymentFacts, isForeign: boolean, named: (string | undefined)[]])[] = [
+      // The address that the others know is another one, because the node announces it.
+      [silent(good, "192.0.2.1"), false, ["n-0"]],
+      [silent(good, "valkey-0.test", "valkey-1.test"), false, [undefined, undefined]],
+      [silent(oneMore, "192.0.2.1"), true, [undefined]],
+      [silent(oneMore, "valkey-0.test", "valkey-1.test"), true, [undefined, undefined]],
+    ];
+    for (const [facts, isForeign, named] of cases) {
+      const found = judgeFacts(facts).assertions.find(({ id }) => id === "members")?.found ?? "";
+      expect(found.includes("not part of the deployment"), found).toBe(isForeign);
+      expect(named.map((_name, index) => namesById(facts.nodes).get(nodeIdOf(`n-${index}`)))).toEqual(named);
+    }
   });
 
   it("says only why nodes cannot be reached when none can", () => {
