@@ -37,10 +37,11 @@ export const ASSERTIONS = {
   },
   mode: {
     ...{ what: "every server runs in the mode of the deployment", expected: "all", judge: wrongMode, repair: "needed" },
-    cause: "servers of a cluster are verified as a replication, or servers without cluster mode as a cluster",
+    cause:
+      "servers of a cluster are verified as a replication, servers without cluster mode as a cluster, or a Sentinel as a server with data",
     next: {
       own: "set the mode that the message names in the stack file; a deployment keeps its mode, so give a new deployment a new name",
-      others: `type the command again with the mode that the message names; of a cluster, name every node that \`${CLI} CLUSTER NODES\` lists`,
+      others: `type the command again with the mode that the message names, or without the Sentinels; of a cluster, name every node that \`${CLI} CLUSTER NODES\` lists`,
     },
   },
   "not-loading": {

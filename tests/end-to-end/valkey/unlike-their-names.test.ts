@@ -1,7 +1,12 @@
 /** Verdicts on real servers that are not what their names, their mode or their roles say. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { inspectDeployment } from "../../../operations/inspection/drift";
 import { repairDeployment } from "../../../operations/changes/repair";
+import { findFreePorts } from "../../../platforms/host/ports";
+import { startRecorded } from "../../../platforms/host/processes";
 import type { Deployment } from "../../../valkey/deployment";
 import { readOpenSlots } from "../../../valkey/resize/open-slots";
 import { verify } from "../../../valkey/verification/verify";
@@ -11,11 +16,13 @@ import {
   Sandbox,
   callNode,
   eventually,
+  eventuallyAccepts,
   failing,
   never,
   nodeOptions,
   olderPrograms,
   referenceTo,
+  serverOptions,
   withNode,
 } from "../../support/valkey/real";
 
@@ -150,6 +157,19 @@ describe("one server under two names", () => {
     }
   });
 
+  it("is bad input over both versions of IP, too", async () => {
+    const [first] = replication.nodes;
+    await callNode(replication, 0, "CONFIG", "SET", "bind", "127.0.0.1 ::1");
+    const words = ["verify", ...serverOptions(replication), "--node", `[::1]:${first?.endpoint.port}=a`];
+    expect(await place.call(words, password(replication))).toEqual({
+      status: 2,
+      output: expect.stringContaining(
+        `127.0.0.1:${first?.endpoint.port} and [::1]:${first?.endpoint.port} are the same server`,
+      ) as unknown,
+    });
+    await callNode(replication, 0, "CONFIG", "SET", "bind", "127.0.0.1");
+  });
+
   it("is one failed row where it turns up later, in both modes", async () => {
     for (const deployment of [cluster, replication]) {
       const { pass, assertions } = (await verify(twice(deployment))).verdict;
@@ -177,6 +197,28 @@ describe("the mode", () => {
     expect(await failing({ ...cluster, mode: "replication", shape: {}, nodes: nodes.slice(1) })).toEqual([
       expect.stringMatching(/^mode: /),
     ]);
+  });
+
+  it("replication does not fit a Sentinel, without which the command is to be typed", async () => {
+    const [directory, [port = 0]] = [mkdtempSync(join(tmpdir(), "sentinel-")), await findFreePorts(1)];
+    const file = join(directory, "sentinel.conf");
+    writeFileSync(file, `port ${port}\nbind 127.0.0.1\nrequirepass ${replication.access.password}\n`);
+    const { run, programs } = sandbox.host;
+    const { child } = startRecorded(run, "sentinel", programs.server, [file, "--sentinel"], { stdio: "ignore" });
+    try {
+      await eventuallyAccepts("sentinel", { host: "127.0.0.1", port }, replication.access);
+      const { status, output } = await place.call(
+        ["verify", ...serverOptions(replication), "--node", `127.0.0.1:${port}=a`],
+        password(replication),
+      );
+      const words = output.replace(/\s+/g, " ");
+      expect(status, output).toBe(1);
+      expect(words).toContain(`127.0.0.1:${port}: is a Sentinel and has no data; name only servers that have data`);
+      expect(words).toContain("type the command again with the mode that the message names, or without the Sentinels");
+    } finally {
+      child.kill();
+      rmSync(directory, { recursive: true });
+    }
   });
 
   it("cluster does not fit servers without cluster mode", async () => {
