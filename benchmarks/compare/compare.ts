@@ -1,7 +1,7 @@
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
-import { Histogram } from "../../lib/histogram";
-import { histogramOf } from "../results/rows";
+import { latencyLimitMs } from "../results/latency-limits";
+import { percentileMs, recordPercentileMs } from "../results/rows";
 import { CLOSED_LOOP_NOTE } from "../results/formats/study-summary";
 import { median } from "../../lib/statistics/median";
 import { independentRatio } from "../../lib/statistics/independent";
@@ -24,6 +24,9 @@ export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
 
+const LOWER_BOUND =
+  "no ratio: a latency with ≥ is a lower bound, because requests timed out or took longer than the load generator records";
+
 /**
  * Judgement of a ratio. `noise` means that the difference is significant, but that the reference load changed as well.
  * `other-work` means that no ratio is computed, because the two runs did not send the same load.
@@ -44,7 +47,13 @@ export interface ComparedRow {
    */
   readonly valueBefore: number;
   readonly valueAfter: number;
-  /** Value of the second run divided by the value of the first run; undefined if the work differs. */
+  /** Latencies from which on the values are only lower bounds, milliseconds. */
+  readonly limitBeforeMs: number;
+  readonly limitAfterMs: number;
+  /**
+   * Value of the second run divided by the value of the first run; undefined if the work differs, or if a value is only
+   * a lower bound.
+   */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
   /**
@@ -127,28 +136,36 @@ function rowOf(
     metric: metric,
     valueBefore: valueOf(before, metric),
     valueAfter: valueOf(after, metric),
+    limitBeforeMs: latencyLimitMs(before),
+    limitAfterMs: latencyLimitMs(after),
   } as const;
   const work = workChanges(before, after);
   if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
   const ratio = independentRatio(eachOf(before, metric), eachOf(after, metric), precision);
+  const isBoundBefore = metric === "p99" && base.valueBefore >= base.limitBeforeMs;
+  const isBoundAfter = metric === "p99" && base.valueAfter >= base.limitAfterMs;
+  const isBound = isBoundBefore || isBoundAfter;
   const notes = compact([
+    isBound ? LOWER_BOUND : undefined,
     metric === "p99" && (a.offering === null || b.offering === null) ? CLOSED_LOOP_NOTE : undefined,
     ...generatorChanges(a, b).map((change) => `the load generator differs: ${describeChange(change)}`),
     isSame ? undefined : ANOTHER_MACHINE,
     ...warningsOf(before, "first"),
     ...warningsOf(after, "second"),
   ]);
-  return { ...base, ratio, judgement: judge(ratio, referenceLoad, metric), notes };
+  // A lower bound shows a difference only if it is the greater value.
+  const { ratio: times = 1 } = ratio;
+  const isKnown = (!isBoundBefore || times < 1) && (!isBoundAfter || times > 1);
+  const judgement = isKnown ? judge(ratio, referenceLoad, metric) : "not-enough-data";
+  return { ...base, ratio: isBound ? undefined : ratio, judgement, notes };
 }
 
 function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number[] {
-  return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
+  return records.map((record) => (metric === "throughput" ? record.client.rps : recordPercentileMs(record, 0.99)));
 }
 
 function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
-  return metric === "throughput"
-    ? median(eachOf(records, metric))
-    : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
+  return metric === "throughput" ? median(eachOf(records, metric)) : percentileMs(records, 0.99);
 }
 
 /** `noise` if a change of the machine's speed, as the reference loads show it, can explain the ratio. */

@@ -1,9 +1,10 @@
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
+import { formatLatency } from "../results/latency-limits";
 import type { CapacityRecord, Results } from "../results/schema";
 import { textTable } from "../../lib/table";
 import type { Ratio } from "../../lib/statistics/ratio";
-import { counted, formatCount, formatMs } from "../../lib/units";
+import { counted, formatCount } from "../../lib/units";
 import type { Judgement, RunComparison } from "./compare";
 import { describeChange } from "./changes";
 
@@ -36,12 +37,15 @@ function describeReferenceLoad({ ratio, low, high }: Ratio): string {
 export function formatComparison({ changes, referenceLoad, rows, capacities, unmatched }: RunComparison): string[] {
   const notes = [...new Set([...rows, ...capacities].flatMap((row) => row.notes))];
   const letter = (note: string): string => `[${notes.indexOf(note) + 1}]`;
-  const lines = rows.map(({ title, before, after, metric, valueBefore, valueAfter, ratio, judgement, notes: own }) => [
+  const lines = rows.map(({ title, before, after, metric, ratio, judgement, notes: own, ...row }) => [
     metric === "throughput" ? title : `${title}, p99`,
     before === after ? before : `${before} → ${after}`,
-    ...[valueBefore, valueAfter].map((value) =>
-      metric === "throughput" ? `${formatCount(value)}/s` : `${formatMs(value)} ms`,
-    ),
+    ...(
+      [
+        [row.valueBefore, row.limitBeforeMs],
+        [row.valueAfter, row.limitAfterMs],
+      ] as const
+    ).map(([value, limitMs]) => (metric === "throughput" ? `${formatCount(value)}/s` : formatLatency(limitMs, value))),
     ratio?.ratio === undefined ? "–" : `${ratio.ratio.toFixed(2)}×`,
     ratio?.low === undefined || ratio.high === undefined ? "" : `(${ratio.low.toFixed(2)} … ${ratio.high.toFixed(2)})`,
     [JUDGEMENTS[judgement], ...own.map(letter)].join(" "),

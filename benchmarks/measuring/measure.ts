@@ -8,6 +8,8 @@ import { type CounterSample, CounterSampler } from "./counters";
 export interface MeasuredNode {
   readonly name: string;
   readonly role: "primary" | "replica";
+  /** Name of the primary of its shard. */
+  readonly shard: string | undefined;
   /** Share of all slots that the node serves as a primary, 0 to 1. A primary in replication mode has the share 1. */
   readonly slotShare: number;
   readonly connection: Connection;

@@ -36,6 +36,7 @@ type SentLoad = Pick<
   | "threads"
   | "keySpace"
   | "rate"
+  | "timeoutMs"
   | "warmupSeconds"
 >;
 
@@ -61,6 +62,7 @@ export function namedTestRecord(measured: MeasuredLoad, context: MeasurementCont
     threads,
     keySpace,
     rate,
+    timeoutMs: null,
     warmupSeconds,
   };
   return recordOf(measured, {
@@ -92,6 +94,7 @@ export function mixedWorkloadRecord(measured: MeasuredLoad, context: MixedMeasur
     threads: isOpen ? workload.workers : workload.threads,
     keySpace,
     rate,
+    timeoutMs: isOpen ? workload.timeoutMs : null,
     warmupSeconds,
   };
   return recordOf(measured, {
@@ -157,7 +160,7 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
   }));
 }
 
-/** On replicas, only calls of clients that read count. `shares`: each primary's share of the calls to all primaries. */
+/** On replicas, only calls of clients that read count. */
 function serverFigures(
   counts: Counts,
   clientRate: number,
@@ -169,7 +172,6 @@ function serverFigures(
   const total = (nodes: typeof all, figure: (count: NodeCounts) => number): number =>
     nodes.reduce((sum, [, count]) => sum + figure(count), 0);
   const calls = total(all, (count) => count.calls);
-  const primaryCalls = total(primaries, (count) => count.calls);
   const rps = calls / seconds;
   const hits = total(all, (count) => count.hits);
   const misses = total(all, (count) => count.misses);
@@ -182,11 +184,12 @@ function serverFigures(
     hitRatio: reads && hits + misses > 0 ? hits / (hits + misses) : null,
     evictions: total(primaries, (count) => count.evictions),
     rejectedCalls: total(all, (count) => count.rejectedCalls),
-    shares: primaries.map(([node, count]) => ({
-      node: node.name,
-      calls: count.calls,
-      share: primaryCalls === 0 ? 0 : count.calls / primaryCalls,
-      expectedShare: node.slotShare,
-    })),
+    shares: primaries.map(([{ name, slotShare }]) => {
+      const ofShard = total(
+        all.filter(([node]) => node.shard === name),
+        (count) => count.calls,
+      );
+      return { node: name, calls: ofShard, share: calls === 0 ? 0 : ofShard / calls, expectedShare: slotShare };
+    }),
   };
 }

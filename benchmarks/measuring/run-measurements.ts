@@ -1,7 +1,8 @@
 /** Measurements are interleaved and repeated, with a reference load before each round and after the last one. */
 import { formatCount } from "../../lib/units";
 import { Failure } from "../../lib/errors";
-import { formatLatency } from "../results/latency-limits";
+import { formatLatency, latencyLimitMs } from "../results/latency-limits";
+import { recordPercentileMs } from "../results/rows";
 import type { MeasurementRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import { type TestName, namedTest } from "../workloads/named-tests";
@@ -90,10 +91,13 @@ class SeriesRun {
   }
 }
 
-function describe({ client, offering, loadGenerator }: MeasurementRecord): string {
-  const [p50, p99] = [client.p50Ms, client.p99Ms].map((ms) => formatLatency(loadGenerator, ms, String));
-  const rate = `${formatCount(client.rps)}/s, p50 ${p50}`;
-  return offering === null ? rate : `${rate}, p99 ${p99}`;
+function describe(record: MeasurementRecord): string {
+  const limitMs = latencyLimitMs([record]);
+  const [p50, p99] = ([0.5, 0.99] as const).map((part) =>
+    formatLatency(limitMs, recordPercentileMs(record, part), String),
+  );
+  const rate = `${formatCount(record.client.rps)}/s, p50 ${p50}`;
+  return record.offering === null ? rate : `${rate}, p99 ${p99}`;
 }
 
 type ScheduledStep<V> =

@@ -42,9 +42,11 @@ export class Session {
     const connections = await openConnections(deployment);
     try {
       const nodes = [...connections].map(([{ name }, connection]): MeasuredNode => {
-        const shard = shards.find(({ primary }) => primary === name);
-        const slotShare = deployment.mode === "cluster" ? countSlots(shard?.slots ?? []) / SLOT_COUNT : 1;
-        return { name, role: shard === undefined ? "replica" : "primary", slotShare, connection };
+        const shard = shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
+        const isPrimary = shard?.primary === name;
+        const slots = isPrimary ? shard.slots : [];
+        const slotShare = deployment.mode === "cluster" ? countSlots(slots) / SLOT_COUNT : 1;
+        return { name, role: isPrimary ? "primary" : "replica", shard: shard?.primary, slotShare, connection };
       });
       const primaries = compact(shards.map((shard) => primaryOf(shard, connections, deployment)));
       const first = [...connections.keys()].find(({ name }) => name === shards[0]?.primary);

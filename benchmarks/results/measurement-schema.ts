@@ -125,6 +125,11 @@ export const measurementSchema = z.strictObject({
   keySpace: countSchema,
   /** Offered requests per second. Null if the load was sent at full speed. */
   rate: countSchema.nullable(),
+  /**
+   * Time after which the open-loop generator gives a request up, milliseconds. Null for other load generators, and in
+   * older results.
+   */
+  timeoutMs: countSchema.nullable().default(null),
   warmupSeconds: countSchema,
   /**
    * Values that the load generator measured by its own clock. With a pipeline, a latency is the time of a whole batch.
@@ -164,6 +169,9 @@ export const measurementSchema = z.strictObject({
       hitRatio: z.number().min(0).max(1).nullable(),
       evictions: countSchema,
       rejectedCalls: countSchema,
+      /**
+       * Share of each shard in the calls, with the name of its primary. Replicas that serve reads count for their shard.
+       */
       shares: z.array(
         z.strictObject({ node: z.string(), calls: countSchema, share: z.number(), expectedShare: z.number() }),
       ),

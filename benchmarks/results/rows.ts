@@ -1,7 +1,7 @@
 /** A result for each deployment and test, and comparisons of deployments: the speed-up with its interval. */
 import { type CumulativeCount, Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
-import { formatLatency } from "./latency-limits";
+import { formatLatency, latencyLimitMs, timedOut } from "./latency-limits";
 import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval, type MedianInterval } from "../../lib/statistics/median";
 
@@ -25,7 +25,7 @@ export interface ResultRow {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
-  /** Highest latency of all repeats. */
+  /** Highest latency of all repeats. If requests timed out, at least the time limit. */
   readonly maxMs: number;
   readonly hitRatio: number | null;
   /** Cores that the load generators used. */
@@ -101,7 +101,7 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   const [first] = records;
   if (first === undefined) return undefined;
   const { deployment, mode, workload, test, title } = first;
-  const latencies = Histogram.merge(records.map(histogramOf));
+  const latencies = offeredHistogram(records);
   const requests = records.reduce((sum, { client }) => sum + client.requests, 0);
   return {
     deployment,
@@ -113,10 +113,12 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
     rps: medianInterval(records.map((record) => record.client.rps)),
     serverRps: medianOfAll(records, ({ servers }) => servers?.rps ?? null),
     avgMs: requests === 0 ? 0 : records.reduce((sum, { client }) => sum + client.avgMs * client.requests, 0) / requests,
-    p50Ms: latencies.percentileMs(0.5),
-    p95Ms: latencies.percentileMs(0.95),
-    p99Ms: latencies.percentileMs(0.99),
-    maxMs: Math.max(...records.map((record) => record.client.maxMs)),
+    p50Ms: percentileMs(records, 0.5, latencies),
+    p95Ms: percentileMs(records, 0.95, latencies),
+    p99Ms: percentileMs(records, 0.99, latencies),
+    maxMs: Math.max(
+      ...records.map((record) => Math.max(record.client.maxMs, timedOut(record) === 0 ? 0 : latencyLimitMs([record]))),
+    ),
     hitRatio: medianOfAll(records, ({ servers }) => servers?.hitRatio ?? null),
     clientCpu: medianOfAll(records, ({ cpu }) => cpu.client),
     serverCpu: medianOfAll(records, ({ cpu }) =>
@@ -139,8 +141,32 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   };
 }
 
-export function latencyOf({ records: [first] }: ResultRow, milliseconds: number): string {
-  return formatLatency(first?.loadGenerator ?? "open-loop", milliseconds);
+export function latencyOf({ records }: ResultRow, milliseconds: number): string {
+  return formatLatency(latencyLimitMs(records), milliseconds);
+}
+
+/** A percentile of all requests of the records together. Requests that timed out count with the limit of the records. */
+export function percentileMs(
+  records: readonly MeasurementRecord[],
+  part: number,
+  latencies = offeredHistogram(records),
+): number {
+  return Math.min(latencies.percentileMs(part), latencyLimitMs(records));
+}
+
+/** The percentile that the load generator reports, unless requests timed out. */
+export function recordPercentileMs(record: MeasurementRecord, part: 0.5 | 0.99): number {
+  if (timedOut(record) > 0) return percentileMs([record], part);
+  return part === 0.5 ? record.client.p50Ms : record.client.p99Ms;
+}
+
+function offeredHistogram(records: readonly MeasurementRecord[]): Histogram {
+  const all = Histogram.merge(records.map(histogramOf));
+  for (const record of records) {
+    const late = timedOut(record);
+    if (late > 0) all.record(latencyLimitMs([record]) * 1000, late);
+  }
+  return all;
 }
 
 export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): number | null {

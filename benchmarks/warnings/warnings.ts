@@ -3,16 +3,16 @@ import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } from "../results/schema";
-import { LATENCY_LIMIT_MS } from "../results/latency-limits";
+import { LATENCY_LIMIT_MS, timedOut } from "../results/latency-limits";
 import { bottleneckOf, MIN_SECONDS } from "./bottleneck";
 
 /** Rate of the load generator against that of the servers, relative to the latter. */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
 /** Greatest share of reads that are allowed to miss a key that a prefill wrote. */
 const MISS_LIMIT = 0.001;
-/** Greatest relative difference between a primary's share of the calls and its expected share. */
+/** Greatest relative difference between a shard's share of the calls and its expected share. */
 const SHARE_LIMIT = 0.05;
-const EQUAL_CONNECTIONS = "valkey-benchmark gives each primary an equal number of connections, whatever slots it has";
+const EQUAL_CONNECTIONS = "valkey-benchmark gives each shard an equal number of connections, whatever slots it has";
 /** Number of standard deviations up to which a difference can be chance. */
 const CHANCE_DEVIATIONS = 4;
 /** Share of the machine's cores in use by other processes or stolen by the hypervisor. */
@@ -123,7 +123,7 @@ function unansweredWarnings({ failed, unknown, offered }: OpenLoopCounts): Warni
 }
 
 function limitWarnings({ record: { client, loadGenerator, offering } }: WarningEvidence): Warning[] {
-  const late = (offering?.unknown["timeout"] ?? 0) + (offering?.failed["unavailable"] ?? 0);
+  const late = timedOut({ offering });
   const unrecorded = `${formatCount(late)} requests took longer than a request may take, so the highest latency is not known`;
   const limit = LATENCY_LIMIT_MS[loadGenerator];
   if (client.maxMs < limit) return late === 0 ? [] : [warning("latency-limit", unrecorded)];
@@ -172,7 +172,6 @@ function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
 function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed }: WarningEvidence): Warning[] {
   const all = servers?.shares ?? [];
   const calls = all.reduce((sum, each) => sum + each.calls, 0);
-  // Primaries without a call have no shares: replicas have served all reads.
   if (isSkewed || calls === 0) return [];
   // Without hash tags, the keys themselves are distributed over the slots by chance.
   const draws = Math.min(calls, loadGenerator === "memtier" ? keySpace : Infinity);
@@ -185,7 +184,7 @@ function shareWarnings({ record: { servers, loadGenerator, keySpace }, isSkewed 
   if (uneven.length === 0) return [];
   const shares = uneven.map(
     ({ node, share, expectedShare }) =>
-      `${node} received ${formatPercent(share)} of the calls instead of ${formatPercent(expectedShare)}`,
+      `the shard of ${node} received ${formatPercent(share)} of the calls instead of ${formatPercent(expectedShare)}`,
   );
   const isUneven = uneven.some(({ expectedShare }) => Math.abs(expectedShare * all.length - 1) > SHARE_LIMIT);
   const why = isUneven && loadGenerator === "valkey-benchmark" ? `; ${EQUAL_CONNECTIONS}` : "";

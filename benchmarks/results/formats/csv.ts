@@ -23,8 +23,9 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["server_rps", ({ serverRps }) => (serverRps === null ? null : Math.round(serverRps))],
   ["hit_ratio", ({ hitRatio }) => (hitRatio === null ? null : hitRatio.toFixed(4))],
   ["repeats", ({ repeats }) => repeats],
-  ["rps_low", ({ rps }) => Math.round(rps.low)],
-  ["rps_high", ({ rps }) => Math.round(rps.high)],
+  // A single repeat has no interval.
+  ["rps_low", ({ rps }) => (rps.confidence === 0 ? null : Math.round(rps.low))],
+  ["rps_high", ({ rps }) => (rps.confidence === 0 ? null : Math.round(rps.high))],
   ["client_cpu", ({ clientCpu }) => cores(clientCpu)],
   ["server_cpu", ({ serverCpu }) => cores(serverCpu)],
   ["usd_per_million", (row, results) => dollars(rowCost(results, row))],
@@ -39,7 +40,10 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["warnings", ({ warnings }) => warnings.map(({ code }) => code).join(" ")],
 ];
 
-/** One line for each deployment and test. Unknown values are left empty. */
+/**
+ * One line for each deployment and test. Unknown values are left empty. A latency can be a lower bound if the column
+ * `warnings` has `latency-limit`.
+ */
 export function formatCsv(results: Results): string {
   const lines = resultRows(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
   return [COLUMNS.map(([name]) => name).join(","), ...lines].map((line) => `${line}\n`).join("");

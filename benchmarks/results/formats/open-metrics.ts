@@ -71,13 +71,17 @@ function throughputFamilies(results: Results): Family[] {
       "Throughput by the load generator's clock, median over the repeats",
       (row) => row.rps.median,
     ),
-    family("requests_per_second_low", "Lower end of the median's interval", (row) => row.rps.low),
-    family("requests_per_second_high", "Upper end of the median's interval", (row) => row.rps.high),
+    family("requests_per_second_low", "Lower end of the median's interval", ({ rps }) =>
+      rps.confidence === 0 ? null : rps.low,
+    ),
+    family("requests_per_second_high", "Upper end of the median's interval", ({ rps }) =>
+      rps.confidence === 0 ? null : rps.high,
+    ),
     family("server_requests_per_second", "Throughput by the primaries' own counters", (row) => row.serverRps),
     {
       name: "latency_seconds",
       unit: "seconds",
-      help: "Latency over all repeats: of a whole pipeline in a closed loop, from the intended time of a request in an open loop",
+      help: "Latency over all repeats: of a whole pipeline in a closed loop, from the intended time of a request in an open loop. With the warning latency-limit, it can be a lower bound",
       samples: rows.flatMap(quantiles),
     },
     family("hit_ratio", "Part of the reads that found their key", (row) => row.hitRatio),

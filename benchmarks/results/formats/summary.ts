@@ -4,6 +4,7 @@ import { counted, formatPercent, formatCount } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
 import { type WarningNote, warningNotes, NO_WARNINGS } from "../../warnings/warning-notes";
+import { latencyLimitMs } from "../latency-limits";
 import { formatScenarios } from "../scenario-rows";
 import { type TestComparison, type ResultRow, compareDeployments, formatInterval, latencyOf } from "../rows";
 import { formatObjective } from "../../capacity/objective";
@@ -58,13 +59,16 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   const [first] = rows;
   const last = rows.at(-1);
   if (first === undefined || last === undefined) return "–";
-  const p50 = `${(first.p50Ms / last.p50Ms).toFixed(2)}×`;
+  const lower = (name: string, msOf: (row: ResultRow) => number): string =>
+    [first, last].some((row) => msOf(row) >= latencyLimitMs(row.records))
+      ? `${name} –`
+      : `${name} ${(msOf(first) / msOf(last)).toFixed(2)}× lower`;
+  const p50 = lower("p50", ({ p50Ms }) => p50Ms);
   if (speedUp !== undefined) {
     const interval = formatInterval(speedUp, (value) => value.toFixed(2));
-    return `${speedUp.median.toFixed(2)}×${interval === "" ? "" : ` (${interval})`} · p50 ${p50} lower`;
+    return `${speedUp.median.toFixed(2)}×${interval === "" ? "" : ` (${interval})`} · ${p50}`;
   }
-  const p99 = `${(first.p99Ms / last.p99Ms).toFixed(2)}×`;
-  return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
+  return first.isOpenLoop && last.isOpenLoop ? `${p50}, ${lower("p99", ({ p99Ms }) => p99Ms)}` : "–";
 }
 
 /** Empty for a single repeat, because it has no interval. */

@@ -1,3 +1,4 @@
+import { recordPercentileMs } from "../../results/rows";
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -20,7 +21,7 @@ function metricValue(record: MeasurementRecord, metric: Metric): number | undefi
     case "throughput":
       return record.client.rps;
     case "p99":
-      return record.client.p99Ms;
+      return recordPercentileMs(record, 0.99);
     case "cpu-per-operation": {
       const cores = record.cpu.servers.reduce((sum, each) => sum + each.cores, 0);
       return record.servers === null || record.servers.rps === 0 || record.cpu.servers.length === 0

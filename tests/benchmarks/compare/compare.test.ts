@@ -63,6 +63,10 @@ describe("comparing two runs", () => {
     return results(records);
   };
   const offering = openLoopCounts(1, { busy: 0 });
+  const timedOut = {
+    offering: openLoopCounts(1050, { unknown: { timeout: 50 } }),
+    ...({ loadGenerator: "open-loop", timeoutMs: 1000 } as const),
+  };
   const { requestMix } = CAPACITY_LOAD;
   const mixed = (changes: Partial<typeof requestMix>): RunComparison =>
     compareRuns(run(100_000, { requestMix }), run(100_000, { requestMix: { ...requestMix, ...changes } }));
@@ -89,6 +93,15 @@ describe("comparing two runs", () => {
       "latencies at an offered rate of open loops": compareRuns(at(1, { offering }), at(60, { offering })),
       "latencies at an offered rate of closed loops": compareRuns(at(1), at(60)),
       "latencies of a closed loop and of an open one": compareRuns(at(1), at(60, { offering })),
+      "latencies of closed loops at the limit of the load generator": compareRuns(at(3000.4), at(3000.4)),
+      "a latency of an open loop, then requests that timed out": compareRuns(
+        at(1, { ...timedOut, offering }),
+        at(60, timedOut),
+      ),
+      "requests that timed out, then a latency that is higher than that time": compareRuns(
+        at(1, timedOut),
+        at(2000, { ...timedOut, offering }),
+      ),
       "lower latencies": compareRuns(at(60), at(1)),
       "the same latencies": compareRuns(at(1), at(1)),
       "another request mix": mixed({ reads: 0.5, keys: "zipfian theta=0.99" }),

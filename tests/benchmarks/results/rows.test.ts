@@ -3,10 +3,11 @@ import { describe, expect, it } from "vitest";
 import { formatCsv } from "../../../benchmarks/results/formats/csv";
 import { warningNotes, noteLetter } from "../../../benchmarks/warnings/warning-notes";
 import { Histogram, mergeCumulativeCounts } from "../../../lib/histogram";
-import { resultRows, compareDeployments } from "../../../benchmarks/results/rows";
+import { formatOpenMetrics } from "../../../benchmarks/results/formats/open-metrics";
+import { type ResultRow, compareDeployments, latencyOf, resultRows } from "../../../benchmarks/results/rows";
 import { type MeasurementRecord, resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
-import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
+import { recordAt, measurementRecord, openLoopCounts, results } from "../../support/benchmarks/records";
 import { expectReviewed } from "../../support/reviewed";
 import { forAll } from "../../support/properties";
 
@@ -90,6 +91,41 @@ describe("the percentiles of a row", () => {
     expect(row?.p50Ms).toBeGreaterThanOrEqual(0.311);
     expect(row?.p50Ms).toBeLessThan(0.335);
     expect(row?.p99Ms).toBeCloseTo(3000.319, 0);
+  });
+});
+
+describe("requests that timed out", () => {
+  const answered = (ms: number, count: number): string => {
+    const histogram = Histogram.empty();
+    histogram.record(ms * 1000, count);
+    return histogram.encode();
+  };
+  const timedOut = (changes: Partial<MeasurementRecord> = {}): MeasurementRecord => ({
+    ...recordAt("cluster", 1, 100),
+    ...{ loadGenerator: "open-loop", rate: 1000, timeoutMs: 1000, histogram: answered(900, 9_400) },
+    offering: openLoopCounts(10_000, { unknown: { timeout: 500 }, failed: { unavailable: 100, OOM: 9 } }),
+    ...changes,
+  });
+  const rowOf = (...records: MeasurementRecord[]): ResultRow => resultRows(results(records))[0] as ResultRow;
+
+  it("are slower than all others, and their percentiles are lower bounds", () => {
+    const row = rowOf(timedOut());
+    expect([row.p50Ms, row.p95Ms, row.p99Ms, row.maxMs]).toEqual([expect.closeTo(900, -1), 1000, 1000, 1000]);
+    expect([row.p50Ms, row.p99Ms].map((ms) => latencyOf(row, ms))).toEqual([
+      expect.stringMatching(/^90\d/),
+      "≥ 1,000 ms",
+    ]);
+    expect(formatSummary(results([timedOut()])).join("\n")).toContain("p99 ≥ 1,000 ms");
+    expect(formatCsv(results([timedOut()]))).toMatch(/,1000\.000,1000\.000,1000\.000,/);
+    expect(formatOpenMetrics(results([timedOut()]))).toMatch(/latency_seconds\{.*quantile="0\.99"\} 1 /);
+  });
+
+  it("count together with the answers of other repeats, and in older results have the slowest answer as bound", () => {
+    const repeat = { ...timedOut({ offering: openLoopCounts(90_600) }), histogram: answered(1, 90_600), round: 2 };
+    expect(rowOf(timedOut(), repeat).p99Ms).toBeCloseTo(900, -1);
+    expect(rowOf(timedOut(), { ...timedOut(), round: 2 }).p99Ms).toBe(1000);
+    const client = { ...recordAt("cluster", 1, 100).client, maxMs: 900 };
+    expect(rowOf(timedOut({ timeoutMs: null, client })).p99Ms).toBe(900);
   });
 });
 

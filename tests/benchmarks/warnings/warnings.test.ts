@@ -120,9 +120,9 @@ describe("warnings", () => {
       return warningsOf(evidence(servers({ shares }))).find(({ code }) => code === "uneven-shares")?.text;
     };
     expect(text(0.5, 0.5)).toBe(
-      "n0 received 40 % of the calls instead of 50 %, n1 received 60 % of the calls instead of 50 %",
+      "the shard of n0 received 40 % of the calls instead of 50 %, the shard of n1 received 60 % of the calls instead of 50 %",
     );
-    expect(text(0.1, 0.9)).toContain("; valkey-benchmark gives each primary an equal number of connections");
+    expect(text(0.1, 0.9)).toContain("; valkey-benchmark gives each shard an equal number of connections");
   });
 
   it("contain the figures that they are drawn from", () => {

@@ -5,12 +5,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import { histogramOf } from "../../../benchmarks/results/rows";
+import { histogramOf, latencyOf, resultRows } from "../../../benchmarks/results/rows";
+import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { MixedWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import { useSandbox } from "../../support/valkey/hooks";
 import { MeasuredDeployments } from "../../support/benchmarks/measuring";
 import { MIX, generate, planFor } from "../../support/benchmarks/open-loop";
-import { callNode } from "../../support/valkey/real";
+import { results } from "../../support/benchmarks/records";
+import { callNode, eventually } from "../../support/valkey/real";
 
 const sandbox = useSandbox();
 const pair = new MeasuredDeployments(sandbox);
@@ -46,6 +48,22 @@ describe("a mixed workload", () => {
       expect(histogramOf(record).count, id).toBe(offering?.offered);
       expect(histogramOf(record).percentileMs(0.99), id).toBe(client.p99Ms);
     }
+  });
+
+  it("has a lower bound as percentile where requests time out", async () => {
+    const some = pair.contenders.filter(({ deployment: { mode } }) => mode === "replication");
+    const pause = async ({ deployment }: VerifiedDeployment): Promise<void> => {
+      await callNode(deployment, 0, "CONFIG", "RESETSTAT");
+      await eventually("the load has begun", async () =>
+        /cmdstat_get:calls=\d{3}/.test(String(await callNode(deployment, 0, "INFO", "commandstats"))),
+      );
+      await callNode(deployment, 0, "CLIENT", "PAUSE", "800", "ALL");
+    };
+    const mixes = [{ ...MIX, timeoutMs: 300, length: { seconds: 2 } }];
+    const [{ records }] = await Promise.all([pair.measure({ pipeline: 1 }, { some, mixes }), ...some.map(pause)]);
+    const [row] = resultRows(results(records));
+    expect(row?.p50Ms).toBeLessThan(300);
+    expect([row?.p99Ms, row && latencyOf(row, row.p99Ms)]).toEqual([300, "≥ 300 ms"]);
   });
 
   it("from valkey-benchmark has the configured share of reads in both modes", async () => {

@@ -26,6 +26,7 @@ export function measurementRecord(changes: Partial<MeasurementRecord> = {}): Mea
     threads: 1,
     keySpace: 98_304,
     rate: null,
+    timeoutMs: null,
     warmupSeconds: 1,
     client: {
       requests: 200_000,
