@@ -10,14 +10,16 @@ const BAD_INPUT = 2;
 
 export async function commandLine(args: readonly string[], signal: AbortSignal): Promise<number> {
   let status = 0;
+  let help = "--help";
   try {
     const program = buildProgram(signal, (result) => (status = result));
     await refuseUnknownCommand(args[0], program);
+    if (program.commands.some((command) => command.name() === args[0])) help = `${args[0] ?? ""} --help`;
     noteLinesOfNpm(args);
     await program.parseAsync([...args], { from: "user" });
     return status;
   } catch (error) {
-    return explain(error);
+    return explain(error, help);
   }
 }
 
@@ -41,10 +43,11 @@ function noteLinesOfNpm(args: readonly string[]): void {
   printError("npm start prints two lines before the JSON; npx valkey-measured prints only the JSON");
 }
 
-function explain(error: unknown): number {
+/** @param help options that print the help of the command */
+function explain(error: unknown, help: string): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    printError(`${error.message.replace(/^error: /, "")}\nSee ${COMMAND} --help`);
+    printError(`${error.message.replace(/^error: /, "")}\nSee ${COMMAND} ${help}`);
     return BAD_INPUT;
   }
   if (error instanceof Interrupted) {

@@ -6,7 +6,9 @@ import {
   addNodeOptions,
   addSearchOptions,
   addServerOptions,
+  addStudyOptions,
   addTlsOptions,
+  addUnverifiedServerOptions,
   benchmarkOverrides,
   appendValue,
   givenValues,
@@ -195,8 +197,8 @@ function addStudy({ program, signal, finish }: Context): void {
       "Study a stack on this machine: measure its treatments in rounds, until their comparisons are " +
         "precise enough. Finished measurements are kept after Ctrl-C",
     )
-    .argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:study");
-  addBenchmarkOptions(command)
+    .argument("<study>", "topologies, io-threads, engines, density, billion, or a stack with valkey:study");
+  addStudyOptions(command)
     .option("--resume", "continue the study in --output, or the last study")
     .option("--precision <part>", "target relative precision (default: the stack's)", parseNumber)
     .option("--budget <s>", "longest duration in seconds (default: the stack's)", parseNumber)
@@ -276,7 +278,7 @@ function addArchive({ program, signal, finish }: Context): void {
       "[stack]",
       "name of a deployed stack of the platform host, or ID of a kept run (default: the servers of the options)",
     );
-  addBucketOptions(addServerOptions(command))
+  addBucketOptions(addTlsOptions(addUnverifiedServerOptions(command)))
     .option("--into <place>", "folder, made if it does not exist, or s3://BUCKET/PREFIX (required)")
     .option(
       "--spool <folder>",
@@ -353,11 +355,10 @@ function addCompare({ program, finish }: Context): void {
         "which ratios can be noise",
     )
     .argument("<results...>", "results.json files, or their directories")
-    .option("--precision <part>", "relative difference that matters (default: 0.05)", Number)
+    .option("--precision <part>", "relative difference that matters (default: 0.05)", parseNumber)
     .action(async (paths: string[], values: OptionValues) => {
       const { compareResults } = await import("./commands/compare.js");
-      const precision = values["precision"];
-      finish(compareResults(paths, typeof precision === "number" ? precision : undefined));
+      finish(compareResults(paths, values["precision"]));
     });
 }
 

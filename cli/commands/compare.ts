@@ -2,13 +2,14 @@ import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";
 import { readResultFiles } from "../../benchmarks/results/read";
+import { wrongValue } from "../running/options";
 import { print } from "../terminal/terminal";
 
-export function compareResults(paths: readonly string[], precision: number | undefined): number {
+export function compareResults(paths: readonly string[], precision: unknown): number {
   if (paths.length < 2)
     throw BadInput.of("compare", "too-few-results", "expected at least two results.json, or directories that hold one");
-  if (precision !== undefined && !(precision > 0 && precision <= 1))
-    throw BadInput.of("--precision", "wrong-precision", `is ${precision}: expected a fraction such as 0.05`);
+  if (precision !== undefined && !(typeof precision === "number" && precision > 0 && precision <= 1))
+    throw new BadInput("compare", [wrongValue("--precision", precision, "a fraction such as 0.05", "wrong-precision")]);
   const runs = readResultFiles(paths);
   const [first, ...others] = runs;
   if (first === undefined) return 0;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { BadInput } from "../../lib/errors";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
-import { stackNames } from "../../stacks/config/sections/stack-file";
+import { stackNames, studyNames } from "../../stacks/config/sections/stack-file";
 import { print } from "../terminal/terminal";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -15,8 +15,12 @@ interface CompletedCommand {
   readonly name: string;
   readonly description: string;
   readonly options: readonly { readonly flag: string; readonly description: string; readonly takesValue: boolean }[];
-  readonly stacks: readonly string[];
+  /** Allowed values of the first argument. */
+  readonly words: readonly string[];
 }
+
+/** Values of an argument, by its name. */
+const WORDS: Readonly<Record<string, (directory: string) => string[]>> = { stack: stackNames, study: studyNames };
 
 export function printCompletion(shell: string, { commands }: Command): number {
   const completed = commands.map(completedCommand);
@@ -37,7 +41,7 @@ function completedCommand(command: Command): CompletedCommand {
       description,
       takesValue,
     })),
-    stacks: first?.name() === "stack" ? stackNames(STACKS_DIRECTORY) : [],
+    words: WORDS[first?.name() ?? ""]?.(STACKS_DIRECTORY) ?? [],
   };
 }
 
@@ -50,10 +54,10 @@ function bashScript(commands: readonly CompletedCommand[]): string[] {
     '  [ "$COMP_CWORD" -eq 1 ] && command=',
     '  case "$command" in',
     ...commands.map(
-      ({ name, options, stacks }) =>
-        `    ${name}) words="${flags(options)} ${stacks.join(" ")}" valued="${flags(options.filter(({ takesValue }) => takesValue))}";;`,
+      ({ name, options, words }) =>
+        `    ${name}) words="${flags(options)} ${words.join(" ")}" valued="${flags(options.filter(({ takesValue }) => takesValue))}";;`,
     ),
-    `    *) words="${commands.map(({ name }) => name).join(" ")} --help --version";;`,
+    `    *) words="${[...commands.map(({ name }) => name), ...stackNames(STACKS_DIRECTORY)].join(" ")} --help --version";;`,
     "  esac",
     '  case " $valued " in *" $before "*) words=;; esac',
     '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
@@ -65,15 +69,17 @@ function bashScript(commands: readonly CompletedCommand[]): string[] {
 function fishScript(commands: readonly CompletedCommand[]): string[] {
   const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
   const complete = `complete -c ${NAME}`;
-  return commands.flatMap(({ name, description, options, stacks }) => {
+  const ofCommands = commands.flatMap(({ name, description, options, words }) => {
     const during = `-n '__fish_seen_subcommand_from ${name}'`;
     return [
       `${complete} -n __fish_use_subcommand -a ${name} -d ${quoted(description)}`,
-      ...(stacks.length === 0 ? [] : [`${complete} ${during} -f -a ${quoted(stacks.join(" "))}`]),
+      ...(words.length === 0 ? [] : [`${complete} ${during} -f -a ${quoted(words.join(" "))}`]),
       ...options.map(
         ({ flag, description: meaning, takesValue }) =>
           `${complete} ${during} -l ${flag.replace(/^--/, "")}${takesValue ? " -r" : ""} -d ${quoted(meaning)}`,
       ),
     ];
   });
+  const stacks = `${complete} -n __fish_use_subcommand -a ${quoted(stackNames(STACKS_DIRECTORY).join(" "))} -d stack`;
+  return [...ofCommands, stacks];
 }

@@ -1,4 +1,4 @@
-import { BadInput } from "../../lib/errors";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { allRunsDirectories } from "../../lib/system/paths";
 import { isProcessAlive } from "../../lib/system/process-identity";
 import { type RunInfo, runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
@@ -8,6 +8,7 @@ import { COMMAND } from "../../lib/system/package";
 export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
   const runs = allRunsDirectories().flatMap((place) => RunDirectory.list(place));
   const left = runs.filter(({ info }) => !isAtWork(info));
+  if (id !== undefined && all) throw BadInput.of("stop", "run-with-all", `expected the run ${id} or --all, not both`);
   if (id === undefined && !all) {
     print(runs.length === 0 ? "Nothing runs." : `Runs (${COMMAND} stop ID, or --all for those that are kept or left):`);
     for (const { path, info } of runs) {
@@ -27,7 +28,14 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
       "still-running",
       working.map(({ info }) => `${info.id} is still running (process ${info.runner.pid}); press Ctrl-C there`),
     );
-  for (const { path, info } of chosen) print(`${info.id}: stopped ${await stopRun(path)} processes`);
+  const failed: string[] = [];
+  for (const { path, info } of chosen)
+    try {
+      print(`${info.id}: stopped ${await stopRun(path)} processes`);
+    } catch (error) {
+      failed.push(`${info.id} could not be stopped: ${messageOf(error)}`);
+    }
+  if (failed.length > 0) throw new Failure(failed.join("\n"));
   if (chosen.length === 0) print("Nothing is kept or left.");
   return 0;
 }

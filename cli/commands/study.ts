@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { cpus, hostname } from "node:os";
 import { compact } from "../../lib/compact";
+import { didYouMean } from "../../lib/did-you-mean";
 import { BadInput } from "../../lib/errors";
 import { type StudyState, evaluateStudy, studyResults } from "../../benchmarks/studies/evaluation/evaluate";
 import type { StudyCheckpointLog, StudyLogHeader } from "../../benchmarks/studies/checkpoint-log";
@@ -35,7 +36,7 @@ import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { studyTreatments } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import type { StudySectionConfig } from "../../stacks/config/schema/study";
-import { stackNames } from "../../stacks/config/sections/stack-file";
+import { stackNames, studyNames } from "../../stacks/config/sections/stack-file";
 import { resumeLog } from "../running/resume";
 import { runToEnd } from "../running/run-to-end";
 import { readStack, requireHost } from "../running/stack-config";
@@ -65,7 +66,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     budget: study.budget,
     tableGrowth: study.growth,
   };
-  const { artifacts, checkpoints } = options.resume ? resumeStudy(plan, output) : beginStudy(plan, output);
+  const { artifacts, checkpoints } = options.resume ? resumeStudy(plan, study.seed, output) : beginStudy(plan, output);
   const { seed } = checkpoints.header;
   const run = new StudyRun({ ...plan, seed }, config, stack, checkpoints, artifacts, interruption);
   const already = checkpoints.entries.length;
@@ -109,7 +110,7 @@ function beginStudy(study: Study, output: string | undefined): StudyDirectory {
   return { artifacts, checkpoints: studyCheckpointLogs.create(artifacts.directory, header, artifacts.release) };
 }
 
-function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
+function resumeStudy(study: Study, seed: number | undefined, output: string | undefined): StudyDirectory {
   const { directory, checkpoints } = resumeLog({
     logs: studyCheckpointLogs,
     output,
@@ -118,15 +119,20 @@ function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
       what: `study ${study.name}`,
       remedy: "start a new study without --resume, or name the directory of the study with --output",
     },
-    differences: (header) => differences(header, study),
+    differences: (header) => differences(header, study, seed),
     code: "other-study",
   });
   return { checkpoints, artifacts: Artifacts.reopen(directory, renderReport, checkpoints.release) };
 }
 
-function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
+function differences(
+  { name, fingerprint: begun, seed: first, machine: there }: StudyLogHeader,
+  study: Study,
+  seed = first,
+): string[] {
   return compact([
     name === study.name ? undefined : `it is the study ${name}, not ${study.name}`,
+    seed === first ? undefined : `the study began with the seed ${first}, not ${seed}; leave out --seed`,
     begun === fingerprint(study)
       ? undefined
       : "the stack file, the options or the program changed since the study began; start again without --resume",
@@ -241,12 +247,6 @@ function readStudy({ name, overrides, study }: StudyOptions): {
   readonly config: StudyConfig;
 } {
   const stack = studyStack(name);
-  if ("repeats" in overrides.benchmark)
-    throw BadInput.of(
-      "--repeats",
-      "study-with-repeats",
-      "a study repeats until its comparisons are precise enough; set --precision and --budget instead",
-    );
   const withOptions = (raw: Readonly<Record<string, unknown>>): Record<string, unknown> => {
     const section = raw["study"];
     if (typeof section !== "object" || section === null)
@@ -264,12 +264,12 @@ function readStudy({ name, overrides, study }: StudyOptions): {
 
 function studyStack(name: string): string {
   const names = stackNames(STACKS_DIRECTORY);
-  if (names.includes(`study-${name}`)) return `study-${name}`;
+  if (studyNames(STACKS_DIRECTORY).includes(name)) return `study-${name}`;
   if (names.includes(name)) return name;
-  const known = names.filter((each) => each.startsWith("study-")).map((each) => each.slice("study-".length));
+  const known = studyNames(STACKS_DIRECTORY);
   throw BadInput.of(
     "study",
     "no-such-study",
-    `there is no study ${name}. Studies: ${known.join(", ")}, or a stack with valkey:study`,
+    `there is no study ${name};${didYouMean(name, known)} Studies: ${known.join(", ")}, or a stack with valkey:study`,
   );
 }

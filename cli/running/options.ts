@@ -99,6 +99,12 @@ export function addBenchmarkOptions(command: Command): Command {
   return addOptions(command, "Mixed workload instead of tests:", WORKLOAD_OPTIONS).optionsGroup("Options:");
 }
 
+/** A study measures the tests of its treatments, and repeats them until their comparisons are precise enough. */
+export function addStudyOptions(command: Command): Command {
+  const options = LOAD_OPTIONS.filter(({ key }) => key !== "repeats");
+  return addOptions(command, "Load (default: the stack's):", options).optionsGroup("Options:");
+}
+
 /** Options that a search for a capacity decides itself: it offers one open-loop workload at rates of its own. */
 const DECIDED_BY_SEARCH = ["requests", "repeats", "tests", "rate", "loadGenerator"];
 const isSearchable = ({ key }: BenchmarkOption): boolean => !DECIDED_BY_SEARCH.includes(key);
@@ -115,10 +121,7 @@ function addOptions(command: Command, title: string, options: readonly Benchmark
 }
 
 export function addServerOptions(command: Command): Command {
-  const described = command
-    .optionsGroup("Servers (password in VALKEY_PASSWORD):")
-    .option("--mode <mode>", "cluster or replication (required)");
-  addNodeOptions(described)
+  addUnverifiedServerOptions(command)
     .option("--primaries <n>", "expected number of primaries of a cluster (default: 3 or more)")
     .option(
       "--replicas <n>",
@@ -129,7 +132,15 @@ export function addServerOptions(command: Command): Command {
       "group of assertions to skip: settings (if the servers forbid CONFIG), zones, or writes (the verdict is then never PASS); may be repeated",
       appendValue,
     );
-  return addTlsOptions(described).optionsGroup("Options:");
+  return addTlsOptions(command).optionsGroup("Options:");
+}
+
+/** Servers of which no number is expected. The caller adds the options of TLS. */
+export function addUnverifiedServerOptions(command: Command): Command {
+  const described = command
+    .optionsGroup("Servers (password in VALKEY_PASSWORD):")
+    .option("--mode <mode>", "cluster or replication (required)");
+  return addNodeOptions(described);
 }
 
 export function addNodeOptions(command: Command): Command {

@@ -18,6 +18,8 @@ import { unevenSettings } from "../../benchmarks/workloads/workload";
 import type { Label } from "../../lib/schema/problems";
 import type { StudySectionConfig } from "./schema/study";
 
+const TESTS_OF_STUDY = "a study measures only the tests of valkey:benchmark; remove valkey:workloads or valkey:study";
+
 /**
  * The configuration of a stack.
  * @param source name of the configuration in errors, such as `stack local`
@@ -91,7 +93,13 @@ function validate(
   const problems = crossFieldProblems(known, machine, parser.label);
   if (study === undefined || benchmark === undefined) return problems;
   const deployments = Object.fromEntries(sections.deployments);
-  return [...problems, ...studyProblems(study, studyTreatments({ deployments, benchmark, study }), parser.label)];
+  const treatments = studyTreatments({ deployments, benchmark, study });
+  const measuresOthers = overrides.workload === undefined && sections.workloads.length > 0;
+  return [
+    ...problems,
+    ...studyProblems(study, treatments, parser.label),
+    ...(measuresOthers ? [problem("study-with-workloads", parser.label(["workloads"]), TESTS_OF_STUDY)] : []),
+  ];
 }
 
 /** By default, engine, replicas and zones decide. `false`: no Sentinels. */
@@ -167,9 +175,9 @@ function studyProblems({ growth }: StudySectionConfig, treatments: readonly Trea
 function unevenTreatments(treatments: readonly Treatment[], label: Label): Problem[] {
   return treatments.flatMap(({ label: name, mode, shape, workload }) => {
     if (mode !== "cluster") return [];
-    return unevenSettings(workload.clients, workload.threads, shape.primaries).map(({ why, nearest }) => {
+    return unevenSettings(workload.clients, workload.threads, shape.primaries).map(({ setting, why, nearest }) => {
       const message = `, in ${name}: ${why}; nearest values: ${nearest.join(" or ")}`;
-      return problem("uneven-load", label(["benchmark", "clients"]), message);
+      return problem("uneven-load", label(["benchmark", setting]), message);
     });
   });
 }

@@ -62,5 +62,8 @@ describe("the command compare", () => {
     expect(
       (await compare(write("d", measurements(1)), write("e", measurements(1)), "--precision", "7")).output,
     ).toContain("expected a fraction such as 0.05");
+    expect((await compare("d", "e", "--precision", "abc")).output).toBe(
+      'compare: --precision is "abc": expected a fraction such as 0.05\n',
+    );
   });
 });

@@ -38,7 +38,6 @@ const soak = soakOptions({});
 const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   run: workload,
   measure: workload,
-  study: workload,
   capacity: {
     ...Object.fromEntries(Object.entries(workload).filter(([option]) => option !== "load-generator")),
     "initial-rate": DEFAULT_SEARCH.initialRate,

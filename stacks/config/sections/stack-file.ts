@@ -21,6 +21,14 @@ export function stackNames(directory: string): string[] {
     : [];
 }
 
+const STUDY = "study-";
+
+/** Names of the studies: a stack file `Pulumi.study-NAME.yaml` is one. */
+export function studyNames(directory: string): string[] {
+  const stacks = stackNames(directory).filter((name) => name.startsWith(STUDY));
+  return stacks.map((name) => name.slice(STUDY.length));
+}
+
 /**
  * The configuration of a stack: sections by name, without the namespace. Keys with other namespaces are left out,
  * because they belong to other providers.

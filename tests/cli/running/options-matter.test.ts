@@ -1,20 +1,23 @@
-/** Every option of the load changes what is sent, or is refused: no command takes an option and ignores it. */
+/** Every option of the load that a command lists changes what the command sends, or is refused. */
 import { Command } from "commander";
 import { expect, it } from "vitest";
 import { requestedCapacitySearch } from "../../../cli/commands/capacity";
+import { buildProgram } from "../../../cli/program";
 import type { OptionValues } from "../../../cli/running/options";
 import {
   addBenchmarkOptions,
   addSearchOptions,
+  addStudyOptions,
   benchmarkOverrides,
   searchOverrides,
 } from "../../../cli/running/options";
 import { readStack } from "../../../cli/running/stack-config";
 import { BadInput } from "../../../lib/errors";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
-import { configuredMixedWorkloads, fittedWorkload } from "../../../stacks/plan/benchmark-plans";
+import { configuredMixedWorkloads, fittedWorkload, studyTreatments } from "../../../stacks/plan/benchmark-plans";
 import type { OptionOverrides } from "../../../stacks/config/sections/option-overrides";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
+import { never } from "../../support/valkey/real";
 
 /** Values that differ from all defaults. */
 const VALUES: Readonly<Record<string, string>> = {
@@ -35,6 +38,10 @@ const search = (config: StackConfig): unknown => [
   requestedCapacitySearch(config, { objective: parseObjective("p99=2ms"), search: {} }),
   config.benchmark.output,
 ];
+const studied = ({ study, ...config }: StackConfig): unknown => [
+  study && studyTreatments({ ...config, study }),
+  config.benchmark.output,
+];
 
 interface Case {
   readonly add: (command: Command) => Command;
@@ -46,10 +53,12 @@ interface Case {
 }
 const RUN = { add: addBenchmarkOptions, overrides: benchmarkOverrides, effect: sent };
 const CAPACITY = { add: addSearchOptions, overrides: searchOverrides, effect: search, given: [] };
+const STUDY = { add: addStudyOptions, overrides: benchmarkOverrides, effect: studied, given: [], stack: { study: {} } };
 const steady = { loadGenerator: "open-loop", rate: 9, arrivals: "poisson", keySpace: 16_384, clients: 6 };
 const CASES: Readonly<Record<string, Case>> = {
-  "run, measure and study with tests": { ...RUN, given: [] },
-  "run, measure and study with a mixed workload": { ...RUN, given: OPEN_LOOP },
+  "run and measure with tests": { ...RUN, given: [] },
+  "run and measure with a mixed workload": { ...RUN, given: OPEN_LOOP },
+  study: STUDY,
   capacity: CAPACITY,
   "capacity of a stack with an open loop": { ...CAPACITY, stack: { workloads: { steady } } },
 };
@@ -74,6 +83,18 @@ it.each(
     if (!(error instanceof BadInput)) throw error;
     expect(error.message).toMatch(/--[a-z]/);
   }
+});
+
+it("are all options of the load that commands list", () => {
+  const names = ({ options }: Command): unknown[] => options.map(({ long }) => long);
+  const expected = { run: RUN, measure: RUN, capacity: CAPACITY, study: STUDY };
+  const listed = buildProgram(never, () => undefined).commands.flatMap((command) => {
+    const options = command.options.filter(({ helpGroupHeading = "" }) => /Load|workload/.test(helpGroupHeading));
+    return options.length === 0 ? [] : [[command.name(), options.map(({ long }) => long)] as const];
+  });
+  expect(Object.fromEntries(listed)).toEqual(
+    Object.fromEntries(Object.entries(expected).map(([command, { add }]) => [command, names(add(new Command()))])),
+  );
 });
 
 it("keeps the rest of the stack's open loop when an option changes a part of it", () => {

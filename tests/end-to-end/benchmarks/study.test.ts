@@ -44,6 +44,10 @@ describe("npm start -- study", () => {
     const before = linesOf();
     expect(living().length).toBeGreaterThan(0);
 
+    const other = await place.call(args("--budget", "1", "--resume", "--seed", "43"));
+    expect(other.status, other.output).toBe(2);
+    expect(other.output).toContain("the study began with the seed 42, not 43");
+    expect(linesOf()).toEqual(before);
     const { status, output } = await place.run(args("--budget", "1", "--resume"));
     expect(status, output).toBe(0);
     expect(output).toContain("Study io-threads: 1 round of 4 treatments");
@@ -87,10 +91,12 @@ describe("npm start -- study", () => {
     mkdirSync(place.output());
     const nothing = await place.call(args("--resume"));
     expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no checkpoints.jsonl")]);
-    const unknown = await place.call(["study", "io-thread"]);
+    const unknown = await place.call(["study", "densty"]);
     expect([unknown.status, unknown.output]).toEqual([
       2,
-      expect.stringContaining("Studies: billion, density, engines, io-threads, topologies"),
+      expect.stringContaining(
+        "densty; did you mean density? Studies: billion, density, engines, io-threads, topologies",
+      ),
     ]);
     const plain = await place.call(["study", "local"]);
     expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:study")]);

@@ -77,6 +77,8 @@ describe("the completion of a shell", () => {
     expect(await offered("compare", "--prim")).toEqual([""]);
     expect(await offered("archive", "--keep", "")).toEqual([""]);
     expect(await offered("run", "--keep", "kin")).toEqual(["kind"]);
+    expect(await offered("study", "den")).toEqual(["density"]);
+    expect(await offered("loc")).toEqual(["local"]);
   });
 
   it("is refused for shells that are not known", async () => {

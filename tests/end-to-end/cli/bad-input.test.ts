@@ -25,6 +25,9 @@ describe("bad input", () => {
     ["an unknown stack", ["run", "locla"], /no stack locla; did you mean local\? Stacks:.* local/],
     ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
     ["an option that a search decides", ["capacity", "--tests", "get"], /unknown option '--tests'/],
+    ["a workload that a study cannot use", ["study", "density", "--load-generator", "open-loop"], /--load-generator'/],
+    ["a run and all runs", ["stop", "nonsense", "--all"], /^stop: expected the run nonsense or --all, not both\n$/],
+    ["an option of verify", ["archive", "--primaries", "3"], /unknown option '--primaries'/],
     ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
     ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a whole number from 1 to 100000/],
     [

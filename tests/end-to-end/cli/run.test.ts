@@ -1,6 +1,6 @@
 /** `npm start` on real servers. */
 import { spawn } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { RunDirectory } from "../../../platforms/host/run-directory";
@@ -100,6 +100,24 @@ describe("npm start", () => {
     expect((await place.call(["stop"])).output).toContain(running.id);
     running.remove();
     expect((await place.call(["stop"])).output).toContain("Nothing runs.");
+  });
+
+  it("stops the other runs with stop --all if one cannot be stopped, and says why", async () => {
+    const [broken, other] = ["a", "b"]
+      .map(() => RunDirectory.create(place.runs, "test"))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    broken?.keep();
+    other?.keep();
+    const records = join(place.runs, broken?.id ?? "", "processes");
+    rmdirSync(records);
+    writeFileSync(records, "a file instead of the directory");
+    const { status, output } = await place.call(["stop", "--all"]);
+    expect(status, output).toBe(1);
+    expect(output).toContain(
+      `${other?.id ?? ""}: stopped 0 processes\n${broken?.id ?? ""} could not be stopped: ENOTDIR`,
+    );
+    expect(readdirSync(place.runs)).toEqual([broken?.id]);
+    broken?.remove();
   });
 
   it("leaves processes when it is killed, and the next run stops exactly these", async () => {

@@ -125,6 +125,10 @@ describe("bad input", () => {
     ["not-an-objective capacity.objective", capacity({ objective: "p99" })],
     ["no-open-loop capacity", { ...SMALL_STACK, capacity: { objective: "p99=2ms" } }],
     ["not-open-loop capacity.workload", capacity({ objective: "p99=2ms", workload: "plain" })],
+    [
+      "study-with-workloads workloads",
+      { ...study({ kind: "density", vary: { pipeline: [1, 2] } }), workloads: { w: { keySpace: 98_304 } } },
+    ],
     ["unknown-key workloads.w.arrivals", workload({ arrivals: "fixed" })],
     ["wrong-value workloads.w.reads", workload({ reads: 90 })],
     ["wrong-value workloads.w.values.max", openLoop({ values: { sizes: "uniform", min: 9, max: 3 } })],
