@@ -1,4 +1,4 @@
-import { BadInput } from "../../lib/errors";
+import { Failure } from "../../lib/errors";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { type PendingDataDirectory, beginDataDirectory } from "../archive/materialize";
 import { splitRdbs } from "../rdb/splitting/split";
@@ -16,7 +16,7 @@ interface WriteOptions {
 
 /**
  * @returns the databases that have keys
- * @throws BadInput if keys do not fit, or no key matches a pattern; the errors of `splitRdbs`. Servers then load nothing
+ * @throws Failure if keys do not fit, or no key matches a pattern; the errors of `splitRdbs`. Servers then load nothing
  */
 export async function writeShards(
   staged: readonly StagedShard[],
@@ -36,7 +36,7 @@ export async function writeShards(
       databases.push(...(await splitRdbs(from, to, ({ key }) => keys.has(key))).databases);
     const problem = databasesProblem(databases);
     const problems = [...unmatchedProblems(keys, "--keys"), ...(problem === undefined ? [] : [problem])];
-    if (problems.length > 0) throw BadInput.of("restore", "not-restorable", problems);
+    if (problems.length > 0) throw new Failure(`nothing was restored: ${problems.join("; ")}`);
   } catch (error) {
     for (const { base } of directories) await base.discard();
     throw error;

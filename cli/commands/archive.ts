@@ -17,7 +17,7 @@ import type { Deployment } from "../../valkey/deployment";
 import { placeAt } from "../../backup/archive/bucket/open-place";
 import { type DeployedTarget, deployedTargets, findTarget } from "../targets/deployed-stack";
 import { type OptionValues, wrongValue } from "../running/options";
-import { externalDeployment } from "../targets/external";
+import { externalDeployment, refuseUnlikeServers } from "../targets/external";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 
@@ -51,6 +51,7 @@ export async function archive(
   const open = stack === undefined ? externalDeployment(servers, process.env, problems).deployment : undefined;
   if (stack !== undefined) refuseServerOptions("archive", servers, problems);
   if (openPlace === undefined || problems.length > 0) throw new BadInput("archive", problems);
+  if (open !== undefined) await refuseUnlikeServers(open);
   const deployment = open ?? (await stackDeployment(stack ?? "", name));
   const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
   const run = async (stop: AbortSignal): Promise<number> =>

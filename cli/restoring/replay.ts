@@ -1,4 +1,4 @@
-import { type Problem, BadInput, problem } from "../../lib/errors";
+import { type Problem, BadInput, Failure, problem } from "../../lib/errors";
 import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
 import type { Programs } from "../../platforms/host/programs/programs";
@@ -17,7 +17,7 @@ import { readFileInPieces } from "../../backup/rdb/walk";
 import { type OptionValues, problemsOf } from "../running/options";
 import type { LocalServers } from "../running/local-servers";
 import { deployedTargets, findTarget } from "../targets/deployed-stack";
-import { externalDeployment } from "../targets/external";
+import { externalDeployment, refuseUnlikeServers } from "../targets/external";
 import { runSteps } from "../terminal/steps";
 import { print } from "../terminal/terminal";
 import type { RestoreOrder } from "./restore-run";
@@ -57,7 +57,13 @@ export function readReplay(
   try {
     const servers = Object.fromEntries(OF_SERVERS.map((name) => [name, values[name]]));
     const external = externalDeployment({ mode, ...servers }, environment).deployment;
-    return { open: () => Promise.resolve(external), overwrite };
+    return {
+      open: async () => {
+        await refuseUnlikeServers(external);
+        return external;
+      },
+      overwrite,
+    };
   } catch (error) {
     problems.push(...problemsOf(error, "--replay-into"));
     return undefined;
@@ -95,7 +101,7 @@ export async function replay(
           sources = staged.map(({ file, ...source }) => ({ ...source, open: () => readFileInPieces(file) }));
           const missing = await missingDatabases(target, (await scanWanted(sources, isWanted)).databases);
           const problems = [...unmatchedProblems(keys, "--keys"), ...(missing === undefined ? [] : [missing])];
-          if (problems.length > 0) throw BadInput.of("restore", "not-restorable", problems);
+          if (problems.length > 0) throw new Failure(`nothing was copied: ${problems.join("; ")}`);
           return undefined;
         },
       },

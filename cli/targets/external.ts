@@ -6,10 +6,11 @@ import { connect } from "../../valkey/connection";
 import { withEveryNode } from "../../valkey/connections";
 import { type NodeAccess, type DeploymentNode, type Mode, formatEndpoint } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
+import { observed, unobserved } from "../../valkey/observation";
 import { parseInfo } from "../../valkey/topology/replies";
-import { type OptionalAssertion, OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
+import { type NodeFacts, type OptionalAssertion, OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 import { type OptionValues, textOption } from "../running/options";
-import { namesOfOneServer } from "../../valkey/verification/shared-assertions";
+import { namesOfOneServer, wrongMode } from "../../valkey/verification/shared-assertions";
 
 /** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */
 const NODE = /^(?:\[([0-9a-fA-F:]+)\]|([^:=\s[\]]+)):(\d{1,5})(?:=(\S+))?$/;
@@ -86,20 +87,55 @@ const IDENTIFY_MS = 2_000;
 
 /** Such as `localhost:7001` and `127.0.0.1:7001`. @throws BadInput with the names; a silent server is not compared */
 export async function refuseSameServers(deployment: Deployment): Promise<void> {
+  const problems = sameServerProblems(await identifyServers(deployment));
+  if (problems.length > 0) throw new BadInput("servers", problems);
+}
+
+/** For commands without a verification: servers of a different mode would be used without the rest of their cluster. */
+export async function refuseUnlikeServers(deployment: Deployment): Promise<void> {
+  const nodes = await identifyServers(deployment);
+  const { name, mode, shape, directives } = deployment;
+  const wrong = wrongMode({ deployment: name, mode, shape, directives, nodes, skippedAssertions: [] });
+  const violations = wrong?.violations ?? [];
+  const unlike = violations.map(({ node, problem: text }) => problem("wrong-mode", node, ` ${text}`));
+  const problems = [...sameServerProblems(nodes), ...unlike];
+  if (problems.length > 0) throw new BadInput("servers", problems);
+}
+
+function sameServerProblems(nodes: readonly IdentifiedServer[]): Problem[] {
+  const servers = nodes.map(({ node: { name }, info, nodeId }) => {
+    return { name, runId: info.known ? info.value.get("run_id") : undefined, nodeId };
+  });
+  return namesOfOneServer(servers).map((names) =>
+    problem("node-twice", "--node", `${names.join(" and ")} are the same server; name it once`),
+  );
+}
+
+interface IdentifiedServer extends NodeFacts {
+  readonly nodeId: string | undefined;
+}
+
+function identifyServers(deployment: Deployment): Promise<IdentifiedServer[]> {
   const connect: Deployment["connect"] = (node) => deployment.connect(node, IDENTIFY_MS);
-  const answers = await withEveryNode({ ...deployment, connect }, (attempts) =>
+  const unasked = unobserved("not asked");
+  return withEveryNode({ ...deployment, connect }, (attempts) =>
     Promise.all(
-      attempts.map(async ({ node, connection }) => {
-        const text = await connection?.info("server").catch(() => undefined);
-        const nodeId = await connection?.cluster("MYID").catch(() => undefined);
-        return { name: node.name, runId: text === undefined ? undefined : parseInfo(text).get("run_id"), nodeId };
+      attempts.map(async ({ node, connection }): Promise<IdentifiedServer> => {
+        // A server that answers CLUSTER INFO passes for a node of a cluster.
+        const ofCluster = deployment.mode === "cluster" ? connection?.cluster("INFO") : undefined;
+        const [info, clusterInfo, nodeId] = await Promise.all(
+          [connection?.info("server"), ofCluster, connection?.cluster("MYID")].map((reply) =>
+            reply?.then(String).catch(() => undefined),
+          ),
+        );
+        return {
+          ...{ node, nodeId, view: unasked, settings: unasked, keys: unasked },
+          info: info === undefined ? unasked : observed(parseInfo(info)),
+          clusterInfo: clusterInfo === undefined ? unasked : observed(parseInfo(clusterInfo)),
+        };
       }),
     ),
   );
-  const problems = namesOfOneServer(answers).map((names) =>
-    problem("node-twice", "--node", `${names.join(" and ")} are the same server; name it once`),
-  );
-  if (problems.length > 0) throw new BadInput("servers", problems);
 }
 
 function parseNode(text: string, problems: Problem[]): DeploymentNode[] {

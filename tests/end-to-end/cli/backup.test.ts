@@ -1,5 +1,5 @@
 /** `archive`, `backups` and `restore` as a user has them: FLUSHALL is undone to the second before. */
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Connection, connect } from "../../../valkey/connection";
@@ -163,6 +163,12 @@ describe("replication", () => {
     expect(await bad("archive", ...serverOptions(shop), "--into", other)).toContain("sets of a different deployment");
     expect(readdirSync(other)).toEqual(["archive.json"]);
     const fresh = place.output("fresh");
+    const [port = 0] = shop.nodes.map(({ endpoint }) => endpoint.port);
+    const twice = ["--node", `127.0.0.1:${port}`, "--node", `localhost:${port}`];
+    expect(await bad("archive", "--mode", "replication", ...twice, "--into", fresh)).toMatch(
+      /^servers: --node: .* are the same server; name it once\n$/,
+    );
+    expect(existsSync(fresh)).toBe(false);
     const blocked = join(full, "letter", "spool");
     expect(await bad("archive", ...serverOptions(shop), "--into", fresh, "--spool", blocked)).toContain(
       "--spool: ENOTDIR",
@@ -179,6 +185,13 @@ describe("cluster", () => {
     const write = (seed: number): Promise<unknown> =>
       ofPrimaries(cluster, (primary) => writeDataSet(primary, seed, 100, { isCluster: true }));
     await write(31);
+    const shard = serverOptions({ ...cluster, mode: "replication", nodes: cluster.nodes.slice(0, 1) });
+    const refused = await place.call(["archive", ...shard, "--into", folder], passwordOf(cluster));
+    expect([refused.status, refused.output]).toEqual([
+      2,
+      expect.stringMatching(/^servers: \S+ is a node of a cluster, not of a replication; give the mode cluster .*\n$/),
+    ]);
+    expect(existsSync(folder)).toBe(false);
     const archive = await place.start(["archive", ...serverOptions(cluster), "--into", folder], passwordOf(cluster));
     for (const shard of [0, 1, 2]) await archive.printed(new RegExp(`shard-${shard}: base with \\d+ keys`));
     await write(32);
