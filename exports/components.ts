@@ -28,6 +28,7 @@ export type {
 export type { MixedWorkloadArgs, OpenLoopArgs, SearchArgs } from "../components/measuring/workload-arguments";
 export { DEFAULT_IMAGE } from "../platforms/kubernetes/default-images";
 export type { ClusterAccess, DeploymentArgs } from "../components/kubernetes/arguments";
+export type { NetworkPolicyPeer, Toleration } from "../components/kubernetes/kubernetes-types";
 export type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";
 export type { Shape } from "../valkey/topology/placement";
 export { BadInput, Failure } from "../lib/errors";

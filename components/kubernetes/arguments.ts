@@ -1,12 +1,12 @@
 /** Arguments that decide which resources exist have plain types; others are `Input`s. */
 import type * as pulumi from "@pulumi/pulumi";
-import type { types } from "@pulumi/kubernetes";
 import type { CONTROLLER_FIELDS, DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../model/deployment";
 import type { Fields } from "../../model/fields";
 import type { Metrics, POD_FIELDS, VALKEY_POD_FIELDS } from "../../model/pods";
 import type { ExpectedTuning } from "../../valkey/machine-settings";
 import type { Engine } from "../../valkey/settings/engines";
 import type { BackupArgs, RestoreFromArgs } from "./backup-arguments";
+import type { NetworkPolicyPeer, Toleration } from "./kubernetes-types";
 import type { ServerSettings } from "../../valkey/settings/settings";
 
 /** Access to the Kubernetes cluster. The provider reaches the pods through port-forwards of the API server. */
@@ -192,7 +192,7 @@ export interface Placement {
   readonly oneMachine?: boolean | undefined;
   /** Labels that machines must have. */
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
-  readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;
+  readonly tolerations?: readonly Toleration[] | undefined;
 }
 
 /**
@@ -204,14 +204,14 @@ export interface NetworkAccess {
    * Peers that may connect to all ports of the servers.
    * @default the deployment's servers, Sentinels and proxies
    */
-  readonly nodes?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
+  readonly nodes?: readonly NetworkPolicyPeer[] | undefined;
   /** Peers that may connect to the servers' client port. @default every pod of the namespace */
-  readonly clients?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
+  readonly clients?: readonly NetworkPolicyPeer[] | undefined;
   /**
    * Peers that may connect to the exporters' port.
    * @default every pod of every namespace, because the metrics are not secret
    */
-  readonly monitoring?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
+  readonly monitoring?: readonly NetworkPolicyPeer[] | undefined;
 }
 
 /**
