@@ -152,8 +152,8 @@ function warnings(notes: readonly WarningNote[]): Html {
   return section(
     "Warnings",
     html`<p>
-        A letter beside a result refers to a warning below. A warning is a reason not to trust the result. Its figures
-        are those of the first result in its list.
+        A letter beside a result refers to a warning below: a reason not to trust the result. The figures in a warning
+        are those of the first result that it lists.
       </p>
       <dl>
         ${notes.map(

@@ -55,7 +55,7 @@ export interface ExternalTarget {
   readonly mode: Mode;
   /** All nodes: every primary and every replica. */
   readonly nodes: readonly ExternalNode[];
-  /** Number of primaries that verification expects. @default the number of primaries that exist */
+  /** Number of primaries that verification expects. @default 3 or more in a cluster, else 1 */
   readonly primaries?: number | undefined;
   /** Number of replicas of each primary that verification expects. @default the number of replicas that exist */
   readonly replicasPerPrimary?: number | undefined;
