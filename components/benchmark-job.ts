@@ -101,7 +101,8 @@ export class BenchmarkJob extends MeasuringComponent {
 }
 
 function plannedLoads(name: string, args: BenchmarkJobArgs): PlannedLoads {
-  const { workloads } = args;
+  // A program without a type checker may give no arguments.
+  const { workloads } = { ...args };
   const given = isMap(workloads)
     ? Object.fromEntries(Object.entries(workloads).map(([key, each]) => [key, withLoadGenerator(each)]))
     : workloads;

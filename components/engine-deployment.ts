@@ -45,7 +45,7 @@ export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | 
 export class EngineDeployment extends ComparedDeployment {
   /** @throws BadInput when the name is not a host name, there are too few zones, or settings are refused */
   constructor(name: string, args: EngineDeploymentArgs, options?: pulumi.ComponentResourceOptions) {
-    super("valkey:index:EngineDeployment", name, {}, options, (parent) => createParts(name, args, parent));
+    super("valkey:index:EngineDeployment", name, {}, options, (parent) => createParts(name, { ...args }, parent));
   }
 }
 
@@ -53,7 +53,12 @@ function createParts(name: string, args: EngineDeploymentArgs, parent: pulumi.Re
   const { engine, mode, shape, image, resources = DEFAULT_RESOURCES } = args;
   const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
   const kind = { engine, mode, shape };
-  const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
+  const { settings, derived } = checkedSettings(
+    name,
+    kind,
+    { ...args, image, resources },
+    { own: ["engine", "mode", "shape"] },
+  );
   for (const each of derived) void pulumi.log.info(each, parent);
   const password = deploymentPassword(name, args, parent);
   const own = serverArgs(name, { ...args, settings, controller: false }, password);

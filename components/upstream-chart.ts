@@ -33,6 +33,8 @@ const LIMITS =
   "this project runs the upstream chart without failover and without TLS. Clients cannot write while an update restarts the primary, and a crash of the " +
   "primary can leave all servers without data. The password and the volumes cannot be changed";
 
+const OWN_ARGUMENTS = ["replicas", "version", "source", "values"];
+
 /** Arguments that become values of the chart, or that verification needs. */
 type ChartArguments =
   | "namespace"
@@ -107,12 +109,14 @@ export interface UpstreamChartArgs extends Pick<DeploymentArgs, ChartArguments> 
 export class UpstreamChart extends ComparedDeployment {
   /** @throws BadInput when the name is not a host name, or arguments, settings or values are refused */
   constructor(name: string, args: UpstreamChartArgs, options?: pulumi.ComponentResourceOptions) {
-    const { version = CHART_VERSION, source = CHART_REPOSITORY } = args;
+    // A program without a type checker may give no arguments.
+    const given = { ...args };
+    const { version = CHART_VERSION, source = CHART_REPOSITORY } = given;
     const chart = chartAddress(source, version);
     // Pulumi policies do not see the inputs of a chart, so the chart is also an input of this component.
     super("valkey:index:UpstreamChart", name, { charts: [chart] }, options, (parent) => {
-      refuseProblems(name, { ...args, version, source });
-      return createParts(name, args, chart, parent);
+      refuseProblems(name, { ...given, version, source });
+      return createParts(name, given, chart, parent);
     });
   }
 }
@@ -140,7 +144,7 @@ function createParts(
   const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
   const shape = { primaries: 1, replicasPerPrimary: replicas };
   const kind = { mode: "replication", shape, isUpstreamChart: true } as const;
-  const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
+  const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources }, { own: OWN_ARGUMENTS });
   for (const each of [LIMITS, ...derived]) void pulumi.log.info(each, parent);
   const password = deploymentPassword(name, args, parent);
   const own = serverArgs(name, { ...args, image, settings, controller: false }, password);

@@ -27,12 +27,14 @@ export class ValkeyCluster extends KubernetesDeployment {
 
   /** @throws BadInput when the name is not a host name, or the zones cannot keep replicas apart from their primaries */
   constructor(name: string, args: ValkeyClusterArgs, options?: pulumi.ComponentResourceOptions) {
-    const { shape } = args;
+    // A program without a type checker may give no arguments.
+    const given = { ...args };
+    const { shape } = given;
     super(
       "valkey:index:ValkeyCluster",
       name,
       { mode: "cluster", shape },
-      args,
+      given,
       options,
       (own, inside) => new ClusterServers(name, { ...own, shape }, inside),
     );

@@ -49,15 +49,17 @@ export class ValkeyReplication extends KubernetesDeployment {
 
   /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
-    const { replicas, maxLagSeconds, failoverNodeSelectors } = args;
-    const sentinel = checkedSentinels(name, args);
+    // A program without a type checker may give no arguments.
+    const given = { ...args };
+    const { replicas, maxLagSeconds, failoverNodeSelectors } = given;
+    const sentinel = checkedSentinels(name, given);
     const shape = { primaries: 1, replicasPerPrimary: replicas };
     let servers: ReplicationServers | undefined;
     super(
       "valkey:index:ValkeyReplication",
       name,
       { mode: "replication", shape, sentinel },
-      args,
+      given,
       options,
       (own, inside) => {
         servers = new ReplicationServers(

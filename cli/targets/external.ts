@@ -124,7 +124,7 @@ function identifyServers(deployment: Deployment): Promise<IdentifiedServer[]> {
         // A server that answers CLUSTER INFO passes for a node of a cluster.
         const ofCluster = deployment.mode === "cluster" ? connection?.cluster("INFO") : undefined;
         const [info, clusterInfo, nodeId] = await Promise.all(
-          [connection?.info("server"), ofCluster, connection?.cluster("MYID")].map((reply) =>
+          [connection?.info("server"), ofCluster, connection?.cluster("MYID")].map(async (reply) =>
             reply?.then(String).catch(() => undefined),
           ),
         );

@@ -8,7 +8,7 @@ import type { ControllerArgs } from "../../components/kubernetes/arguments";
 import { backupProblems } from "../../components/kubernetes/archive/backup-problems";
 import type { BackupArgs } from "../../components/kubernetes/backup-arguments";
 import { controllerProblems } from "../../components/kubernetes/controller/controller-problems";
-import { argumentProblems } from "../../components/kubernetes/deployment/argument-problems";
+import { type PlainArguments, argumentProblems } from "../../components/kubernetes/deployment/argument-problems";
 import { DEFAULT_RESOURCES } from "../../components/kubernetes/deployment/deployment-args";
 import { objectNames } from "../../components/kubernetes/names";
 import { type LoadCapacityArgs, LoadCapacity } from "../../components/load-capacity";
@@ -45,6 +45,16 @@ const CLUSTERS: Readonly<Record<string, object>> = {
     storage: { size: "8 gigs", className: "Fast Disks", onDestroy: "burn" },
     resources: { requests: { cpu: "many" }, limits: { cpu: -1, memory: "1 gigabyte" } },
     ...{ placement: { hostAntiAffinity: "yes" }, settings: { "io-threads": 0 }, controller: { everySeconds: 1 } },
+  },
+  "an infinite quantity": {
+    resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1", memory: "1e400" } },
+  },
+  "objects that are texts": {
+    ...{ storage: "8Gi", placement: "one machine", access: "all", metrics: "yes", resources: "1Gi", tuning: "fast" },
+    ...{ backup: "backups", restoreFrom: "backups", passwordSecret: "login", controller: "on", trigger: "x" },
+  },
+  "unknown arguments": {
+    ...{ replics: 1, sentinel: {}, storage: { sizze: "8Gi" }, placement: { onMachine: true }, metrics: { port: 1 } },
   },
   "no zones, no shape": { zones: undefined, shape: undefined },
   "zones that are a text": { zones: "a, b" },
@@ -198,6 +208,12 @@ const CASES: readonly Case[] = [
   ["a Service's name that is too long", () => replication({ replicas: 2, external: { type: "NodePort" } }, longest)],
   ...casesOf(REPLICATIONS, replication),
   ...casesOf(ENGINES, engine),
+  ...[ValkeyCluster, ValkeyReplication, UpstreamChart, EngineDeployment, BenchmarkJob, LoadCapacity].map(
+    (Component): Case => [
+      `a ${Component.name} without arguments`,
+      (): unknown => Reflect.construct(Component, ["orders"]),
+    ],
+  ),
   [
     "a chart with everything wrong",
     () =>
@@ -247,6 +263,8 @@ describe("arguments that are refused", { timeout: 120_000 }, () => {
       (): unknown => cluster({ backup: { ...backup, drill: "daily", drillMemory: "64Mi" } }, "a".repeat(46)),
     ];
     for (const each of made) expect((await evaluateProgram(each)).length).toBeGreaterThan(20);
+    const problemsOf = (args: object & Pick<PlainArguments, "image" | "resources">): unknown =>
+      argumentProblems({ ...CLUSTER, ...args }, CLUSTER.shape, ["shape"]);
     const images = [
       "valkey:9.1.2",
       "valkey/valkey:9.1.2-alpine",
@@ -254,10 +272,10 @@ describe("arguments that are refused", { timeout: 120_000 }, () => {
       "registry.example:5000/team/valkey:1",
     ];
     for (const image of [...images, `valkey:9.1.2@sha256:${"0".repeat(64)}`])
-      expect(argumentProblems({ ...CLUSTER, image, resources: DEFAULT_RESOURCES })).toEqual([]);
+      expect(problemsOf({ image, resources: DEFAULT_RESOURCES })).toEqual([]);
     const known = { size: pulumi.output("x"), className: Promise.resolve("y") };
     const inputs = { namespace: pulumi.output("z"), storage: known, image: "valkey:1", resources: DEFAULT_RESOURCES };
-    expect(argumentProblems({ ...CLUSTER, ...inputs })).toEqual([]);
+    expect(problemsOf(inputs)).toEqual([]);
     const encryption = "aws:kms:alias/backup";
     expect(backupProblems({ bucket: pulumi.output("x"), region: pulumi.output("y"), encryption })).toEqual([]);
     const bare = { mode: "cluster" as const, replicasPerPrimary: 0, keepsData: true };

@@ -2,11 +2,12 @@
  * Problems of the plain arguments of a deployment. A program without a type checker, or a provider in another language,
  * can give any value. A value that another resource computes is not known yet, and is not checked. Pure.
  */
+import * as z from "zod";
 import { type Problem, problem } from "../../../lib/errors";
+import { describeIssues } from "../../../lib/schema/problems";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../../model/deployment";
-import { fieldProblems } from "../../../model/fields";
-import { POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
+import { METRICS_FIELDS, POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
 import type { Shape } from "../../../valkey/topology/placement";
 import type { DeploymentArgs, Resources } from "../arguments";
 
@@ -17,8 +18,31 @@ export type PlainArguments = Partial<DeploymentArgs> & {
   readonly maxLagSeconds?: number | undefined;
 };
 
-type Unchecked = Omit<PlainArguments, "resources"> & { readonly shape: Shape; readonly resources: Partial<Resources> };
-const FIELDS = { ...DEPLOYMENT_FIELDS, ...VALKEY_FIELDS, ...POD_FIELDS, ...VALKEY_POD_FIELDS };
+type Unchecked = Omit<PlainArguments, "resources"> & { readonly resources: Partial<Resources> };
+
+/** An argument that a rule below or a different module checks, or that a resource computes. */
+const ANY = z.unknown().optional();
+const MAP = z.looseObject({}).optional();
+const LIST = z.array(z.unknown()).optional();
+const FLAG = z.boolean().optional();
+const TEXT = z.string().optional();
+
+/** Form of every argument. A key that is not here is refused, because it would have no effect. */
+const ARGUMENTS = {
+  ...{ ...DEPLOYMENT_FIELDS, ...VALKEY_FIELDS, ...POD_FIELDS, ...VALKEY_POD_FIELDS },
+  ...{ namespace: ANY, zones: ANY, image: ANY, timeoutSeconds: ANY, settings: ANY },
+  ...{ kubeconfig: ANY, password: ANY, users: ANY },
+  ...{ context: TEXT, clusterDomain: TEXT, trigger: z.number().optional() },
+  ...{ passwordSecret: MAP, backup: MAP, restoreFrom: MAP, tuning: MAP },
+  controller: z.union([z.boolean(), z.looseObject({})]).optional(),
+  metrics: z.strictObject(METRICS_FIELDS).optional(),
+  access: z.strictObject({ nodes: LIST, clients: LIST, monitoring: LIST }).optional(),
+  resources: z.strictObject({ requests: MAP, limits: MAP }).optional(),
+  storage: z.strictObject({ ephemeral: FLAG, className: ANY, size: ANY, onDestroy: ANY }).optional(),
+  placement: z
+    .strictObject({ ownMachines: FLAG, hostAntiAffinity: ANY, oneMachine: FLAG, nodeSelector: MAP, tolerations: LIST })
+    .optional(),
+} satisfies Record<keyof DeploymentArgs, z.ZodType>;
 
 type Rule = readonly [isRight: (value: unknown) => boolean, expected: string];
 
@@ -51,11 +75,26 @@ const IMAGE = text(
   "[REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a fixed tag, not latest",
 );
 
-/** Problems of the arguments, each with the path of the argument. */
-export function argumentProblems(args: Unchecked): Problem[] {
+/**
+ * Problems of the arguments, each with the path of the argument.
+ * @param own names of arguments that only this component has
+ */
+export function argumentProblems(args: Unchecked, shape: Shape, own: readonly string[]): Problem[] {
+  return [...ruleProblems(args, shape), ...formProblems(args, own)];
+}
+
+function formProblems(args: Unchecked, own: readonly string[]): Problem[] {
+  const schema = z.strictObject({ ...ARGUMENTS, ...Object.fromEntries(own.map((name) => [name, ANY])) });
+  const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return [];
+  return describeIssues(schema, given, parsed.error.issues, (path) => path.map(String).join("."));
+}
+
+function ruleProblems(args: Unchecked, shape: Shape): Problem[] {
   const { requests, limits } = args.resources;
   const required: [path: string, value: unknown, rule: Rule][] = [
-    ["shape", args.shape, [() => false, "{ primaries, replicasPerPrimary }"]],
+    ["shape", shape, [() => false, "{ primaries, replicasPerPrimary }"]],
     ["zones", args.zones, ZONES],
     ["image", args.image, IMAGE],
     ["resources.requests.cpu", requests?.cpu, CPU],
@@ -72,12 +111,11 @@ export function argumentProblems(args: Unchecked): Problem[] {
     ["timeoutSeconds", args.timeoutSeconds, seconds(1, 86_400)],
     ["maxLagSeconds", args.maxLagSeconds, seconds(1, 3600)],
   ];
-  const own = [...required, ...optional.filter(([, value]) => value !== undefined)].flatMap(([path, value, rule]) => {
+  return [...required, ...optional.filter(([, value]) => value !== undefined)].flatMap(([path, value, rule]) => {
     const isComputed = typeof value === "object" && value !== null && !Array.isArray(value);
     const [isRight, expected] = rule;
     if (isComputed || isRight(value)) return [];
     const found = value === undefined ? "missing" : JSON.stringify(value);
     return [problem("wrong-value", path, ` is ${found}; expected ${expected}`)];
   });
-  return [...own, ...fieldProblems(FIELDS, args)];
 }

@@ -22,19 +22,25 @@ interface CheckedSettings {
   readonly derived: readonly string[];
 }
 
+interface Particulars {
+  /** Names of arguments that only this component has. */
+  readonly own: readonly string[];
+  /** Problems of arguments that only some deployments have, by the name of the argument. */
+  readonly others?: Readonly<Record<string, () => readonly Problem[]>>;
+}
+
 /**
  * Checks the settings and the other plain arguments.
- * @param others problems of arguments that only some deployments have
  * @throws BadInput with every problem
  */
 export function checkedSettings(
   deployment: string,
   kind: Pick<DeploymentKind, "engine" | "mode" | "shape">,
   request: PlainArguments,
-  others: () => readonly Problem[] = () => [],
+  { own, others = {} }: Particulars,
 ): CheckedSettings {
   const { settings = {}, newerDirectives, oversubscribed = false, image, resources } = request;
-  const plain = argumentProblems({ ...request, shape: kind.shape });
+  const plain = argumentProblems(request, kind.shape, own);
   if (plain.some(({ path }) => path === "shape")) throw new BadInput(deployment, plain);
   const parsed = settingsSchema.safeParse(settings);
   const label = (path: readonly PropertyKey[]): string => ["settings", ...path.map(String)].join(".");
@@ -43,7 +49,10 @@ export function checkedSettings(
   const memoryPath = settings.maxmemory === undefined ? "resources.limits.memory" : "settings.maxmemory";
   const problems = compact([
     ...plain,
-    ...others(),
+    // An argument of a wrong form is not checked further.
+    ...Object.entries(others).flatMap(([name, find]) =>
+      plain.some(({ path }) => path === name) ? [] : within(name, find()),
+    ),
     ...(parsed.success ? [] : describeIssues(settingsSchema, settings, parsed.error.issues, label)),
     ...within(
       "settings",

@@ -2,7 +2,6 @@
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../../../lib/compact";
-import { within } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
   Access,
@@ -16,6 +15,7 @@ import {
 } from "../../../operations/provider/resources";
 import { VALKEY_FIELDS } from "../../../model/deployment";
 import { withNeededReplicas } from "../../../valkey/planning/derived-settings";
+import type { Mode } from "../../../valkey/node";
 import { type Survival, survivalWarning } from "../../../valkey/planning/survival";
 import { controllerOf, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, keepsData, serverArgs } from "./deployment-args";
 import type { DeploymentArgs, ServerArgs } from "../arguments";
@@ -52,18 +52,23 @@ interface Request {
   readonly parent: pulumi.Resource;
 }
 
+const OWN_ARGUMENTS: Readonly<Record<Mode, readonly string[]>> = {
+  cluster: ["shape"],
+  replication: ["replicas", "maxLagSeconds", "failoverNodeSelectors", "sentinel"],
+};
+
 /** @throws BadInput with every problem */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES, external, backup, restoreFrom } = given;
   const controller = controllerOf(given);
-  const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources }, () => [
-    ...(external === undefined ? [] : within("external", reachProblems(name, kind, external))),
-    ...(controller === undefined
-      ? []
-      : within("controller", controllerProblems(controller, controlledKind(kind, given)))),
-    ...(backup === undefined ? [] : within("backup", archiveProblems(name, backup))),
-    ...(restoreFrom === undefined ? [] : within("restoreFrom", restoreProblems(restoreFrom, backup))),
-  ]);
+  const others = {
+    external: () => (external === undefined ? [] : reachProblems(name, kind, external)),
+    controller: () => (controller === undefined ? [] : controllerProblems(controller, controlledKind(kind, given))),
+    backup: () => (backup === undefined ? [] : archiveProblems(name, backup)),
+    restoreFrom: () => (restoreFrom === undefined ? [] : restoreProblems(restoreFrom, backup)),
+  };
+  const own = OWN_ARGUMENTS[kind.mode];
+  const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources }, { own, others });
   for (const each of derived) void pulumi.log.info(each, parent);
   const { replicasPerPrimary } = kind.shape;
   return { name, kind, args: { ...given, settings: withNeededReplicas(settings, replicasPerPrimary) }, parent };

@@ -20,7 +20,8 @@ export function parseQuantity(text: string): number {
   const [, number = "", suffix = ""] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([A-Za-z]*)$/.exec(text) ?? [];
   const power = BINARY.indexOf(suffix);
   const factor = power >= 0 ? 1024 ** (power + 1) : FACTORS[suffix];
-  return number === "" || factor === undefined ? NaN : Number(number) * factor;
+  const value = number === "" || factor === undefined ? NaN : Number(number) * factor;
+  return Number.isFinite(value) ? value : NaN;
 }
 
 /** As the API server prints it: `1Gi` for `1024Mi`, but `1500Mi` for `1500Mi`. Other texts are unchanged. */

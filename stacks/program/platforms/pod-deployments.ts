@@ -8,7 +8,7 @@ import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { DEPLOYMENT_FIELDS, VALKEY_FIELDS } from "../../../model/deployment";
 import { pickFields } from "../../../model/fields";
-import { POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
+import { METRICS_FIELDS, POD_FIELDS, VALKEY_POD_FIELDS } from "../../../model/pods";
 import { Password } from "../../../operations/provider/resources";
 import { UpstreamChart } from "../../../components/upstream-chart";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
@@ -107,7 +107,7 @@ function deployPods(
     ...pickFields({ ...POD_FIELDS, ...VALKEY_POD_FIELDS }, platform),
     ...podArgs({ ...settings, placement: on(name) }),
     settings: deployment.settings,
-    metrics: platform.metrics,
+    metrics: platform.metrics && pickFields(METRICS_FIELDS, platform.metrics),
     passwordSecret: deployment.passwordSecret,
     users,
     controller: deployment.controller ?? false,
