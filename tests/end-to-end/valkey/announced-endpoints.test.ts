@@ -200,7 +200,8 @@ describe("a server with a port for TLS and one without", () => {
     } finally {
       server.stop();
       other.stop();
-      rmSync(directory, { recursive: true });
+      // A server that stops may still write.
+      rmSync(directory, { recursive: true, maxRetries: 30, retryDelay: 100 });
     }
   });
 });
