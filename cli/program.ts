@@ -88,7 +88,7 @@ function addVerify({ program, signal, finish }: Context): void {
     )
     .argument("[stack]", "name of a deployed stack, or ID of a kept run (default: the servers of the options)");
   addServerOptions(command)
-    .option("--json", "verdict as JSON; of FAIL with its causes, their effect on clients, and what to type next")
+    .option("--json", "verdict as JSON; FAIL also has its causes, what they mean for clients, and what to type next")
     .action(async (stack: string | undefined, values: OptionValues) => {
       if (stack === undefined) {
         const { verifyServers } = await import("./commands/verify.js");

@@ -23,7 +23,7 @@ const ADDED_MS = 30 * 24 * 3_600_000;
 export interface DrilledShard {
   readonly shard: string;
   readonly set: string;
-  /** Time as of which the shard was restored, milliseconds since the epoch. */
+  /** Time to which the shard was restored, milliseconds since the epoch. */
   readonly instant: number;
   readonly keys: number;
 }

@@ -135,7 +135,7 @@ export function addServerOptions(command: Command): Command {
   return addTlsOptions(command).optionsGroup("Options:");
 }
 
-/** Servers of which no number is expected. The caller adds the options of TLS. */
+/** Options that name servers, without those of a verification. The caller adds the options of TLS. */
 export function addUnverifiedServerOptions(command: Command): Command {
   const described = command
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")

@@ -94,10 +94,6 @@ export function dynamicChanges(
 /** If a node got a new eviction policy but kept its old limit, the node might refuse every write. */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
-export function memoryDirectives(directives: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(directives).filter(([name]) => MEMORY_DIRECTIVES.includes(name)));
-}
-
 /** A maxmemory of 0 means no limit. @param former old values of all directives that change */
 export function withoutMemoryRaise(
   former: ReadonlyMap<string, string>,

@@ -57,7 +57,7 @@ export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
   "rename-command": "formation, verification and probes send commands by their names",
 };
 
-/** A whole number, `size` for bytes with or without a unit, or words of which one or more are used. */
+/** A range of whole numbers; `size`, which is a number of bytes with or without a unit; or a list, of which the value is one word or several. */
 export type AcceptedValue = { readonly least: number; readonly most: number } | "size" | readonly string[];
 
 export interface KnownDirective {

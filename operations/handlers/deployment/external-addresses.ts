@@ -23,7 +23,7 @@ const POLL_MS = 500;
 export interface ExternalAddressesInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Access for clients outside the Kubernetes cluster. @default there is no such access */
+  /** Access for clients outside the Kubernetes cluster. @default no access from outside */
   readonly external?: ExternalRequest | undefined;
   /** @default any version of Valkey */
   readonly image?: string | undefined;

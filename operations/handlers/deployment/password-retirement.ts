@@ -12,11 +12,11 @@ import { openForUpdate } from "../../protocol/opening";
 
 export interface PasswordRetirementInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Time when `Access` last set users and passwords on the nodes, ISO 8601. @default passwords never change */
+  /** Time when `Access` last set users and passwords on the nodes, ISO 8601. @default the passwords do not change */
   readonly changedAt?: string | undefined;
   /** Seconds for which former passwords stay valid after the new passwords are published. @default 0 */
   readonly overlapSeconds?: number | undefined;
-  /** Port of the servers' metrics exporters. @default there are no exporters */
+  /** Port of the servers' metrics exporters. @default no exporters */
   readonly exporterPort?: number | undefined;
   readonly timeoutSeconds: number;
 }

@@ -103,6 +103,20 @@ describe("in replication", () => {
     await eventually("it follows the Service of the primary again", isLinked(1));
   });
 
+  it("takes few turns while nothing is new, and one soon when something is", async () => {
+    await eventually("the replica is linked", isLinked(1));
+    // Each turn of a replica's keeper asks the primary of the Service for its role.
+    const turns = async (): Promise<number> =>
+      Number(/^cmdstat_role:calls=(\d+)/m.exec(String(await call(0, "INFO", "commandstats")))?.[1] ?? 0);
+    await sleep(6000);
+    await call(0, "CONFIG", "RESETSTAT");
+    await sleep(6000);
+    // In 6 s each of the two replicas takes one turn at most.
+    expect(await turns()).toBeLessThanOrEqual(3);
+    await call(1, "REPLICAOF", "NO", "ONE");
+    await eventually("it follows the Service of the primary again", isLinked(1), 8000);
+  });
+
   it("moves no role once a stop has begun", async () => {
     writeFileSync(fileOf(1, "stopping"), `${uptime()}\n`);
     await call(1, "REPLICAOF", "NO", "ONE");
