@@ -133,15 +133,18 @@ story("replication without Sentinels", NAME, { deployment: BASE }, [
     title: "a primary that starts while its replicas do not answer waits for them, and says so",
     precondition: note,
     change: async (live) => {
-      const silent = (await live.replicas()).map((pod) => live.run(pod, "echo 'DEBUG SLEEP 45' | tell localhost 60"));
+      const replicas = await live.replicas();
+      const listen = (addresses: string): Promise<unknown> =>
+        Promise.all(replicas.map((pod) => live.tell(pod, `CONFIG SET bind "${addresses}"`)));
+      await listen("127.0.0.1");
       await live.crash(former ?? "");
       const waits = /orders-0 waits for orders-\S+ \(silent\) .*until they answer; .*kubectl exec orders-0 -- touch/;
       // It says so when it has asked them.
-      await live.here.until(30, async () => {
+      await live.here.until(120, async () => {
         const said = await openDeployment(live.target, live.password, { timeoutMs: 3000 }).then(() => "", String);
         return waits.test(said) ? undefined : `said: ${said}`;
       });
-      await Promise.all(silent);
+      await listen("* -::*");
     },
     client: "is not asked",
     verdict: hasStayed,

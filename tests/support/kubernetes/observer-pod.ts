@@ -11,7 +11,8 @@ import type { ThrowAway } from "./throw-away";
 
 const CONTAINER = "observer";
 const [BEGUN_FILE, STOP_FILE] = ["/tmp/begun", "/tmp/stop"];
-const BEGIN_SECONDS = 60;
+/** Only a program that hangs needs longer. */
+const BEGIN_SECONDS = 180;
 
 /** The files of this directory that are such programs, with what they are told and what they print. */
 interface Programs {

@@ -181,6 +181,12 @@ export function eventuallyAccepts(name: string, endpoint: Endpoint, access: Node
   return eventually("it answers", accepts);
 }
 
+/** A server with damaged data may answer before it has read the damaged part. Then it ends. */
+export function endsByItself(deployment: Deployment, index: number): Promise<void> {
+  const isRefused = (error: unknown): boolean => String(error).includes("ECONNREFUSED");
+  return eventually("it ends", () => callNode(deployment, index, "PING").then(() => false, isRefused));
+}
+
 export function eventually(what: string, condition: Condition, timeoutMs = 20_000): Promise<void> {
   return awaitCondition(what, condition, { timeoutMs });
 }
