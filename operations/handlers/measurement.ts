@@ -87,6 +87,7 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
     if (collector.leftBehind.length > 0) throw leftBehind(collector);
     if (results === undefined) throw new Error("the measurement has no results");
     const page = pathFrom(directory, artifacts.path("report.html"));
+    requirePass(collector.afterwards, `verification failed after the measurements (report: ${page})`);
     report(`report: ${page}`);
     return {
       id: timestamp,
@@ -137,7 +138,10 @@ async function measure(
     }),
   );
   for (const { verification, formationMs } of verified) collector.addTopology(verification, formationMs);
-  requirePass(verified.map(({ verification }) => verification));
+  requirePass(
+    verified.map(({ verification }) => verification),
+    "verification failed, so nothing is measured",
+  );
   // The shapes of external servers are known only after verification.
   const found = verified.map(({ deployment: { name, mode, shape }, verification }) => ({
     name,
@@ -173,10 +177,10 @@ function maxmemoryOf(target: MeasuredTarget["target"]): number | undefined {
   return target.platform === "external" ? undefined : Number(target.directives["maxmemory"] ?? 0);
 }
 
-function requirePass(verifications: readonly Verification[]): void {
+function requirePass(verifications: readonly Verification[], meaning: string): void {
   const failed = verifications.filter(({ verdict }) => !verdict.pass);
   if (failed.length === 0) return;
   const names = failed.map(({ facts }) => facts.deployment).join(", ");
   const rows = failed.flatMap((each) => formatVerification(each)).join("\n");
-  throw new Failure(`verification failed, so nothing is measured: ${names}\n${rows}`);
+  throw new Failure(`${meaning}: ${names}\n${rows}`);
 }

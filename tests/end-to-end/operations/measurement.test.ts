@@ -12,7 +12,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { evaluateProgram, onlyResource } from "../../support/pulumi/pulumi-mocks";
 import { useSandbox } from "../../support/valkey/hooks";
-import { withNode, callNode } from "../../support/valkey/real";
+import { callNode, eventually, withNode } from "../../support/valkey/real";
 import { startTlsServer } from "../../support/valkey/tls-server";
 
 const sandbox = useSandbox();
@@ -120,6 +120,27 @@ describe("servers that exist already", () => {
     );
     await expect(create(job({ password: "wrong" }))).rejects.toThrow(/refuses the password/);
     expect((await create(job({}, { clients: 50 }))).results.records.map(({ clients }) => clients)).toEqual([51]);
+  });
+
+  it("fail the measurement when they no longer pass after it, with a report of what was measured", async () => {
+    const job = (): unknown =>
+      new BenchmarkJob("ours", {
+        ...SHORT,
+        ...{ requests: undefined, duration: 2 },
+        externalTargets: [targetOf(replication)],
+      });
+    const created = create(job);
+    created.catch(() => undefined);
+    await eventually("the measurement has begun", async () => (await keysOf(replication)) > 0);
+    await callNode(replication, 0, "ACL", "SETUSER", "stranger", "on");
+    try {
+      await expect(created).rejects.toThrow(
+        /^verification failed after the measurements \(report: results\S+\): replication\n[^]*has no user stranger/,
+      );
+    } finally {
+      await callNode(replication, 0, "ACL", "DELUSER", "stranger");
+    }
+    expect(filesBelow(directory).filter((file) => file.endsWith("results.json"))).toHaveLength(1);
   });
 
   it("are reached over TLS by the certificate of their authority, and by no other", async () => {
