@@ -90,21 +90,28 @@ take_back() {
 # follow_sentinels: makes this server follow the primary that Sentinels name.
 #   A replica of a replica does so at once. Sentinels do not do that for a replica that they had not seen before the failover, because they
 #   learn of replicas from the primary.
+#   A replica of a server that follows this one starts again: its start script finds out which of the two has more data.
 #   A primary does so when most Sentinels have named the same different server for 10 s: for some seconds after they promote this server, Sentinels
 #   name the former primary. Otherwise clients and proxies would find two primaries.
 follow_sentinels() {
   if [ "$role" = slave ]; then
     rm -f "$DATA/outvoted"
-    [ "$link" != up ] || echo ROLE | tell "$followed" 2 | grep -q '^slave' || return 0
+    [ "$link" != up ] || role_of "$followed" | grep -q '^slave' || return 0
     primary=$(watched)
-    [ -n "$primary" ] && [ "$primary" != "$followed" ] && [ "$primary" != "$POD_NAME$SERVERS" ] || return 0
+    case $primary in
+      '' | "$POD_NAME$SERVERS") return ;;
+      "$followed")
+        ! never_linked || ! follows_me "$followed" || start_again
+        return
+        ;;
+    esac
   else
     primary=$(watched "$(most)")
     if [ -z "$primary" ] || [ "$primary" = "$POD_NAME$SERVERS" ]; then
       rm -f "$DATA/outvoted"
       return
     fi
-    lasts 10 "$DATA/outvoted" "$primary" && echo ROLE | tell "$primary" 2 | grep -q '^master' || return 0
+    lasts 10 "$DATA/outvoted" "$primary" && role_of "$primary" | grep -q '^master' || return 0
   fi
   follow "$primary" 'which Sentinels name'
 }

@@ -77,6 +77,17 @@ watch() {
 # role_of HOST: prints a server's answer to ROLE.
 role_of() { echo ROLE | tell "$1" 2; }
 
+# follows_me HOST: whether that server follows this one. Sentinels that have forgotten everything may name such a replica. Nobody would ever
+# be the primary if this server followed it. One that does not answer is asked three times: it may only be busy.
+follows_me() {
+  for _ in 1 2 3; do
+    said=$(role_of "$1")
+    [ -z "$said" ] || break
+    sleep 1
+  done
+  [ "$(echo "$said" | sed -n '2s/\.*$//p')" = "$POD_NAME$SERVERS" ]
+}
+
 # leading: prints the host of the server that is a primary. If there are two, it is the one with more replicas; if there is none, it is
 # the host that most replicas follow. It needs copies.sh.
 leading() {

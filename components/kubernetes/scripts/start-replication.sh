@@ -78,7 +78,7 @@ find_source() {
   asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)
-    [ "$primary" = "$POD_NAME$SERVERS" ] || waits_for_me || return 0
+    [ "$primary" = "$POD_NAME$SERVERS" ] || { [ -n "$watching" ] && follows_me "$primary"; } || return 0
     [ -n "$began" ] || began=$(now)
     primary=''
     seen=$(survey)
@@ -100,10 +100,6 @@ find_source() {
     sleep 0.2
   done
 }
-
-# waits_for_me: whether the server that is named follows this one. Sentinels that have forgotten everything may name such a replica. Nobody
-# would ever be the primary if this server followed it.
-waits_for_me() { [ -n "$watching" ] && [ "$(echo ROLE | tell "$primary" 2 | sed -n '2s/\.*$//p')" = "$POD_NAME$SERVERS" ]; }
 
 # watching: yes if Sentinels decide which server is the primary. Then a server never starts as a second primary.
 watching=''

@@ -1,11 +1,21 @@
 /** Sentinels that have lost their memory: the start script of the lost primary, with real servers and Sentinels. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { PodScripts } from "../../support/valkey/pod-scripts";
 import { hastenSentinels } from "../../support/valkey/sentinels";
-import { callNode, never, realPrograms, replicationOf, Sandbox, ZONES } from "../../support/valkey/real";
+import {
+  callNode,
+  eventually,
+  never,
+  realPrograms,
+  replicationOf,
+  Sandbox,
+  withNode,
+  ZONES,
+} from "../../support/valkey/real";
 
 const NAME = "forgotten";
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
@@ -45,11 +55,22 @@ async function tellSentinels(...command: [string, ...string[]]): Promise<void> {
 const roles = (): Promise<unknown[]> =>
   Promise.all([1, 2].map(async (index) => (await replicationOf(deployment, index)).get("role")));
 
-it("lets a replica take over that Sentinels name, although it follows the primary that starts", async () => {
+const SENTINELS = { SENTINELS: ".pods", COUNT: "3", QUORUM: "2", DOWN_AFTER: "2000", FAILOVER_TIMEOUT: "10000" };
+/** Runs a script in the pod of the first server. */
+function run(script: string, ...args: readonly string[]): Promise<void> {
+  const { name = "", endpoint } = deployment.nodes[0] ?? {};
+  const directory = sandbox.host.run.nodeDirectory(NAME, name);
+  const places = { DATA: directory, CONFIG_DIRECTORY: directory, POD_IP: endpoint?.host ?? "" };
+  return pods.runWith({ ...SENTINELS, ...places }, script, name, ...args);
+}
+
+it("lets a replica take over that Sentinels name, although it follows the primary that starts, and answers late", async () => {
   const [primary, named] = deployment.nodes;
   const password = deployment.access.password ?? "";
-  await callNode(deployment, 0, "SET", "key", "value");
-  expect(await callNode(deployment, 0, "WAIT", 2, 10_000)).toBe(2);
+  await withNode(deployment, 0, async (connection) => {
+    await connection.set("key", "value");
+    expect(await connection.call("WAIT", 2, 10_000)).toBe(2);
+  });
   await tellSentinels("ACL", "SETUSER", "admin", "on", `>${password}`, "~*", "&*", "+@all");
   await tellSentinels("SENTINEL", "REMOVE", NAME);
   await tellSentinels("SENTINEL", "MONITOR", NAME, named?.endpoint.host ?? "", String(named?.endpoint.port), "2");
@@ -57,19 +78,34 @@ it("lets a replica take over that Sentinels name, although it follows the primar
   await sandbox.host.signal(NAME, [primary?.name ?? ""], "SIGKILL");
   const directory = sandbox.host.run.nodeDirectory(NAME, primary?.name ?? "");
   writeFileSync(join(directory, "servers"), "3\n");
-  const [program, started] = ["program", "started"].map((name) => join(directory, name));
-  writeFileSync(program ?? "", `#!/bin/sh\necho "$@" >${started ?? ""}\n`, { mode: 0o755 });
-  const sentinels = { SENTINELS: ".pods", COUNT: "3", QUORUM: "2", DOWN_AFTER: "2000", FAILOVER_TIMEOUT: "10000" };
-  await pods.runWith(
-    { ...sentinels, DATA: directory, CONFIG_DIRECTORY: directory, POD_IP: primary?.endpoint.host ?? "" },
-    "start-replication.sh",
-    primary?.name ?? "",
-    ...["60", program ?? "", join(directory, "valkey.conf")],
-  );
+  const [program = "", started = ""] = ["program", "started"].map((name) => join(directory, name));
+  writeFileSync(program, `#!/bin/sh\necho "$@" >${started}\n`, { mode: 0o755 });
+  await sandbox.host.signal(NAME, [named?.name ?? ""], "SIGSTOP");
+  const script = run("start-replication.sh", "60", program, join(directory, "valkey.conf"));
+  await sleep(2500);
+  await sandbox.host.signal(NAME, [named?.name ?? ""], "SIGCONT");
+  await script;
   const leading = (await roles()).indexOf("master") + 1;
-  expect(leading).not.toBe(0);
-  expect(readFileSync(started ?? "", "utf8")).toContain(
-    `--replicaof ${deployment.nodes[leading]?.name ?? ""}.pods 6379`,
-  );
+  expect(leading, readFileSync(started, "utf8")).not.toBe(0);
+  expect(readFileSync(started, "utf8")).toContain(`--replicaof ${deployment.nodes[leading]?.name ?? ""}.pods 6379`);
   expect(await callNode(deployment, leading, "GET", "key")).toBe("value");
+}, 90_000);
+
+it("starts a server again that follows the named one, although that one follows it", async () => {
+  const name = deployment.nodes[0]?.name ?? "";
+  const leading = (await roles()).indexOf("master") + 1;
+  const [own, leader] = [deployment.nodes[0]?.endpoint, deployment.nodes[leading]?.endpoint];
+  // No Sentinel has a replica that it could promote.
+  await sandbox.host.signal(NAME, [deployment.nodes[3 - leading]?.name ?? ""], "SIGKILL");
+  await callNode(deployment, leading, "REPLICAOF", own?.host ?? "", own?.port ?? 0);
+  await tellSentinels("SENTINEL", "RESET", NAME);
+  await sandbox.host.restart(NAME, [name], { newAddresses: false, replicaOf: leader }, never);
+  const isOver = async (): Promise<boolean> => {
+    await run("keep-replication.sh").catch(() => undefined);
+    return callNode(deployment, 0, "PING").then(
+      () => false,
+      () => true,
+    );
+  };
+  await eventually("it ends, to start again", isOver, 60_000);
 }, 90_000);
