@@ -1,7 +1,8 @@
 #!/bin/sh
 # keep-sentinel.sh: one turn of the keeper of a Sentinel (keep.sh). It repairs two states.
-#   The Sentinel watches no server, or a server that has been a replica for 15 s: the keeper makes it watch the primary.
-#   Sentinels learn of each other through the primary, so this Sentinel would not find the primary by itself.
+#   The Sentinel watches no server, or one that has been a replica for 15 s, or one that has not answered for 15 s and of which it knows no
+#   replica that it could promote: the keeper makes it watch the primary. Sentinels learn of each other and of replicas through the
+#   primary, so this Sentinel would not find the primary by itself.
 #   The files of its certificate have changed: the keeper stops the Sentinel, because it loads a certificate only when it starts. The
 #   container starts it again with its saved state. If clients would refuse the new files, the Sentinel keeps running with the old ones.
 . "${0%/*}/node.sh"
@@ -9,8 +10,11 @@
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
 
-# watch_primary: if this Sentinel watches a replica, makes it watch the primary of that replica. If it watches no server, makes it watch
-# the primary that the other Sentinels or the servers name.
+# knows_none: whether this Sentinel knows no replica. It has not reached the server that it watches since it began to watch it.
+knows_none() { [ "$(echo "SENTINEL MASTER $DEPLOYMENT" | tell localhost 3 26379 | sed -n '/^num-slaves/{n;p;}')" = 0 ]; }
+
+# watch_primary: if this Sentinel watches a replica, makes it watch the primary of that replica. If it watches no server, or a silent one
+# without replicas, makes it watch the primary that the other Sentinels or the servers name.
 watch_primary() {
   own=$(echo "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | tell localhost 3 26379 | head -n 1)
   if [ -z "$own" ]; then
@@ -19,14 +23,18 @@ watch_primary() {
     [ -z "$primary" ] || monitor "$primary" | tell localhost 3 26379 >/dev/null
     return
   fi
-  # slave HOST PORT STATE OFFSET
-  primary=$(role_of "$own" | sed -n -e '1{/^slave/!q;}' -e 2p)
+  primary='' said=$(role_of "$own")
+  case $said in
+    # slave HOST PORT STATE OFFSET
+    slave*) primary=$(echo "$said" | sed -n 2p) ;;
+    '') ! knows_none || primary=$(leading) ;;
+  esac
   if [ -n "$primary" ] && role_of "$primary" | grep -q '^master'; then
-    lasts 15 /data/replica "$own" || return 0
+    lasts 15 "$DATA/replica" "$own" || return 0
     echo "keeper: watches ${primary%.}" >&2
     { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "${primary%.}"; } | tell localhost 3 26379 >/dev/null
   fi
-  rm -f /data/replica
+  rm -f "$DATA/replica"
 }
 
 # The Sentinel asks servers for their replicas every two seconds instead of every ten, because it can only promote replicas that it knows.

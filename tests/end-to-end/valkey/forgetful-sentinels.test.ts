@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
+import type { DeploymentNode } from "../../../valkey/node";
 import { PodScripts } from "../../support/valkey/pod-scripts";
 import { hastenSentinels } from "../../support/valkey/sentinels";
 import {
@@ -52,16 +53,18 @@ async function tellSentinels(...command: [string, ...string[]]): Promise<void> {
   }
 }
 
+/** The server that has taken over. */
+let leading = 0;
 const roles = (): Promise<unknown[]> =>
   Promise.all([1, 2].map(async (index) => (await replicationOf(deployment, index)).get("role")));
 
 const SENTINELS = { SENTINELS: ".pods", COUNT: "3", QUORUM: "2", DOWN_AFTER: "2000", FAILOVER_TIMEOUT: "10000" };
-/** Runs a script in the pod of the first server. */
-function run(script: string, ...args: readonly string[]): Promise<void> {
-  const { name = "", endpoint } = deployment.nodes[0] ?? {};
+/** Runs a script in the pod of a server, or of a Sentinel. */
+function run(node: DeploymentNode | undefined, script: string, ...args: readonly string[]): Promise<void> {
+  const { name = "", endpoint } = node ?? {};
   const directory = sandbox.host.run.nodeDirectory(NAME, name);
   const places = { DATA: directory, CONFIG_DIRECTORY: directory, POD_IP: endpoint?.host ?? "" };
-  return pods.runWith({ ...SENTINELS, ...places }, script, name, ...args);
+  return pods.runWith({ DEPLOYMENT: NAME, ...SENTINELS, ...places }, script, name, ...args);
 }
 
 it("lets a replica take over that Sentinels name, although it follows the primary that starts, and answers late", async () => {
@@ -81,11 +84,11 @@ it("lets a replica take over that Sentinels name, although it follows the primar
   const [program = "", started = ""] = ["program", "started"].map((name) => join(directory, name));
   writeFileSync(program, `#!/bin/sh\necho "$@" >${started}\n`, { mode: 0o755 });
   await sandbox.host.signal(NAME, [named?.name ?? ""], "SIGSTOP");
-  const script = run("start-replication.sh", "60", program, join(directory, "valkey.conf"));
+  const script = run(primary, "start-replication.sh", "60", program, join(directory, "valkey.conf"));
   await sleep(2500);
   await sandbox.host.signal(NAME, [named?.name ?? ""], "SIGCONT");
   await script;
-  const leading = (await roles()).indexOf("master") + 1;
+  leading = (await roles()).indexOf("master") + 1;
   expect(leading, readFileSync(started, "utf8")).not.toBe(0);
   expect(readFileSync(started, "utf8")).toContain(`--replicaof ${deployment.nodes[leading]?.name ?? ""}.pods 6379`);
   expect(await callNode(deployment, leading, "GET", "key")).toBe("value");
@@ -93,7 +96,6 @@ it("lets a replica take over that Sentinels name, although it follows the primar
 
 it("starts a server again that follows the named one, although that one follows it", async () => {
   const name = deployment.nodes[0]?.name ?? "";
-  const leading = (await roles()).indexOf("master") + 1;
   const [own, leader] = [deployment.nodes[0]?.endpoint, deployment.nodes[leading]?.endpoint];
   // No Sentinel has a replica that it could promote.
   await sandbox.host.signal(NAME, [deployment.nodes[3 - leading]?.name ?? ""], "SIGKILL");
@@ -101,11 +103,31 @@ it("starts a server again that follows the named one, although that one follows 
   await tellSentinels("SENTINEL", "RESET", NAME);
   await sandbox.host.restart(NAME, [name], { newAddresses: false, replicaOf: leader }, never);
   const isOver = async (): Promise<boolean> => {
-    await run("keep-replication.sh").catch(() => undefined);
+    await run(deployment.nodes[0], "keep-replication.sh").catch(() => undefined);
     return callNode(deployment, 0, "PING").then(
       () => false,
       () => true,
     );
   };
   await eventually("it ends, to start again", isOver, 60_000);
+}, 90_000);
+
+it("has a Sentinel watch the primary that watches a server that is gone, and knows no replica", async () => {
+  const [gone, leader] = [deployment.nodes[0], deployment.nodes[leading]];
+  await callNode(deployment, leading, "REPLICAOF", "NO", "ONE");
+  await tellSentinels("SENTINEL", "REMOVE", NAME);
+  await tellSentinels("SENTINEL", "MONITOR", NAME, gone?.endpoint.host ?? "", String(gone?.endpoint.port), "2");
+  const [sentinel] = deployment.sentinels?.nodes ?? [];
+  writeFileSync(join(sandbox.host.run.nodeDirectory(NAME, sentinel?.name ?? ""), "servers"), "3\n");
+  const connection = await deployment.connect(sentinel as DeploymentNode);
+  const named = async (): Promise<boolean> => {
+    await run(sentinel, "keep-sentinel.sh").catch(() => undefined);
+    const answer = await connection.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME);
+    return String(answer) === `${leader?.endpoint.host ?? ""},${leader?.endpoint.port ?? 0}`;
+  };
+  const began = performance.now();
+  await eventually("it watches the primary", named, 40_000).finally(() => {
+    connection.disconnect();
+  });
+  expect(performance.now() - began).toBeGreaterThan(14_000);
 }, 90_000);
