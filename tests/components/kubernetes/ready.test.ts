@@ -17,7 +17,7 @@ afterAll(() => {
 async function probe(mode: string, script: string): Promise<{ status: number; seconds: number }> {
   writeFileSync(join(directory, `ready-${mode}.sh`), script);
   const began = performance.now();
-  const status = await promisify(execFile)("sh", [join(directory, "ready.sh"), mode, "8"]).then(
+  const status = await promisify(execFile)("sh", [join(directory, "ready.sh"), mode]).then(
     () => 0,
     (error: unknown) => (error as { code: number }).code,
   );
