@@ -170,9 +170,9 @@ describe("an announced host name", () => {
 describe("a server with a port for TLS and one without", () => {
   it("is announced at both, and neither may belong to a different server", async () => {
     const directory = mkdtempSync(join(tmpdir(), "announced-test-"));
-    const [port = 0] = await findFreePorts(1);
+    const [port = 0, bus = 0] = await findFreePorts(2);
     const announced = { "cluster-announce-hostname": "localhost", "cluster-preferred-endpoint-type": "hostname" };
-    const directives = { ...announced, "cluster-enabled": "yes", port: String(port) };
+    const directives = { ...announced, "cluster-enabled": "yes", port: String(port), "cluster-port": String(bus) };
     const server = await startTlsServer(sandbox, join(directory, "own"), directives);
     const other = await startTlsServer(sandbox, join(directory, "other"));
     try {
