@@ -111,25 +111,32 @@ export class JobRun {
   async remove(): Promise<void> {
     const { batch, core } = this.kubernetes;
     const at = { namespace: this.#namespace, name: this.#name };
-    const numbers = this.phases.flatMap((_, index) => index + 1);
-    const runners = Array.from({ length: this.#runners }, (_, index) => index);
-    const keys = [
-      ...[...numbers, this.phases.length + 1].map(this.keys.arrived),
-      ...numbers.flatMap((phase) => [this.keys.ready(phase), this.keys.go(phase)]),
-      ...runners.map(this.keys.record),
-    ];
     await Promise.allSettled([
       batch.deleteNamespacedJob({ ...at, propagationPolicy: "Background" }),
       this.objects.secret === undefined ? undefined : core.deleteNamespacedSecret(at),
       this.objects.files === undefined ? undefined : core.deleteNamespacedConfigMap(at),
-      this.primary.connection.unlink(...keys),
+      this.#removeKeys(),
     ]);
   }
 
-  /** So that they send no load during the next run. Ends after half a minute: a pod on a dead machine does not end. */
+  /**
+   * Waits until no runner runs, so that they send no load during the next run, and removes what they have written
+   * meanwhile. Ends after half a minute: a pod on a dead machine does not end. The function never throws.
+   */
   async stopped(): Promise<void> {
     const isStopped = async (): Promise<boolean> => (await this.#pods().catch(() => [])).every(hasEnded);
     await holdsInTime(isStopped, { intervalMs: POD_POLL_MS / 4, timeoutMs: STOP_SECONDS * 1000 });
+    await this.#removeKeys().catch(() => undefined);
+  }
+
+  async #removeKeys(): Promise<void> {
+    const numbers = this.phases.map((_, index) => index + 1);
+    const runners = Array.from({ length: this.#runners }, (_, index) => index);
+    await this.primary.connection.unlink(
+      ...[...numbers, this.phases.length + 1].map(this.keys.arrived),
+      ...numbers.flatMap((phase) => [this.keys.ready(phase), this.keys.go(phase)]),
+      ...runners.map(this.keys.record),
+    );
   }
 
   get #labels(): Readonly<Record<string, string>> {
