@@ -49,7 +49,7 @@ export interface Deployment {
   readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;
   /**
    * Whether clients connect from networks that this program may not share, such as those of pods. Then verification
-   * opens no connection to the endpoints that the nodes of a cluster give to clients. @default false
+   * opens no connection to the endpoints that nodes and Sentinels give to clients. @default false
    */
   readonly hasClientsElsewhere?: boolean | undefined;
   /**

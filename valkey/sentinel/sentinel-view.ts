@@ -23,7 +23,12 @@ export interface SentinelView {
     /** Whether the replica's link to the primary is up. */
     readonly linkUp: boolean;
   }[];
-  readonly otherSentinels: readonly { readonly endpoint: Endpoint; readonly flags: readonly string[] }[];
+  readonly otherSentinels: readonly {
+    readonly endpoint: Endpoint;
+    readonly flags: readonly string[];
+    /** Undefined while the Sentinel has not heard from the other one. */
+    readonly id?: string | undefined;
+  }[];
   readonly quorum: number;
   /** The reply to SENTINEL CKQUORUM: true if enough Sentinels can be reached, and the error message if not. */
   readonly reachesQuorum: true | string;
@@ -53,7 +58,9 @@ export async function readSentinelView(connection: Connection, name: string): Pr
       flags: flagsOf(each),
       linkUp: each.get("master-link-status") === "ok",
     })),
-    otherSentinels: sentinels.map(parseFlatReply).map((each) => ({ endpoint: endpointOf(each), flags: flagsOf(each) })),
+    otherSentinels: sentinels
+      .map(parseFlatReply)
+      .map((each) => ({ endpoint: endpointOf(each), flags: flagsOf(each), id: each.get("runid") })),
     quorum: Number(primary.get("quorum")),
     reachesQuorum: quorum,
   };

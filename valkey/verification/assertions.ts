@@ -279,10 +279,10 @@ export const ASSERTIONS = {
     what: "every Service and every announced endpoint leads clients to the right nodes, and to no other server",
     ...{ expected: "all", judge: clientsLed, recovers: true },
     cause:
-      "a Service leads to no pod, to a wrong node, or to proxies that refuse clients; or a node of a cluster announces an address, host name or port at which clients do not find it, tried from where the verification runs",
+      "a Service leads to no pod, to a wrong node, or to proxies that refuse clients; or a node or Sentinel announces an address, host name or port at which clients do not find it, tried from where the verification runs",
     next: {
       own: "`kubectl get endpointslices` and the pods of the Service: image, password and certificate",
-      others: `\`${CLI} CONFIG GET "cluster-announce-*"\` and \`cluster-preferred-endpoint-type\`: correct what the message names; if clients connect from a different network, run \`verify\` there`,
+      others: `\`${CLI} CONFIG GET "*-announce-*"\` and \`cluster-preferred-endpoint-type\`, on a Sentinel \`SENTINEL CONFIG GET "announce-*"\`: correct what the message names; a replica announces a new value when it connects to its primary again (\`CLIENT KILL TYPE master\`); if clients connect from a different network, run \`verify\` there`,
     },
   },
   "data-kept": {

@@ -23,7 +23,7 @@ export interface NodeFacts {
    * reports none. Undefined in replication mode.
    */
   readonly migrations?: Observation<readonly MigrationJob[]> | undefined;
-  /** Values of ANNOUNCING_DIRECTIVES that the node has. Undefined in replication mode. */
+  /** Values of ANNOUNCING_DIRECTIVES that the node has. Undefined if nobody asked the node. */
   readonly announcing?: Observation<ReadonlyMap<string, string>> | undefined;
   /** Values of COMPARED_DIRECTIVES and of the configured directives, from CONFIG GET. */
   readonly settings: Observation<ReadonlyMap<string, string>>;
@@ -48,15 +48,15 @@ export interface NodeFacts {
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
-/** An endpoint at which a node of a cluster is announced to clients. */
+/** An endpoint at which a node or a Sentinel is announced to clients. */
 export interface AnnouncedEndpoint {
-  /** Name of the node. */
+  /** Name of the node or Sentinel. Empty for a replica if nobody knows which one. */
   readonly node: string;
   /** The host is an address or a host name. It is empty if clients get host names, but the node announces none. */
   readonly endpoint: Endpoint;
   /** Whether the endpoint is for clients with TLS. */
   readonly tls: boolean;
-  /** Names of the nodes that announce the endpoint. Empty if all nodes do. */
+  /** Names of the nodes and Sentinels that announce the endpoint. Empty if all nodes do. */
   readonly by: readonly string[];
   /** The servers behind the endpoint, or the reason why its host name has no address. Undefined if nobody tried it. */
   readonly servers?: readonly FoundServer[] | string | undefined;
@@ -104,7 +104,7 @@ export interface DeploymentFacts {
    * such names.
    */
   readonly ways?: Observation<readonly ClientWayFacts[]> | undefined;
-  /** The endpoints that the nodes of a cluster give to clients. Undefined in replication mode. */
+  /** The endpoints that nodes and Sentinels give to clients. Undefined if nobody asked for them. */
   readonly announced?: readonly AnnouncedEndpoint[] | undefined;
   /** Assertions that the user wants to skip. The verdict names the skipped assertions. */
   readonly skippedAssertions: readonly OptionalAssertion[];

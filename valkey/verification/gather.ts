@@ -23,12 +23,13 @@ export async function gatherFacts(
 ): Promise<DeploymentFacts> {
   const parser = new ViewParser();
   const { name, mode, shape, directives, zones, users, sentinels, tuning, readWays } = deployment;
+  const watchers = sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels);
   const [{ nodes, announced }, sentinelNodes, machineSettings, ways] = await Promise.all([
     withEveryNode(deployment, async (attempts) => {
       const asked = await Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser)));
-      return { nodes: asked, announced: await readAnnounced(deployment, attempts, asked) };
+      return { nodes: asked, announced: await readAnnounced(deployment, attempts, asked, (await watchers) ?? []) };
     }),
-    sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels),
+    watchers,
     tuning === undefined ? undefined : Promise.all(deployment.nodes.map((node) => observe(() => tuning.read(node)))),
     readWays === undefined ? undefined : observe(readWays),
   ]);
@@ -70,7 +71,7 @@ async function askNode(
   const isCluster = deployment.mode === "cluster";
   const [someInfo, someSettings, clusterInfo, view, migrations] = await ask(connection, (pipeline) => {
     pipeline.info(...(INFO_SECTIONS as [string]));
-    if (readsSettings) pipeline.config("GET", ...([...names, ...(isCluster ? ANNOUNCING_DIRECTIVES : [])] as [string]));
+    if (readsSettings) pipeline.config("GET", ...([...names, ...ANNOUNCING_DIRECTIVES] as [string]));
     else pipeline.echo("");
     if (isCluster) pipeline.cluster("INFO").cluster("NODES").call("CLUSTER", "GETSLOTMIGRATIONS");
   });
@@ -90,9 +91,7 @@ async function askNode(
     ...told,
     keys: mapObservation(told.info, keysInAllDatabases),
     settings: mapObservation(readSettings, (reply) => pickSettings(reply, names)),
-    announcing: isCluster
-      ? mapObservation(readSettings, (reply) => pickSettings(reply, ANNOUNCING_DIRECTIVES))
-      : undefined,
+    announcing: mapObservation(readSettings, (reply) => pickSettings(reply, ANNOUNCING_DIRECTIVES)),
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     users: users === undefined ? undefined : await observe(() => userProblems(connection, users)),
     rules: users === undefined && readsSettings ? await observe(() => readAllRules(connection)) : undefined,

@@ -33,7 +33,7 @@ async function homeWith(benchmark: string, server?: string): Promise<string> {
 describe("npm start", () => {
   it("measures both deployments, writes everything, and leaves nothing running", async () => {
     const { status, output } = await place.run(timed());
-    expect(output).toContain("VERIFY replication: PASS — all 16 assertions hold.");
+    expect(output).toContain("VERIFY replication: PASS — all 17 assertions hold.");
     expect(output).toContain("VERIFY cluster: PASS — all 22 assertions hold.");
     expect(output).toMatch(/GET\n +replication +[\d,]+\/s[\s\S]+ cluster +[\d,]+\/s/);
     expect(status).toBe(0);
