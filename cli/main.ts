@@ -1,12 +1,12 @@
 #!/usr/bin/env node
+import { remainders } from "../lib/system/remainders";
 import { commandLine } from "./cli";
 import { listenForInterruption } from "./terminal/interruption";
 import { printError } from "./terminal/terminal";
 
 const { signal } = listenForInterruption(() => {
-  printError(
-    "stopped at once; servers may still run, and the next run stops them; on servers that were measured, keys and users may stay, and the next measure finds them",
-  );
+  const left = [...remainders].flatMap((describe) => describe());
+  printError("stopped at once; servers that this run started may still run, and the next run stops them", ...left);
   process.exit(130);
 });
 

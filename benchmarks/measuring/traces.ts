@@ -9,6 +9,7 @@ import { compact } from "../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { pause } from "../../lib/polling";
+import { remainders } from "../../lib/system/remainders";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { DeploymentNode } from "../../valkey/node";
@@ -99,6 +100,7 @@ export class Traces {
 
   /** Every further call returns the same user. */
   user(nodes: readonly { readonly name: string; readonly connection: Connection }[]): Promise<BenchmarkUser> {
+    remainders.add(this.#remainder);
     this.#user ??= createBenchmarkUser(nodes, this.#run, this.#withUser);
     return this.#user;
   }
@@ -111,6 +113,7 @@ export class Traces {
     const isFirst = this.#keys.size === 0;
     const mark: Mark = { run: this.#run, at: this.#at, keys: [...this.#keys.values(), names] };
     const server = primaries.find(servesMark);
+    remainders.add(this.#remainder);
     // They count from now on, because a write without a reply can have happened.
     this.#keys.set(id, names);
     const words = [MARK, JSON.stringify(mark), ...(isFirst ? ["NX"] : [])] as const;
@@ -129,6 +132,7 @@ export class Traces {
    */
   async remove(report: ReportProgress = () => undefined, limitMs = REMOVAL_LIMIT_MS): Promise<string[]> {
     if (this.#user === undefined && this.#keys.size === 0) return [];
+    remainders.add(this.#remainder);
     await this.#user?.catch(() => undefined);
     const deadline = performance.now() + limitMs;
     let said = "";
@@ -136,20 +140,32 @@ export class Traces {
       const { removed, uncleaned } = await withCurrentNodes(this.deployment, (current) => this.#removeOnce(current));
       const isFinal = removed === 0 && uncleaned.every(({ why }) => isForbidden(why));
       const isLate = isFinal || performance.now() >= deadline;
-      if (uncleaned.length === 0 && isLate) return [];
-      if (isLate)
-        return removalCommands(this.deployment, {
-          user: this.#run,
-          keys: [...this.#keys.values()],
-          uncleaned,
-          mark: MARK,
-        });
+      if (isLate) {
+        if (uncleaned.length === 0) remainders.delete(this.#remainder);
+        return this.#commands(uncleaned);
+      }
       if (uncleaned.length === 0) continue;
       const waiting = uncleaned.map(({ node, why }) => `${node.name}: ${why}`).join("; ");
       if (waiting !== said) report(`removing users and keys, tried again: ${waiting}`);
       said = waiting;
       await pause(RETRY_MS);
     }
+  }
+
+  /** Describes what remains if the process ends now. Servers of this project's own deployments need no commands. */
+  readonly #remainder = (): string[] => {
+    const { deployment, primariesAtStart } = this;
+    if (primariesAtStart === undefined) return [];
+    const nodes = deployment.nodes.map((node) => ({
+      ...{ node, why: "", hasUser: this.#withUser.has(node.name) },
+      hasKeys: this.#keys.size > 0 && primariesAtStart.includes(node.name),
+    }));
+    return this.#commands(nodes.filter(({ hasKeys, hasUser }) => hasKeys || hasUser));
+  };
+
+  #commands(uncleaned: readonly UncleanedNode[]): string[] {
+    const remainder = { user: this.#run, keys: [...this.#keys.values()], uncleaned, mark: MARK };
+    return uncleaned.length === 0 ? [] : removalCommands(this.deployment, remainder);
   }
 
   async #removeOnce(current: CurrentNodes): Promise<{ removed: number; uncleaned: UncleanedNode[] }> {

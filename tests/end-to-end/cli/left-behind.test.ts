@@ -33,6 +33,12 @@ async function expectNothingLeft(deployment: Deployment): Promise<void> {
   for (const users of await usersOn(deployment)) expect(users).toEqual(["default"]);
 }
 
+function typeCommands({ access }: Deployment, lines: readonly string[]): void {
+  const path = `${dirname(sandbox.host.programs.cli)}:${process.env["PATH"] ?? ""}`;
+  const commands = lines.filter((line) => line.startsWith("valkey-cli")).join("\n");
+  execFileSync("sh", ["-ec", commands], { env: { PATH: path, VALKEYCLI_AUTH: access.password } });
+}
+
 /** Runs a measurement of a deployment, and calls `meanwhile` when its keys are in place and the load has begun. */
 async function measured(
   deployment: Deployment,
@@ -178,15 +184,32 @@ describe("what cannot be removed", () => {
     expect((await usersOn(deployment)).slice(1)).toEqual([["default"], ["default"]]);
     expect((await keysOn(deployment))[0]).toBeGreaterThan(5000);
     expect(await total(deployment)).toBeLessThan(6000);
-    execFileSync("sh", ["-ec", commands.join("\n")], {
-      env: {
-        PATH: `${dirname(sandbox.host.programs.cli)}:${process.env["PATH"] ?? ""}`,
-        VALKEYCLI_AUTH: deployment.access.password,
-      },
-    });
+    typeCommands(deployment, commands);
     expect(await total(deployment)).toBe(theirs.length);
     expect(await usersOn(deployment)).toEqual([["default"], ["default"], ["default"]]);
   }, 180_000);
+
+  it("is printed as commands even at the second Ctrl-C, which ends the command at once", async () => {
+    const deployment = await sandbox.formedReplication("twice-stopped", 1);
+    const pid = await pidOf(deployment, 0);
+    const command = await place.start(measure(deployment, ...CLOSED), passwordOf(deployment));
+    await eventually("keys are in place", async () => ((await keysOn(deployment))[0] ?? 0) >= 16_384, 60_000);
+    process.kill(pid, "SIGSTOP");
+    try {
+      command.child.kill("SIGINT");
+      await command.printed(/removing users and keys, tried again/);
+      command.child.kill("SIGINT");
+      const { status, output } = await command.ended;
+      expect(status, output).toBe(130);
+      expect(output).not.toContain(deployment.access.password);
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    const [, ...lines] = command.output.slice(command.output.indexOf("stopped at once")).split("\n");
+    expect(lines[0]).toMatch(/^# replication: a measurement left its user and keys\. To remove them/);
+    typeCommands(deployment, lines);
+    await expectNothingLeft(deployment);
+  }, 120_000);
 
   it("is a user that the measurement may create and may not delete", async () => {
     const deployment = await sandbox.formedReplication("kept-user", 0);
