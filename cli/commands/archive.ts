@@ -56,7 +56,19 @@ export async function archive(
   const spoolFolder = typeof spool === "string" ? resolve(spool) : undefined;
   const run = async (stop: AbortSignal): Promise<number> =>
     archiveInto(await openPlace(stop, printWithTime), deployment, spoolFolder, schedule, stop);
-  return forMs === undefined ? run(interruption) : withTimeLimit(interruption, forMs, run);
+  if (forMs === undefined) return run(interruption);
+  return withTimeLimit(interruption, forMs, run).catch((error: unknown) => {
+    throw isTimeout(error) ? withoutBase("any shard") : error;
+  });
+}
+
+/** Time was up before anything was archived. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
+}
+
+function withoutBase(shards: string): Failure {
+  return new Failure(`the command ended before the archive had a base of ${shards}, so no time can be restored yet`);
 }
 
 const printWithTime = (sentence: string): void => {
@@ -188,10 +200,7 @@ export class ArchiveLog {
 
   finish(): void {
     const missing = [...(this.#missing ?? ["any shard"])].join(", ");
-    if (missing !== "")
-      throw new Failure(
-        `the command ended before the archive had a base of ${missing}, so no time can be restored yet`,
-      );
+    if (missing !== "") throw withoutBase(missing);
     this.say(`Stopped. Highest ${rpo(this.#highestMs)}; ${formatBytes(this.#bytes)} of commands`);
   }
 

@@ -20,6 +20,8 @@ import { isMap } from "../../lib/schema/json-schema";
 import { didYouMean } from "../../lib/did-you-mean";
 
 export async function breakStack(stack: string, values: OptionValues, interruption: AbortSignal): Promise<number> {
+  if (values["plan"] === true && values["output"] !== undefined)
+    throw BadInput.of("break", "not-with-plan", " does not apply with --plan, which writes no results", "--output");
   const config = readConfig(stack, givenValues(values, ["repeats", "rate"]));
   const servers = new LocalServers(interruption);
   const target = await openFaultTarget(stack, config, servers);

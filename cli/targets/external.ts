@@ -1,3 +1,4 @@
+import { compact } from "../../lib/compact";
 import { type Problem, BadInput, messageOf, problem } from "../../lib/errors";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
@@ -62,6 +63,7 @@ export function externalDeployment(
   const count = textOption(values["primaries"]) ?? "1";
   if (values["mode"] === "replication" && count !== "1")
     problems.push(problem("one-primary", "--primaries", `is ${count}; a replication has 1 primary`));
+  problems.push(...ignoredProblems(values, environment));
   const names = nodes.map(({ name }) => name);
   for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
     problems.push(problem("node-twice", "--node", `${name} is named twice`));
@@ -81,6 +83,17 @@ export function externalDeployment(
     without,
     here: nodes.every(({ endpoint }) => isLocalHost(endpoint.host)),
   };
+}
+
+/** Options that would change nothing without a different one. */
+function ignoredProblems(values: OptionValues, { VALKEY_PASSWORD: password = "" }: NodeJS.ProcessEnv): Problem[] {
+  const { user, cert, key } = values;
+  const needs = (option: string, what: string): Problem => problem("ignored", option, ` needs ${what}`);
+  return compact([
+    user !== undefined && password === "" ? needs("--user", "the password of this user in VALKEY_PASSWORD") : undefined,
+    cert !== undefined && key === undefined ? needs("--cert", "the private key of the certificate, --key") : undefined,
+    key !== undefined && cert === undefined ? needs("--key", "the client certificate, --cert") : undefined,
+  ]);
 }
 
 const IDENTIFY_MS = 2_000;

@@ -1,3 +1,4 @@
+import { formatCount } from "../../lib/units";
 import { type Fault, describeFault, planFault } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
 import { type DeploymentOutline, describeFaultPlan } from "../../faults/plan/fault-plan";
@@ -158,6 +159,6 @@ export function describeScenarioRuns(all: readonly PlannedScenarioRun[]): string
     const times = repeats > 1 ? `, ${repeats} times` : "";
     const skipped = skipReason === undefined ? "" : `: skipped: ${skipReason}`;
     const head = `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${times}${skipped}`;
-    return [head, ...lines.map((line) => `  ${line}`)];
+    return [head, ...[...lines, `load: ${formatCount(scenario.load.rate)} writes/s`].map((line) => `  ${line}`)];
   });
 }
