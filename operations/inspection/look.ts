@@ -2,6 +2,7 @@
 import { compact } from "../../lib/compact";
 import { formatDuration } from "../../lib/units";
 import { separatedNodes } from "../../valkey/verification/cluster-verdict";
+import { followingAssertions } from "../../valkey/verification/diagnosis";
 import { changedSettings } from "../../valkey/verification/shared-assertions";
 import type { Verdict } from "../../valkey/verification/verdict";
 import {
@@ -39,6 +40,8 @@ export interface Look {
   readonly since: string;
   /** If no node replied, the list contains only `reachable`, with the reason. */
   readonly assertions: readonly AssertionLook[];
+  /** IDs of failing assertions that would hold if the silent nodes replied. Undefined if there are none. */
+  readonly follows?: readonly string[] | undefined;
   /** Sentences about a deployment that passes, such as an uneven spread of primaries. */
   readonly remarks: readonly string[];
   /**
@@ -68,6 +71,7 @@ export function lookOf(
   const differ = verdict?.assertions.some(({ id, pass: holds }) => id === "same-settings" && !holds) === true;
   const changed = verification === undefined || !differ ? [] : changedSettings(verification.facts);
   const separated = verification === undefined || pass ? [] : separatedNodes(verification.facts.nodes);
+  const follows = verification === undefined ? [] : followingOf(verification);
   return {
     deployment,
     at: time,
@@ -77,6 +81,7 @@ export function lookOf(
     assertions: verdict?.assertions.map(({ id, pass: holds, found, nodes }) => ({ id, holds, found, nodes })) ?? [
       { id: "reachable", holds: false, found: drift.join("; "), nodes: [] },
     ],
+    ...(follows.length === 0 ? {} : { follows }),
     remarks: pass ? drift : [],
     ...(openSlots === undefined ? {} : { openSlots }),
     ...(separated.length === 0 ? {} : { separated }),
@@ -84,6 +89,10 @@ export function lookOf(
     primaries: lastPrimaries(former?.primaries ?? {}, verdict),
     streams: { ...former?.streams, ...streamsOf(verification) },
   };
+}
+
+function followingOf({ facts, verdict }: NonNullable<Inspection["verification"]>): string[] {
+  return [...followingAssertions(facts, verdict.assertions)];
 }
 
 /** In replication mode, the primary counts as serving all slots. */
@@ -146,18 +155,21 @@ function namesIn({ nodes, found }: AssertionLook): string {
  * Lines about assertions that begin to fail, that fail for other nodes or slots than before, and that hold again. If a
  * node cannot be reached, many assertions fail for this reason, so one line names all of them.
  */
-function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
+function describeFailures(former: Look | undefined, { assertions, follows = [] }: Look): (string | undefined)[] {
   const failedBefore = new Map(former?.assertions.flatMap((each) => (each.holds ? [] : [[each.id, namesIn(each)]])));
   const unreachedIn = (all: readonly AssertionLook[] = []): readonly string[] =>
     all.find(({ id, holds }) => id === "reachable" && !holds)?.nodes ?? [];
   const unreached = unreachedIn(assertions);
   const back = unreachedIn(former?.assertions).filter((node) => unreached.length > 0 && !unreached.includes(node));
-  const isConsequence = ({ id, nodes }: AssertionLook): boolean =>
-    id !== "reachable" && nodes.length > 0 && nodes.every((node) => unreached.includes(node));
-  const fresh = assertions.filter((each) => !each.holds && failedBefore.get(each.id) !== namesIn(each));
+  const isConsequence = ({ id }: AssertionLook): boolean => follows.includes(id);
+  const isNew = (each: AssertionLook): boolean =>
+    failedBefore.get(each.id) !== namesIn(each) ||
+    (former?.follows?.includes(each.id) === true && !isConsequence(each));
+  const fresh = assertions.filter((each) => !each.holds && isNew(each));
   const consequences = fresh.filter(isConsequence).map(({ id }) => id);
   const holding = assertions.filter(({ id, holds }) => holds && failedBefore.has(id)).map(({ id }) => id);
-  const again = holding.filter((id) => id !== KEPT);
+  const isLost = holding.includes(KEPT) && former?.follows?.includes(KEPT) !== true;
+  const again = holding.filter((id) => id !== KEPT || !isLost);
   return [
     ...fresh.filter((each) => !isConsequence(each)).map(({ id, found }) => `${id}: ${found}`),
     consequences.length === 0
@@ -165,7 +177,7 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
       : `these assertions fail because of nodes that cannot be reached: ${consequences.join(", ")}`,
     back.length === 0 ? undefined : `these nodes reply again: ${back.join(", ")}`,
     again.length === 0 ? undefined : `these assertions hold again: ${again.join(", ")}`,
-    holding.includes(KEPT)
+    isLost
       ? `${KEPT}: the keys that vanished are still lost; from now on, verifications compare with the keys of this moment`
       : undefined,
   ];

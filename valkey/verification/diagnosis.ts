@@ -4,6 +4,7 @@ import { describeService } from "./clients-served";
 import { type DeploymentFacts, isInPods } from "./facts";
 import { factsIfAllReplied, isSilent } from "./if-all-replied";
 import { shardsOf } from "./shards";
+import { KEYS_UNKNOWN } from "./kept-data";
 import { describeSilence } from "./silence";
 
 export interface Diagnosis {
@@ -17,7 +18,7 @@ export interface Diagnosis {
 
 export function diagnose(facts: DeploymentFacts, assertions: readonly Assertion[]): Diagnosis {
   const failing = assertions.filter(({ pass }) => !pass);
-  const follows = consequencesOfSilence(facts, failing);
+  const follows = followingAssertions(facts, assertions);
   const own = failing.filter(({ id }) => !follows.has(id));
   const isSilence = facts.nodes.some(isSilent);
   // If nothing else could be judged, nobody knows what clients get.
@@ -39,17 +40,20 @@ function first(texts: readonly string[]): string[] {
   return rest > 0 ? [...texts.slice(0, MAX_TEXTS), `and ${rest} more`] : [...texts];
 }
 
-function consequencesOfSilence(facts: DeploymentFacts, failing: readonly Assertion[]): Set<AssertionId> {
+/** IDs of failing assertions that would hold if the silent nodes replied. */
+export function followingAssertions(facts: DeploymentFacts, assertions: readonly Assertion[]): Set<AssertionId> {
   const silent = new Set(facts.nodes.filter(isSilent).map(({ node }) => node.name));
   if (silent.size === 0) return new Set();
   const replied = factsIfAllReplied(facts);
   const judged = { ...replied, shards: shardsOf(replied) };
-  const isConsequence = ({ id }: Assertion): boolean =>
-    judgeAssertion(id, judged).every(
-      ({ pass, nodes }) => pass || (nodes.length > 0 && nodes.every((name) => silent.has(name))),
-    );
   // The row `data-kept` compares with a mark, which is not at hand here.
-  const candidates = failing.filter(({ id }) => id !== "reachable" && id !== "data-kept");
+  const isConsequence = ({ id, found }: Assertion): boolean =>
+    id === "data-kept"
+      ? found === KEYS_UNKNOWN
+      : judgeAssertion(id, judged).every(
+          ({ pass, nodes }) => pass || (nodes.length > 0 && nodes.every((name) => silent.has(name))),
+        );
+  const candidates = assertions.filter(({ id, pass }) => !pass && id !== "reachable");
   return new Set(candidates.filter(isConsequence).map(({ id }) => id));
 }
 

@@ -104,11 +104,14 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /** Value of `master_replid2` in the INFO of a server that has no earlier replication ID. */
 const NO_ID = /^0*$/;
 
+/** A problem that only says that a silent node has not told what it has. */
+export const KEYS_UNKNOWN = "its number of keys is unknown";
+
 /** Undefined if nothing has vanished. @param then shards of the mark @param now shards that have the same slots now */
 function problemOf(then: readonly ShardData[], now: readonly PresentNode[][]): string | undefined {
   const primaries = compact(now.map(([primary]) => primary));
   const keys = compact(primaries.map((primary) => primary.keys));
-  if (keys.length < now.length || now.length === 0) return "its number of keys is unknown";
+  if (keys.length < now.length || now.length === 0) return KEYS_UNKNOWN;
   const [[data, ...otherData], [primary, ...others]] = [then, primaries];
   const pair = data && primary && otherData.length + others.length === 0 ? { data, primary } : undefined;
   const olderCopy = pair && describeOlderCopy(pair.data, pair.primary);

@@ -60,12 +60,16 @@ describe("watch", () => {
       passwordOf(cluster),
     );
     await command.printed(/cluster: PASS — all \d+ assertions hold\n/);
+    const before = command.output.length;
     await sandbox.host.signal("failover", [killed?.name ?? ""], "SIGKILL");
     const lost = `127.0.0.1:${killed?.endpoint.port}`;
     await command.printed(new RegExp(`127\\.0\\.0\\.1:\\d+ took over from ${lost} \\(slots \\d+-\\d+\\)\\n`));
     expect(await (await fetch(`http://127.0.0.1:${port}${METRICS_PATH}`)).text()).toContain(
       'valkey_failovers_total{deployment="cluster"} 1\n',
     );
+    // As in the output of verify, the cause has a line, and all that only follows has one.
+    const own = [...command.output.slice(before).matchAll(/Z cluster: ([a-z-]+): /g)].map(([, id]) => id);
+    expect(own, command.output).toEqual(["reachable"]);
     const second = `127.0.0.1:${further?.endpoint.port}`;
     await sandbox.host.signal("failover", [further?.name ?? ""], "SIGSTOP");
     await command.printed(new RegExp(`reachable: .*${second}`));

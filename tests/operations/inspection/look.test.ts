@@ -62,7 +62,14 @@ const LOOKS: Readonly<Record<string, readonly [Look | undefined, Look]>> = {
     look("00", BAD),
     look("30", [assertion("reachable", true), assertion("links-up", false, "orders-1: its link is down for 31 s")]),
   ],
-  "that a node cannot be reached, with the assertions that fail only for that": [undefined, look("00", UNREACHED)],
+  "that a node cannot be reached, with the assertions that fail only for that": [
+    undefined,
+    look("00", UNREACHED, { follows: ["replicas", "links-up", "read-only"] }),
+  ],
+  "what still fails when the node replies again": [
+    look("00", UNREACHED, { follows: ["replicas", "links-up", "read-only"] }),
+    look("30", [assertion("reachable", true), assertion("replicas", false, "1 replica")]),
+  ],
   "what holds again, and how long the former verdict lasted": [
     look("10", BAD, { since: "2026-11-27T11:59:08.000Z" }),
     look("10", GOOD),
