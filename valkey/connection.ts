@@ -64,7 +64,12 @@ async function connectOnce(
   } catch (error) {
     client.disconnect();
     const cause = lastError ?? error;
-    throw new Failure(`${where} cannot be reached: ${messageOf(cause).replace(` ${address}`, "")}`, { cause });
+    // The reason contains an address of IPv6 without brackets.
+    const why = [address, `${endpoint.host}:${endpoint.port}`].reduce(
+      (text, each) => text.replace(` ${each}`, ""),
+      messageOf(cause),
+    );
+    throw new Failure(`${where} cannot be reached: ${why}`, { cause });
   }
   try {
     await authenticate(client, access);

@@ -146,6 +146,15 @@ describe("verify", () => {
     expect(output).toContain(`${name}, the primary of slots 0-5460, is silent`);
   });
 
+  it("says once at which address of IPv6 nobody is", async () => {
+    const [port = 0] = await findFreePorts(1);
+    const { status, output } = await place.call(["verify", "--mode", "replication", "--node", `[::1]:${port}=a`]);
+    expect(status, output).toBe(1);
+    const row = /=== Assertions ===[^]*?(found: [^]*?)\n\n/.exec(output)?.[1] ?? "";
+    expect(row.replaceAll(/\s+/g, " ")).toContain(`found: [::1]:${port}: cannot be reached: connect ECONNREFUSED`);
+    expect(row.split("::1")).toHaveLength(2);
+  });
+
   it.each<[string, string[], RegExp]>([
     ["nodes that are none", ["--node", "nonsense"], /nonsense is not a node/],
     ["a password as an option", ["--password", "x"], /unknown option '--password'/],
