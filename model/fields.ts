@@ -1,6 +1,7 @@
 /**
  * Fields: a schema for each name. The schema checks a value, and the docstring of the field is its text in TypeScript,
- * in the reference pages, in `components/plugin/schema.json` and in `stacks/schema.json`.
+ * in the reference pages, in `components/plugin/schema.json` and in `stacks/schema.json`. `@unit` names the unit of a
+ * number, and `@default` a default that is not a constant.
  */
 import * as z from "zod";
 import type { Problem } from "../lib/errors";

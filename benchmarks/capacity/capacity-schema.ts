@@ -24,32 +24,21 @@ export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_
 /** Schema of the section `capacity`. */
 export const capacitySchema = z
   .strictObject({
-    objective: objective.meta({
-      description: "A latency percentile and its highest allowed value, such as `p99=2ms` or `p99.9=500us`.",
-    }),
-    workload: recordName.optional().meta({
-      description: "Open-loop workload that the search sends, at the rates that it tries.",
-      fallback: "the first open-loop workload",
-    }),
-    initialRate: rate.default(DEFAULT_SEARCH.initialRate).meta({
-      description: "First rate that the search offers, at most `maxRate`.",
-      unit: "requests per second",
-    }),
-    maxRate: rate.default(DEFAULT_SEARCH.maxRate).meta({
-      description: "Highest rate that the search offers.",
-      unit: "requests per second",
-    }),
-    precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision).meta({
-      description: "Relative precision of the capacity: 0.1 is 10 %.",
-    }),
-    confirmations: wholeNumber(1, 20)
-      .default(DEFAULT_SEARCH.confirmations)
-      .meta({
-        description:
-          "Highest number of repeats at the capacity, and at the next higher load. The capacity must meet " +
-          "the objective in more than half of its repeats. The next higher load must miss the objective in " +
-          "at least half of its repeats.",
-      }),
+    /** A latency percentile and its highest allowed value, such as `p99=2ms` or `p99.9=500us`. */
+    objective: objective.clone(),
+    /** Open-loop workload that the search sends, at the rates that it tries. @default the first open-loop workload */
+    workload: recordName.optional(),
+    /** First rate that the search offers, at most `maxRate`. @unit requests per second */
+    initialRate: rate.default(DEFAULT_SEARCH.initialRate),
+    /** Highest rate that the search offers. @unit requests per second */
+    maxRate: rate.default(DEFAULT_SEARCH.maxRate),
+    /** Relative precision of the capacity: 0.1 is 10 %. */
+    precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision),
+    /**
+     * Highest number of repeats at the capacity, and at the next higher load. The capacity must meet the objective in
+     * more than half of its repeats. The next higher load must miss the objective in at least half of its repeats.
+     */
+    confirmations: wholeNumber(1, 20).default(DEFAULT_SEARCH.confirmations),
   })
   .meta({ description: "Search for the highest load at which each deployment meets a latency objective." });
 /** The parsed section `capacity`. */

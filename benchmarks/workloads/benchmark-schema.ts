@@ -25,65 +25,44 @@ const tests = z
  * measurement is repeated.
  */
 export const benchmarkFields = {
-  workloadName: recordName.optional().meta({
-    description: "Name of the workload in the results.",
-    fallback: "the deployment's name",
-  }),
-  tests: tests.optional().meta({
-    description: "Tests of valkey-benchmark: a list, or a text with commas.",
-    fallback: "set, get and incr; no tests if the stack has `valkey:workloads`",
-  }),
-  clients: wholeNumber(1, 100_000).default(48).meta({
-    description:
-      "Number of connections. In cluster mode it must be a multiple of the number of primaries, and of `threads`.",
-  }),
-  pipeline: wholeNumber(1, 10_000).default(16).meta({ description: "Requests in flight per connection." }),
-  dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
-  threads: wholeNumber(1, 500)
-    .default(3)
-    .meta({
-      description:
-        "Number of threads of the load generator. In cluster mode, a number above the number of primaries must be a " +
-        "multiple of the number of primaries.",
-    }),
-  adjustLoad: z
-    .boolean()
-    .default(false)
-    .meta({
-      description:
-        "Whether the program changes `clients` and `threads` to values that the primaries of every cluster can share " +
-        "evenly. If false, other values are an error.",
-    }),
-  keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
-    description: "Number of distinct keys. If a deployment is a cluster, the number is rounded to a multiple of 16384.",
-  }),
-  duration: wholeNumber(1, 86_400)
-    .optional()
-    .meta({
-      description: "Duration of each measurement.",
-      unit: "seconds",
-      fallback: `${DEFAULT_DURATION_SECONDS}, unless \`requests\` is set`,
-    }),
-  requests: wholeNumber(1, 2_000_000_000).optional().meta({
-    description: "Number of requests of each measurement, instead of a duration.",
-    fallback: "`duration` applies",
-  }),
-  warmup: wholeNumber(0, 3600).default(1).meta({
-    description: "Duration of the load that is sent before each measurement and is not part of the results.",
-    unit: "seconds",
-  }),
-  repeats: wholeNumber(1, 1000)
-    .default(3)
-    .meta({
-      description:
-        "Number of rounds. Each round measures every test on every deployment once. Confidence intervals of " +
-        "95 % need six rounds.",
-    }),
-  rate: wholeNumber(1, 1_000_000_000).optional().meta({
-    description: "Offered rate of all connections together.",
-    unit: "requests per second",
-    fallback: "unlimited",
-  }),
+  /** Name of the workload in the results. @default the deployment's name */
+  workloadName: recordName.optional(),
+  /**
+   * Tests of valkey-benchmark: a list, or a text with commas.
+   * @default set, get and incr; no tests if the stack has `valkey:workloads`
+   */
+  tests: tests.optional(),
+  /** Number of connections. In cluster mode it must be a multiple of the number of primaries, and of `threads`. */
+  clients: wholeNumber(1, 100_000).default(48),
+  /** Requests in flight per connection. */
+  pipeline: wholeNumber(1, 10_000).default(16),
+  /** Value size. @unit bytes */
+  dataSize: valueBytes.default(256),
+  /**
+   * Number of threads of the load generator. In cluster mode, a number above the number of primaries must be a multiple
+   * of the number of primaries.
+   */
+  threads: wholeNumber(1, 500).default(3),
+  /**
+   * Whether the program changes `clients` and `threads` to values that the primaries of every cluster can share evenly.
+   * If false, other values are an error.
+   */
+  adjustLoad: z.boolean().default(false),
+  /** Number of distinct keys. If a deployment is a cluster, the number is rounded to a multiple of 16384. */
+  keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000),
+  /** Duration of each measurement. @unit seconds @default 10, unless `requests` is set */
+  duration: wholeNumber(1, 86_400).optional(),
+  /** Number of requests of each measurement, instead of a duration. @default `duration` applies */
+  requests: wholeNumber(1, 2_000_000_000).optional(),
+  /** Duration of the load that is sent before each measurement and is not part of the results. @unit seconds */
+  warmup: wholeNumber(0, 3600).default(1),
+  /**
+   * Number of rounds. Each round measures every test on every deployment once. Confidence intervals of 95 % need six
+   * rounds.
+   */
+  repeats: wholeNumber(1, 1000).default(3),
+  /** Offered rate of all connections together. @unit requests per second @default unlimited */
+  rate: wholeNumber(1, 1_000_000_000).optional(),
 };
 
 /** The parsed options of a benchmark. */

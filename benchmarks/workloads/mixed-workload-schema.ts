@@ -7,29 +7,26 @@ export const valueBytes = wholeNumber(1, 512 * 1024 * 1024);
 const MAX_RATE = 1_000_000_000;
 
 const mixed = {
-  data: z.enum(DATA_KINDS).default("strings").meta({
-    description:
-      "Data type. Strings are read by GET and written by SET; sorted sets are read by ZRANGE 0 -1 and written by ZADD.",
-  }),
-  reads: fraction.default(0.9).meta({ description: "Part of the requests that read." }),
-  keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
-    description: "Number of distinct keys. If a deployment is a cluster, the number is rounded to a multiple of 16384.",
-  }),
-  clients: wholeNumber(1, 100_000).default(48).meta({
-    description: "Total number of connections: a multiple of the number of primaries of every cluster.",
-  }),
-  pipeline: wholeNumber(1, 10_000).default(1).meta({ description: "Requests sent together on one connection." }),
+  /** Data type. Strings are read by GET and written by SET; sorted sets are read by ZRANGE 0 -1 and written by ZADD. */
+  data: z.enum(DATA_KINDS).default("strings"),
+  /** Part of the requests that read. */
+  reads: fraction.default(0.9),
+  /** Number of distinct keys. If a deployment is a cluster, the number is rounded to a multiple of 16384. */
+  keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000),
+  /** Total number of connections: a multiple of the number of primaries of every cluster. */
+  clients: wholeNumber(1, 100_000).default(48),
+  /** Requests sent together on one connection. */
+  pipeline: wholeNumber(1, 10_000).default(1),
 };
 
 const closedLoop = {
   ...mixed,
-  dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
-  threads: wholeNumber(1, 500).default(1).meta({ description: "Threads of the load generator." }),
-  rate: wholeNumber(1, MAX_RATE).optional().meta({
-    description: "Offered rate of all connections together.",
-    unit: "requests per second",
-    fallback: "unlimited",
-  }),
+  /** Value size. @unit bytes */
+  dataSize: valueBytes.default(256),
+  /** Threads of the load generator. */
+  threads: wholeNumber(1, 500).default(1),
+  /** Offered rate of all connections together. @unit requests per second @default unlimited */
+  rate: wholeNumber(1, MAX_RATE).optional(),
 };
 
 const distribution = <const D extends string>(name: D): z.ZodLiteral<D> =>
@@ -42,16 +39,17 @@ const keysSchema = z.discriminatedUnion("distribution", [
   z
     .strictObject({
       distribution: distribution("zipfian"),
-      theta: z.number().gt(0).max(10).default(0.99).meta({
-        description: "Exponent: the key of rank k has weight k^−theta. YCSB uses 0.99.",
-      }),
+      /** Exponent: the key of rank k has weight k^−theta. YCSB uses 0.99. */
+      theta: z.number().gt(0).max(10).default(0.99),
     })
     .meta({ title: "zipfian", description: "A few keys get most of the requests." }),
   z
     .strictObject({
       distribution: distribution("hot-set"),
-      keys: z.number().gt(0).max(1).default(0.2).meta({ description: "Part of the keys that is hot." }),
-      requests: fraction.default(0.8).meta({ description: "Part of the requests that goes to hot keys." }),
+      /** Part of the keys that is hot. */
+      keys: z.number().gt(0).max(1).default(0.2),
+      /** Part of the requests that goes to hot keys. */
+      requests: fraction.default(0.8),
     })
     .meta({ title: "hot-set", description: "A fixed part of the requests goes to the hot keys." }),
 ]);
@@ -62,7 +60,8 @@ const bytes = (description: string): z.ZodNumber => valueBytes.meta({ descriptio
 
 const weightedSize = z.strictObject({
   bytes: bytes("Value size."),
-  weight: z.number().gt(0).meta({ description: "Relative frequency of this size." }),
+  /** Relative frequency of this size. */
+  weight: z.number().gt(0),
 });
 
 const valuesSchema = z.discriminatedUnion("sizes", [
@@ -77,15 +76,18 @@ const valuesSchema = z.discriminatedUnion("sizes", [
     .strictObject({
       sizes: sizes("lognormal"),
       median: bytes("Median size."),
-      sigma: z.number().gt(0).max(5).meta({ description: "Standard deviation of the logarithm of the size." }),
-      max: valueBytes.default(1024 * 1024).meta({ description: "Largest value.", unit: "bytes" }),
+      /** Standard deviation of the logarithm of the size. */
+      sigma: z.number().gt(0).max(5),
+      /** Largest value. @unit bytes */
+      max: valueBytes.default(1024 * 1024),
     })
     .refine(({ median, max }) => median <= max, { path: ["max"], message: "expected at least the median" })
     .meta({ title: "lognormal", description: "Many small values and few large ones." }),
   z
     .strictObject({
       sizes: sizes("weighted"),
-      list: z.array(weightedSize).min(1).meta({ description: "Sizes with their weights." }),
+      /** Sizes with their weights. */
+      list: z.array(weightedSize).min(1),
     })
     .meta({ title: "weighted", description: "Sizes from a list." }),
 ]);
@@ -102,30 +104,21 @@ export const openLoopSchema = z
   .strictObject({
     loadGenerator: loadGenerator("open-loop"),
     ...mixed,
-    rate: wholeNumber(1, 100_000_000).meta({
-      description: "Offered rate of all connections together.",
-      unit: "requests per second",
-    }),
-    arrivals: z.enum(ARRIVALS).default("poisson").meta({
-      description:
-        "Spacing of the requests: `poisson` for random times, as from independent users; `fixed` for equal intervals.",
-    }),
-    keys: keysSchema.prefault({ distribution: "uniform" }).meta({
-      description: "Distribution of the requests over the keys.",
-    }),
-    values: valuesSchema.prefault({ sizes: "fixed", bytes: 256 }).meta({
-      description: "Distribution of the value sizes.",
-    }),
+    /** Offered rate of all connections together. @unit requests per second */
+    rate: wholeNumber(1, 100_000_000),
+    /** Spacing of the requests: `poisson` for random times, as from independent users; `fixed` for equal intervals. */
+    arrivals: z.enum(ARRIVALS).default("poisson"),
+    /** Distribution of the requests over the keys. */
+    keys: keysSchema.prefault({ distribution: "uniform" }),
+    /** Distribution of the value sizes. */
+    values: valuesSchema.prefault({ sizes: "fixed", bytes: 256 }),
     readFrom: readFrom("Role of the nodes that reads go to."),
-    workers: wholeNumber(1, 256).default(1).meta({ description: "Threads of the load generator." }),
-    timeoutMs: wholeNumber(1, 600_000).default(5_000).meta({
-      description: "Time from the intended sending until a request without a reply counts as unanswered.",
-      unit: "milliseconds",
-    }),
-    queue: wholeNumber(0, 10_000_000).default(1_000_000).meta({
-      description:
-        "Highest number of requests that may wait for a free connection. Further requests are counted but not sent.",
-    }),
+    /** Threads of the load generator. */
+    workers: wholeNumber(1, 256).default(1),
+    /** Time from the intended sending until a request without a reply counts as unanswered. @unit milliseconds */
+    timeoutMs: wholeNumber(1, 600_000).default(5_000),
+    /** Highest number of requests that may wait for a free connection. Further requests are counted but not sent. */
+    queue: wholeNumber(0, 10_000_000).default(1_000_000),
   })
   .meta({
     title: "open-loop",

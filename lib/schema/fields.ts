@@ -1,7 +1,3 @@
-/**
- * Every option ends in `.meta()` with `description`, `unit`, and `fallback` for a default that is not a constant, from
- * which the JSON Schema and `docs/configuration.md` are generated.
- */
 import * as z from "zod";
 import { parseSize } from "../units";
 

@@ -1,9 +1,16 @@
 /** Generates `components/plugin/schema.json`: the package schema from which Pulumi makes libraries for each language. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
-import { camelCase } from "../../components/plugin/property-names";
-import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
-import { meaning } from "./model";
+import {
+  type ComponentModel,
+  type ComponentModels,
+  type NamedType,
+  type Property,
+  type Shape,
+  type Value,
+  camelCase,
+  meaning,
+} from "./model";
 import { PROVIDER } from "../../operations/provider/kinds";
 import { description, keywords, license, name as packageName } from "../../package.json";
 

@@ -1,7 +1,6 @@
 /** Reads types of arguments and outputs with TypeScript's compiler. */
 import ts from "typescript";
-import { camelCase } from "../../components/plugin/property-names";
-import type { Forms, NamedType, Property, Shape, Value } from "./model";
+import { type Forms, type NamedType, type Property, type Shape, type Value, camelCase } from "./model";
 
 /** Instead of a type such as `Partial<T>`, the reader describes `T`. */
 const UTILITIES: readonly string[] = ["Partial", "Required", "Readonly", "Omit", "Pick", "NonNullable"];

@@ -6,8 +6,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { ROOT } from "../../lib/system/package";
-import { checkedArguments } from "../../components/plugin/component-arguments";
-import { readPackageSchema } from "../../components/plugin/package-schema";
+import { checkedArguments, readPackageSchema } from "../../components/plugin/component-provider";
 
 const EXAMPLES = join(ROOT, "examples");
 const schema = readPackageSchema();

@@ -4,9 +4,8 @@ import { objectName } from "../../../model/pods";
 
 const credentialsSchema = z
   .strictObject({
-    secretName: objectName.meta({
-      description: "Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`.",
-    }),
+    /** Name of a Secret in the namespace with the keys `accessKeyId` and `secretAccessKey`. */
+    secretName: objectName.clone(),
   })
   .optional()
   .meta({
@@ -15,26 +14,21 @@ const credentialsSchema = z
   });
 
 export const backupSchema = z.strictObject({
-  bucket: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        "Name of an existing S3 bucket. Without this key, the backup goes to the bucket of the platform `eks` " +
-        "(`platform.backups`), and the stack creates the access to it.",
-      fallback: "the bucket of the platform",
-    }),
-  prefix: z.string().optional().meta({
-    description: "Beginning of the names of all objects. Each deployment needs its own prefix.",
-    fallback: "`NAMESPACE/NAME`",
-  }),
+  /**
+   * Name of an existing S3 bucket. Without this key, the backup goes to the bucket of the platform `eks`
+   * (`platform.backups`), and the stack creates the access to it.
+   * @default the bucket of the platform
+   */
+  bucket: z.string().min(1).optional(),
+  /** Beginning of the names of all objects. Each deployment needs its own prefix. @default `NAMESPACE/NAME` */
+  prefix: z.string().optional(),
   ...BUCKET_FIELDS,
-  region: z.string().optional().meta({
-    description: "Region of the bucket.",
-    fallback:
-      "in the bucket of the platform, the region of the platform; with `role`, the region of the EKS cluster; with `endpoint`, `us-east-1`",
-  }),
+  /**
+   * Region of the bucket.
+   * @default in the bucket of the platform, the region of the platform; with `role`, the region of the EKS cluster;
+   * with `endpoint`, `us-east-1`
+   */
+  region: z.string().optional(),
   credentials: credentialsSchema,
   role: roleSchema("NAME-archive"),
   ...BACKUP_FIELDS,
@@ -53,24 +47,19 @@ function roleSchema(serviceAccount: string): z.ZodOptional<z.ZodString> {
 }
 
 export const restoreFromSchema = z.strictObject({
-  from: z
-    .string()
-    .min(1)
-    .meta({
-      description:
-        "The archive: `s3://BUCKET/PREFIX`, or on the platform `host` the absolute path of a folder on this machine. " +
-        "The platform `host` takes the keys for the bucket from the environment.",
-    }),
+  /**
+   * The archive: `s3://BUCKET/PREFIX`, or on the platform `host` the absolute path of a folder on this machine. The
+   * platform `host` takes the keys for the bucket from the environment.
+   */
+  from: z.string().min(1),
   ...BUCKET_FIELDS,
-  region: z.string().optional().meta({
-    description: "Region of the bucket.",
-    fallback: "the region of the environment (`AWS_REGION`); with `endpoint`, `us-east-1`",
-  }),
-  pathStyle: z.boolean().optional().meta({
-    description:
-      "Whether request URLs contain the name of the bucket in the path instead of the host name (platform `host`).",
-    fallback: "`true` with `endpoint`, else `false`",
-  }),
+  /** Region of the bucket. @default the region of the environment (`AWS_REGION`); with `endpoint`, `us-east-1` */
+  region: z.string().optional(),
+  /**
+   * Whether request URLs contain the name of the bucket in the path instead of the host name (platform `host`).
+   * @default `true` with `endpoint`, else `false`
+   */
+  pathStyle: z.boolean().optional(),
   credentials: credentialsSchema,
   role: roleSchema("NAME-restore"),
   ...RESTORE_POD_FIELDS,

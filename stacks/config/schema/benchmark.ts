@@ -8,16 +8,12 @@ import { wholeNumber } from "../../../lib/schema/fields";
 export const benchmarkSchema = z
   .strictObject({
     ...benchmarkFields,
-    output: z.string().min(1).optional().meta({
-      description: "Directory of the results.",
-      fallback: "results/TIME",
-    }),
-    keep: z.boolean().default(false).meta({
-      description: "Whether `npm start` leaves the deployments running. Pulumi always leaves them running.",
-    }),
-    trigger: wholeNumber(0)
-      .default(1)
-      .meta({ description: "Change this number to make the next `pulumi up` measure again." }),
+    /** Directory of the results. @default results/TIME */
+    output: z.string().min(1).optional(),
+    /** Whether `npm start` leaves the deployments running. Pulumi always leaves them running. */
+    keep: z.boolean().default(false),
+    /** Change this number to make the next `pulumi up` measure again. */
+    trigger: wholeNumber(0).default(1),
   })
   .refine(hasOneLength, TWO_LENGTHS)
   .meta({ description: "Measurements of all deployments." });
@@ -27,13 +23,10 @@ export type BenchmarkConfig = Omit<z.infer<typeof benchmarkSchema>, "tests"> & P
 /** The section `verification`. */
 export const verificationSchema = z
   .strictObject({
-    trigger: wholeNumber(0)
-      .default(1)
-      .meta({ description: "Change this number to make the next `pulumi up` verify again." }),
-    timeout: wholeNumber(1, 86_400).default(600).meta({
-      description: "Time limit for the servers to start and for the deployments to form.",
-      unit: "seconds",
-    }),
+    /** Change this number to make the next `pulumi up` verify again. */
+    trigger: wholeNumber(0).default(1),
+    /** Time limit for the servers to start and for the deployments to form. @unit seconds */
+    timeout: wholeNumber(1, 86_400).default(600),
   })
   .meta({ description: "Verification of every deployment before it is measured." });
 /** The section `verification`, parsed. */

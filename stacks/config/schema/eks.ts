@@ -44,16 +44,13 @@ const clusterName = z
   );
 
 const tuningSchema = z.strictObject({
-  interruptCpus: wholeNumber(0, 64)
-    .default(0)
-    .meta({
-      description:
-        "Number of CPUs that handle the interrupts of the network card: CPU 0 first, and then the last CPUs. With 0, the " +
-        "kernel chooses the CPUs.",
-    }),
-  staticCpus: z.boolean().default(false).meta({
-    description: "Whether a pod gets exclusive CPUs if it requests whole CPUs and its limits equal its requests.",
-  }),
+  /**
+   * Number of CPUs that handle the interrupts of the network card: CPU 0 first, and then the last CPUs. With 0, the
+   * kernel chooses the CPUs.
+   */
+  interruptCpus: wholeNumber(0, 64).default(0),
+  /** Whether a pod gets exclusive CPUs if it requests whole CPUs and its limits equal its requests. */
+  staticCpus: z.boolean().default(false),
 });
 
 const serversCapacity = z
@@ -72,146 +69,119 @@ const clientsCapacity = z
 
 function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
   return z.strictObject({
+    /**
+     * Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Karpenter takes the cheapest type that
+     * is large enough. Name only one type to make measurements comparable.
+     */
     instanceTypes: z
       .array(instanceType)
       .min(1)
-      .default([...defaults.instanceTypes])
-      .meta({
-        description:
-          "Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Karpenter takes the cheapest type " +
-          "that is large enough. Name only one type to make measurements comparable.",
-      }),
+      .default([...defaults.instanceTypes]),
     capacity,
-    tuning: tuningSchema.prefault({}).meta({ description: "CPU settings of the machines." }),
-    rootVolumeGiB: wholeNumber(20, 16_384).default(defaults.rootVolumeGiB).meta({
-      description: "Size of each machine's root volume.",
-      unit: "GiB",
-    }),
-    vcpuLimit: wholeNumber(1, 1_000_000).optional().meta({
-      description: "Highest number of vCPUs of the pool.",
-      fallback: "the planned vCPUs plus a quarter, or plus one machine if that is more",
-    }),
+    /** CPU settings of the machines. */
+    tuning: tuningSchema.prefault({}),
+    /** Size of each machine's root volume. @unit GiB */
+    rootVolumeGiB: wholeNumber(20, 16_384).default(defaults.rootVolumeGiB),
+    /**
+     * Highest number of vCPUs of the pool.
+     * @default the planned vCPUs plus a quarter, or plus one machine if that is more
+     */
+    vcpuLimit: wholeNumber(1, 1_000_000).optional(),
   });
 }
 
-const NETWORK_KIND = "`own`: the stack creates the network. `existing`: the network exists already.";
-
 const ownNetwork = z
   .strictObject({
-    kind: z.literal("own").optional().meta({ description: NETWORK_KIND, fallback: "own" }),
+    /** `own`: the stack creates the network. `existing`: the network exists already. @default own */
+    kind: z.literal("own").optional(),
+    /** Address block of the whole network, from /16 to /26. It must be large enough for the planned machines. */
     cidr: block
       .refine((cidr) => planNetwork(cidr, 1) !== undefined, "expected a block from /16 to /26")
-      .default("10.0.0.0/16")
-      .meta({
-        description:
-          "Address block of the whole network, from /16 to /26. It must be large enough for the planned machines.",
-      }),
-    nat: z.enum(NAT_STRATEGIES).default("one").meta({
-      description:
-        "Number of NAT gateways. `one` is cheaper. With `perZone`, the other zones stay connected when a zone fails.",
-    }),
-    flowLogs: z
-      .boolean()
-      .default(false)
-      .meta({ description: "Whether connections are logged. Logs are kept for 7 days." }),
+      .default("10.0.0.0/16"),
+    /** Number of NAT gateways. `one` is cheaper. With `perZone`, the other zones stay connected when a zone fails. */
+    nat: z.enum(NAT_STRATEGIES).default("one"),
+    /** Whether connections are logged. Logs are kept for 7 days. */
+    flowLogs: z.boolean().default(false),
   })
   .meta({ title: "own", description: "A network that the stack creates." });
 
 const existingNetwork = z
   .strictObject({
-    kind: z.literal("existing").meta({ description: NETWORK_KIND }),
-    vpcId: z
-      .string()
-      .regex(/^vpc-[0-9a-f]{8,17}$/, "expected the ID of a network such as vpc-0123456789abcdef0")
-      .meta({ description: "ID of the network." }),
-    privateSubnetIds: z
-      .array(z.string().regex(/^subnet-[0-9a-f]{8,17}$/, "expected the ID of a subnet"))
-      .min(2)
-      .meta({ description: "IDs of at least one subnet per zone. The subnets need a route to the image registries." }),
+    /** `own`: the stack creates the network. `existing`: the network exists already. */
+    kind: z.literal("existing"),
+    /** ID of the network. */
+    vpcId: z.string().regex(/^vpc-[0-9a-f]{8,17}$/, "expected the ID of a network such as vpc-0123456789abcdef0"),
+    /** IDs of at least one subnet per zone. The subnets need a route to the image registries. */
+    privateSubnetIds: z.array(z.string().regex(/^subnet-[0-9a-f]{8,17}$/, "expected the ID of a subnet")).min(2),
   })
   .meta({ title: "existing", description: "A network that exists already." });
 
 const access = z.strictObject({
-  principalArn: arn("iam", "(role|user)/").meta({ description: "ARN of a role or a user." }),
-  rights: z.enum(["admin", "view"]).default("view").meta({
-    description:
-      "Rights on the cluster. `view` reads workloads, logs, machines, volumes, pools and roles, but no secrets.",
-  }),
+  /** ARN of a role or a user. */
+  principalArn: arn("iam", "(role|user)/"),
+  /** Rights on the cluster. `view` reads workloads, logs, machines, volumes, pools and roles, but no secrets. */
+  rights: z.enum(["admin", "view"]).default("view"),
 });
 
 const accessName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected lower-case letters, digits and hyphens");
 
 export const clusterSchema = z.strictObject({
-  publicAccessCidrs: z.array(block).default([]).meta({
-    description: "Address blocks that may reach the API server from outside the network. An empty list allows none.",
-  }),
-  openToTheWorld: z.boolean().default(false).meta({
-    description: "Whether `publicAccessCidrs` may contain 0.0.0.0/0.",
-  }),
-  access: z.record(accessName, access).default({}).meta({
-    description: "IAM roles and users that may use the cluster in addition to its creator, by a name of your choice.",
-  }),
-  keyArn: arn("kms", "key/").optional().meta({
-    description: "KMS key for secrets in etcd.",
-    fallback: "a key that the stack creates",
-  }),
-  logRetentionInDays: z.literal([1, 3, 5, 7, 14, 30, 60, 90, 180, 365]).default(7).meta({
-    description: "Retention of the control plane's logs.",
-    unit: "days",
-  }),
-  controlPlaneTier: z.enum(CONTROL_PLANE_TIERS).optional().meta({
-    description:
-      "Tier of the control plane. AWS scales `standard` by itself. A provisioned tier has a fixed capacity and costs more.",
-    fallback: "the smallest tier that is enough for the planned machines and pods",
-  }),
-  deletionProtection: z.boolean().default(false).meta({
-    description: "Whether EKS refuses to delete the cluster. Set it to false before `pulumi destroy`.",
-  }),
+  /** Address blocks that may reach the API server from outside the network. An empty list allows none. */
+  publicAccessCidrs: z.array(block).default([]),
+  /** Whether `publicAccessCidrs` may contain 0.0.0.0/0. */
+  openToTheWorld: z.boolean().default(false),
+  /** IAM roles and users that may use the cluster in addition to its creator, by a name of your choice. */
+  access: z.record(accessName, access).default({}),
+  /** KMS key for secrets in etcd. @default a key that the stack creates */
+  keyArn: arn("kms", "key/").optional(),
+  /** Retention of the control plane's logs. @unit days */
+  logRetentionInDays: z.literal([1, 3, 5, 7, 14, 30, 60, 90, 180, 365]).default(7),
+  /**
+   * Tier of the control plane. AWS scales `standard` by itself. A provisioned tier has a fixed capacity and costs more.
+   * @default the smallest tier that is enough for the planned machines and pods
+   */
+  controlPlaneTier: z.enum(CONTROL_PLANE_TIERS).optional(),
+  /** Whether EKS refuses to delete the cluster. Set it to false before `pulumi destroy`. */
+  deletionProtection: z.boolean().default(false),
 });
 
 const systemSchema = z.strictObject({
-  instanceType: instanceType.optional().meta({
-    description:
-      "Machine type. It must be large enough for Karpenter and CoreDNS, which need more resources if more machines are planned.",
-    fallback: "the smallest m7g that is large enough",
-  }),
-  machines: z
-    .int()
-    .min(2, "Karpenter has two replicas, and each needs a machine")
-    .max(10)
-    .default(2)
-    .meta({ description: "Number of machines." }),
+  /**
+   * Machine type. It must be large enough for Karpenter and CoreDNS, which need more resources if more machines are
+   * planned.
+   * @default the smallest m7g that is large enough
+   */
+  instanceType: instanceType.optional(),
+  /** Number of machines. */
+  machines: z.int().min(2, "Karpenter has two replicas, and each needs a machine").max(10).default(2),
 });
 
 const imageCacheSchema = z.strictObject({
+  /**
+   * Name of the secret in Secrets Manager, in the platform's region, with `username` and `accessToken` of an account at
+   * Docker Hub.
+   */
   credentialsSecret: z
     .string()
     .regex(
       /^ecr-pullthroughcache\/[a-zA-Z0-9/_+=.@-]{1,490}$/,
       "expected a name such as ecr-pullthroughcache/docker-hub: ECR reads only secrets with this prefix",
     )
-    .default("ecr-pullthroughcache/docker-hub")
-    .meta({
-      description:
-        "Name of the secret in Secrets Manager, in the platform's region, with `username` and `accessToken` of an " +
-        "account at Docker Hub.",
-    }),
+    .default("ecr-pullthroughcache/docker-hub"),
 });
 
 const backupsSchema = z.strictObject({
-  bucketName: z.string().optional().meta({
-    description: "Name of the new bucket. S3 has each name only once in the world.",
-    fallback: "the cluster's name, `-backups-` and digits",
-  }),
-  existingBucket: z
-    .string()
-    .optional()
-    .meta({
-      description:
-        "Name of a bucket that exists already, in the region and the account of the platform. Its settings stay as they are; " +
-        "the stack creates only the access to it.",
-      fallback: "the stack creates a bucket",
-    }),
+  /**
+   * Name of the new bucket. S3 has each name only once in the world.
+   * @default the cluster's name, `-backups-` and digits
+   */
+  bucketName: z.string().optional(),
+  /**
+   * Name of a bucket that exists already, in the region and the account of the platform. Its settings stay as they are;
+   * the stack creates only the access to it.
+   * @default the stack creates a bucket
+   */
+  existingBucket: z.string().optional(),
   encryption: z
     .string()
     .optional()
@@ -242,30 +212,29 @@ const backupsSchema = z.strictObject({
 });
 
 const poolsSchema = z.strictObject({
-  servers: pool(POOL_DEFAULTS.servers, serversCapacity).prefault({}).meta({ description: "Machines for servers." }),
-  networkOptimized: pool(POOL_DEFAULTS.networkOptimized, serversCapacity).optional().meta({
-    description: "Machines with more bandwidth, for deployments with `pods.pool: networkOptimized`.",
-    fallback: "no such pool",
-  }),
-  clients: pool(POOL_DEFAULTS.clients, clientsCapacity)
-    .prefault({})
-    .meta({ description: "Machines for load generators." }),
+  /** Machines for servers. */
+  servers: pool(POOL_DEFAULTS.servers, serversCapacity).prefault({}),
+  /** Machines with more bandwidth, for deployments with `pods.pool: networkOptimized`. @default no such pool */
+  networkOptimized: pool(POOL_DEFAULTS.networkOptimized, serversCapacity).optional(),
+  /** Machines for load generators. */
+  clients: pool(POOL_DEFAULTS.clients, clientsCapacity).prefault({}),
 });
 
 const storageSchema = z.strictObject({
-  className: z.enum(STORAGE_CLASS_NAMES).default("gp3").meta({
-    description: "Storage class: gp3, or gp3-fast with 6,000 IOPS and 500 MiB/s.",
-  }),
-  size: quantity.default("50Gi").meta({ description: "Size of each volume." }),
+  /** Storage class: gp3, or gp3-fast with 6,000 IOPS and 500 MiB/s. */
+  className: z.enum(STORAGE_CLASS_NAMES).default("gp3"),
+  /** Size of each volume. */
+  size: quantity.default("50Gi"),
 });
 
 const clientsSchema = z.strictObject({
   ...clientFields,
-  requests: resourceQuantities.default({ cpu: "1", memory: "1Gi" }).meta({
-    description:
-      "Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.",
-  }),
-  zone: zoneLetter.optional().meta({ description: "Letter of the load generators' zone.", fallback: "any zone" }),
+  /**
+   * Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.
+   */
+  requests: resourceQuantities.default({ cpu: "1", memory: "1Gi" }),
+  /** Letter of the load generators' zone. @default any zone */
+  zone: zoneLetter.optional(),
 });
 
 /** Text that every AWS service accepts as the key or the value of a tag. */
@@ -287,50 +256,53 @@ const MAX_TAGS = 40;
 
 export const eksPlatformSchema = z
   .strictObject({
-    type: z.literal("eks").meta({ description: "Platform." }),
-    region: region.default("us-west-2").meta({ description: "Region of AWS, outside China and GovCloud." }),
-    clusterName: clusterName.optional().meta({
-      description: "Name of the cluster, and prefix of the names of its resources.",
-      fallback: "project and stack name",
-    }),
+    /** Platform. */
+    type: z.literal("eks"),
+    /** Region of AWS, outside China and GovCloud. */
+    region: region.default("us-west-2"),
+    /** Name of the cluster, and prefix of the names of its resources. @default project and stack name */
+    clusterName: clusterName.optional(),
+    /** Letters of the zones, in the order in which they are filled. */
     zones: z
       .array(zoneLetter)
       .min(2, "EKS needs subnets in at least 2 zones, and one zone cannot keep replicas apart from their primaries")
       .max(6)
-      .default(["a", "b", "c"])
-      .meta({ description: "Letters of the zones, in the order in which they are filled." }),
-    network: z.discriminatedUnion("kind", [ownNetwork, existingNetwork]).prefault({}).meta({ description: "Network." }),
-    cluster: clusterSchema.prefault({}).meta({ description: "EKS cluster." }),
-    system: systemSchema.prefault({}).meta({
-      description: "Machines for Karpenter, CoreDNS and the volume controller.",
-    }),
-    pools: poolsSchema.prefault({}).meta({ description: "Pools of machines, started by Karpenter." }),
-    imageCache: imageCacheSchema.optional().meta({
-      description:
-        "Cache in ECR for the images of Docker Hub. Machines pull the cached images from ECR. Required if the planned machines " +
-        "together pull 100 or more images of Docker Hub (one pull per image and machine) from one IP address.",
-      fallback: "no cache",
-    }),
-    backups: backupsSchema.optional().meta({
-      description:
-        "S3 bucket for the backups of the deployments with `backup` and without `backup.bucket`. Each of them can use only " +
-        "its own part of the bucket. `{}` creates a bucket with the defaults.",
-      fallback: "no bucket",
-    }),
+      .default(["a", "b", "c"]),
+    /** Network. */
+    network: z.discriminatedUnion("kind", [ownNetwork, existingNetwork]).prefault({}),
+    /** EKS cluster. */
+    cluster: clusterSchema.prefault({}),
+    /** Machines for Karpenter, CoreDNS and the volume controller. */
+    system: systemSchema.prefault({}),
+    /** Pools of machines, started by Karpenter. */
+    pools: poolsSchema.prefault({}),
+    /**
+     * Cache in ECR for the images of Docker Hub. Machines pull the cached images from ECR. Required if the planned
+     * machines together pull 100 or more images of Docker Hub (one pull per image and machine) from one IP address.
+     * @default no cache
+     */
+    imageCache: imageCacheSchema.optional(),
+    /**
+     * S3 bucket for the backups of the deployments with `backup` and without `backup.bucket`. Each of them can use only
+     * its own part of the bucket. `{}` creates a bucket with the defaults.
+     * @default no bucket
+     */
+    backups: backupsSchema.optional(),
     ...podFields,
-    resources: resources
-      .default({ requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } })
-      .meta({ description: "Resources of each server. A limit above a machine's resources has no effect." }),
-    storage: storageSchema.prefault({}).meta({ description: "Volume of each server, deleted with the stack." }),
-    clients: clientsSchema.prefault({}).meta({
-      description:
-        "Load generators on machines of the pool `clients`. If there are enough machines, each load generator has its own machine.",
-    }),
+    /** Resources of each server. A limit above a machine's resources has no effect. */
+    resources: resources.default({ requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } }),
+    /** Volume of each server, deleted with the stack. */
+    storage: storageSchema.prefault({}),
+    /**
+     * Load generators on machines of the pool `clients`. If there are enough machines, each load generator has its own
+     * machine.
+     */
+    clients: clientsSchema.prefault({}),
+    /** Tags of every resource. */
     tags: z
       .record(tagText(/^(?!aws:)/, 1, 127), tagText(/^/, 0, 255))
       .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`)
-      .default({})
-      .meta({ description: "Tags of every resource." }),
+      .default({}),
   })
   .superRefine(({ cluster, zones, network, clients }, context) => {
     const refuse = (code: string, path: string[], message: string): void => {

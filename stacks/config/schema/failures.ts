@@ -5,72 +5,53 @@ import { FAULT_KINDS, FAULTS, scenarioSeconds as seconds } from "../../../faults
 import { APPENDFSYNC_VALUES } from "../../../model/settings";
 import { wholeNumber } from "../../../lib/schema/fields";
 
-/**
- * Text that the reference of the configuration shows as the default of a directive. A scenario that does not set the
- * directive keeps the deployment's value.
- */
-const UNCHANGED = "the deployment's";
-
 const settingsSchema = z.strictObject({
-  appendonly: z
-    .boolean()
-    .optional()
-    .meta({ description: "Whether the servers write an append-only file.", fallback: UNCHANGED }),
-  appendfsync: z
-    .enum(APPENDFSYNC_VALUES)
-    .optional()
-    .meta({ description: "Policy for syncing the append-only file to disk.", fallback: UNCHANGED }),
-  "min-replicas-to-write": wholeNumber(0, 100).optional().meta({
-    description: "Number of replicas that a primary needs to accept writes.",
-    fallback: UNCHANGED,
-  }),
-  "min-replicas-max-lag": wholeNumber(0, 3600).optional().meta({
-    description: "Replication lag up to which a replica counts for `min-replicas-to-write`.",
-    unit: "seconds",
-    fallback: UNCHANGED,
-  }),
-  "cluster-node-timeout": wholeNumber(100, 600_000).optional().meta({
-    description: "Time without a reply after which nodes suspect that a node has failed.",
-    unit: "milliseconds",
-    fallback: UNCHANGED,
-  }),
+  /** Whether the servers write an append-only file. @default the deployment's */
+  appendonly: z.boolean().optional(),
+  /** Policy for syncing the append-only file to disk. @default the deployment's */
+  appendfsync: z.enum(APPENDFSYNC_VALUES).optional(),
+  /** Number of replicas that a primary needs to accept writes. @default the deployment's */
+  "min-replicas-to-write": wholeNumber(0, 100).optional(),
+  /**
+   * Replication lag up to which a replica counts for `min-replicas-to-write`.
+   * @unit seconds
+   * @default the deployment's
+   */
+  "min-replicas-max-lag": wholeNumber(0, 3600).optional(),
+  /**
+   * Time without a reply after which nodes suspect that a node has failed.
+   * @unit milliseconds
+   * @default the deployment's
+   */
+  "cluster-node-timeout": wholeNumber(100, 600_000).optional(),
 });
 
 const common = {
-  deployments: z.array(z.string()).min(1).optional().meta({
-    description: "Names of the deployments that the fault is injected into.",
-    fallback: "every deployment that the fault can be injected into",
-  }),
-  rate: wholeNumber(1, 100_000).default(1000).meta({
-    description: "Offered rate of writes, evenly spaced.",
-    unit: "writes per second",
-  }),
-  dataSize: wholeNumber(1, 1024 * 1024)
-    .default(64)
-    .meta({ description: "Value size.", unit: "bytes" }),
-  writeTimeoutMs: wholeNumber(10, 600_000).default(1000).meta({
-    description: "Time after which a client gives up a write.",
-    unit: "milliseconds",
-  }),
-  waitFor: wholeNumber(0, 10).default(0).meta({
-    description: "Number of replicas that must confirm a write (WAIT) before it counts as acknowledged.",
-  }),
-  settings: settingsSchema
-    .prefault({})
-    .meta({ description: "Directives that are set on the servers while the scenario runs." }),
-  before: seconds.default(2).meta({ description: "Duration of the writes before the fault.", unit: "seconds" }),
-  after: seconds.default(2).meta({ description: "Duration of the writes after the recovery.", unit: "seconds" }),
-  recoveryTimeout: seconds.min(1).default(120).meta({
-    description: "Time limit for the recovery of the deployment.",
-    unit: "seconds",
-  }),
-  repair: z.boolean().default(true).meta({
-    description:
-      "Whether the program hands over primaries after the recovery until no primary has a replica in its own zone.",
-  }),
-  repeats: wholeNumber(1, 1000)
-    .default(1)
-    .meta({ description: "Number of repeats. A distribution of outages needs several repeats." }),
+  /**
+   * Names of the deployments that the fault is injected into.
+   * @default every deployment that the fault can be injected into
+   */
+  deployments: z.array(z.string()).min(1).optional(),
+  /** Offered rate of writes, evenly spaced. @unit writes per second */
+  rate: wholeNumber(1, 100_000).default(1000),
+  /** Value size. @unit bytes */
+  dataSize: wholeNumber(1, 1024 * 1024).default(64),
+  /** Time after which a client gives up a write. @unit milliseconds */
+  writeTimeoutMs: wholeNumber(10, 600_000).default(1000),
+  /** Number of replicas that must confirm a write (WAIT) before it counts as acknowledged. */
+  waitFor: wholeNumber(0, 10).default(0),
+  /** Directives that are set on the servers while the scenario runs. */
+  settings: settingsSchema.prefault({}),
+  /** Duration of the writes before the fault. @unit seconds */
+  before: seconds.default(2),
+  /** Duration of the writes after the recovery. @unit seconds */
+  after: seconds.default(2),
+  /** Time limit for the recovery of the deployment. @unit seconds */
+  recoveryTimeout: seconds.min(1).default(120),
+  /** Whether the program hands over primaries after the recovery until no primary has a replica in its own zone. */
+  repair: z.boolean().default(true),
+  /** Number of repeats. A distribution of outages needs several repeats. */
+  repeats: wholeNumber(1, 1000).default(1),
 };
 
 /** One scenario, parsed. */
@@ -80,7 +61,8 @@ export type ScenarioConfig = z.infer<z.ZodObject<typeof common>> &
 const scenarioOf = (kind: FaultKind) =>
   z
     .strictObject({
-      fault: z.literal(kind).meta({ description: "Kind of the fault." }),
+      /** Kind of the fault. */
+      fault: z.literal(kind),
       ...FAULTS[kind].fields,
       ...common,
     })

@@ -8,11 +8,10 @@ const zoneName = z
 
 const hostSchema = z
   .strictObject({
-    type: z.literal("host").meta({ description: "Platform." }),
-    zones: z.array(zoneName).min(1).default(["zone-a", "zone-b", "zone-c"]).meta({
-      description:
-        "Names of zones, assigned to the servers in turn. They are only labels, because one machine has no zones.",
-    }),
+    /** Platform. */
+    type: z.literal("host"),
+    /** Names of zones, assigned to the servers in turn. They are only labels, because one machine has no zones. */
+    zones: z.array(zoneName).min(1).default(["zone-a", "zone-b", "zone-c"]),
   })
   .meta({ title: "host", description: "Processes on this machine." });
 export type HostConfig = z.infer<typeof hostSchema>;

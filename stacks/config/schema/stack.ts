@@ -31,19 +31,18 @@ export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
 
 /** Parsed separately, so a problem in one section does not hide problems in the others. */
 export const SECTIONS = {
-  platform: platformSchema.meta({ description: "Platform on which the servers run." }),
+  /** Platform on which the servers run. */
+  platform: platformSchema.clone(),
+  /** Deployments by name. */
   deployments: z
     .record(deploymentName, deploymentSchema)
-    .refine((all) => Object.keys(all).length > 0, "expected at least one deployment")
-    .meta({ description: "Deployments by name." }),
+    .refine((all) => Object.keys(all).length > 0, "expected at least one deployment"),
   verification: verificationSchema,
   benchmark: benchmarkSchema,
-  workloads: z.record(recordName, workloadSchema).meta({
-    description: "Mixed workloads by name, measured after the tests of `valkey:benchmark`.",
-  }),
+  /** Mixed workloads by name, measured after the tests of `valkey:benchmark`. */
+  workloads: z.record(recordName, workloadSchema),
   capacity: capacitySchema,
   study: studyConfigSchema,
-  failures: z.record(recordName, failureSchema).meta({
-    description: "Fault scenarios by name (`npm start -- break`).",
-  }),
+  /** Fault scenarios by name (`npm start -- break`). */
+  failures: z.record(recordName, failureSchema),
 } as const;

@@ -26,78 +26,73 @@ const primaries = wholeNumber(1, 1000).refine(
 );
 
 const varySchema = z.strictObject({
-  mode: levels(z.enum(["replication", "cluster"])).meta({ description: "Modes of the deployment." }),
-  primaries: levels(primaries).meta({
-    description: "Numbers of primaries. 1 is a single primary outside cluster mode; clusters have 3 or more.",
-  }),
-  replicas: levels(wholeNumber(0, 10)).meta({ description: "Numbers of replicas per primary." }),
-  "io-threads": levels(wholeNumber(1, 256)).meta({
-    description: "Numbers of I/O threads per server. A study may use more threads than there are cores.",
-  }),
-  engine: levels(engine).meta({
-    description: "Server programs: `valkey`, `valkey-8.1`, `redis`, or the directory of the programs.",
-  }),
-  cpus: levels(wholeNumber(1, 256)).meta({ description: "Numbers of CPUs that each server is pinned to." }),
-  dataSize: levels(valueBytes).meta({ description: "Value sizes.", unit: "bytes" }),
-  pipeline: levels(wholeNumber(1, 10_000)).meta({ description: "Numbers of requests in flight per connection." }),
-  clients: levels(wholeNumber(1, 100_000)).meta({ description: "Numbers of connections of each load generator." }),
-  threads: levels(wholeNumber(1, 500)).meta({ description: "Numbers of threads of each load generator." }),
-  runners: levels(wholeNumber(1, 256)).meta({ description: "Numbers of load generators that run at the same time." }),
-  rate: levels(wholeNumber(0, 1_000_000_000)).meta({
-    description: "Offered rates of all load generators together. 0 is unlimited.",
-    unit: "requests per second",
-  }),
-  persistence: levels(z.enum(PERSISTENCE)).meta({ description: "Kinds of persistence." }),
-  backlog: levels(byteSize).meta({ description: "Sizes of the replication backlog.", unit: "bytes" }),
+  /** Modes of the deployment. */
+  mode: levels(z.enum(["replication", "cluster"])),
+  /** Numbers of primaries. 1 is a single primary outside cluster mode; clusters have 3 or more. */
+  primaries: levels(primaries),
+  /** Numbers of replicas per primary. */
+  replicas: levels(wholeNumber(0, 10)),
+  /** Numbers of I/O threads per server. A study may use more threads than there are cores. */
+  "io-threads": levels(wholeNumber(1, 256)),
+  /** Server programs: `valkey`, `valkey-8.1`, `redis`, or the directory of the programs. */
+  engine: levels(engine),
+  /** Numbers of CPUs that each server is pinned to. */
+  cpus: levels(wholeNumber(1, 256)),
+  /** Value sizes. @unit bytes */
+  dataSize: levels(valueBytes),
+  /** Numbers of requests in flight per connection. */
+  pipeline: levels(wholeNumber(1, 10_000)),
+  /** Numbers of connections of each load generator. */
+  clients: levels(wholeNumber(1, 100_000)),
+  /** Numbers of threads of each load generator. */
+  threads: levels(wholeNumber(1, 500)),
+  /** Numbers of load generators that run at the same time. */
+  runners: levels(wholeNumber(1, 256)),
+  /** Offered rates of all load generators together. 0 is unlimited. @unit requests per second */
+  rate: levels(wholeNumber(0, 1_000_000_000)),
+  /** Kinds of persistence. */
+  persistence: levels(z.enum(PERSISTENCE)),
+  /** Sizes of the replication backlog. @unit bytes */
+  backlog: levels(byteSize),
 });
 
 const growthSchema = z.strictObject({
-  keys: wholeNumber(100_000, 1_000_000_000).meta({ description: "Number of keys at the end of the measurement." }),
-  dataSize: valueBytes.default(64).meta({ description: "Value size.", unit: "bytes" }),
+  /** Number of keys at the end of the measurement. */
+  keys: wholeNumber(100_000, 1_000_000_000),
+  /** Value size. @unit bytes */
+  dataSize: valueBytes.default(64),
 });
 
 /** The section `study`. */
 export const studyConfigSchema = z
   .strictObject({
-    kind: z
-      .enum(STUDY_KINDS)
-      .default("comparison")
-      .meta({
-        description:
-          "Analysis of the results. `comparison` only compares treatments. The other analyses also judge the claims " +
-          "of a published document (docs/sources.md).",
-      }),
-    vary: varySchema.prefault({}).meta({
-      description:
-        "Settings that the study varies (factors), each with a list of values (levels). The first level " +
-        "of a factor is its baseline.",
-    }),
-    precision: z
-      .number()
-      .gt(0)
-      .max(1)
-      .default(0.05)
-      .meta({
-        description:
-          "Target relative precision of each comparison: 0.05 is 5 %. The study repeats measurements until all " +
-          "comparisons reach this precision, or until the budget is spent.",
-      }),
-    budget: wholeNumber(1, MAX_BUDGET_SECONDS)
-      .default(600)
-      .meta({ description: "Time limit of the study.", unit: "seconds" }),
-    seed: wholeNumber(1, 1_000_000_000).optional().meta({
-      description: "Seed of the measurements' order.",
-      fallback: "a random seed, recorded in the results",
-    }),
-    runners: wholeNumber(1, 256).default(1).meta({
-      description: "Number of load generators that run at the same time, unless `vary.runners` is set.",
-    }),
-    growth: growthSchema.optional().meta({
-      description:
-        "Measurement of a growing hash table. For every treatment with one node, keys are inserted into " +
-        "an empty server, while its memory and the insertion rate are sampled.",
-      fallback: "no such measurement",
-    }),
+    /**
+     * Analysis of the results. `comparison` only compares treatments. The other analyses also judge the claims of a
+     * published document (docs/sources.md).
+     */
+    kind: z.enum(STUDY_KINDS).default("comparison"),
+    /**
+     * Settings that the study varies (factors), each with a list of values (levels). The first level of a factor is its
+     * baseline.
+     */
+    vary: varySchema.prefault({}),
+    /**
+     * Target relative precision of each comparison: 0.05 is 5 %. The study repeats measurements until all comparisons
+     * reach this precision, or until the budget is spent.
+     */
+    precision: z.number().gt(0).max(1).default(0.05),
+    /** Time limit of the study. @unit seconds */
+    budget: wholeNumber(1, MAX_BUDGET_SECONDS).default(600),
+    /** Seed of the measurements' order. @default a random seed, recorded in the results */
+    seed: wholeNumber(1, 1_000_000_000).optional(),
+    /** Number of load generators that run at the same time, unless `vary.runners` is set. */
+    runners: wholeNumber(1, 256).default(1),
+    /**
+     * Measurement of a growing hash table. For every treatment with one node, keys are inserted into an empty server,
+     * while its memory and the insertion rate are sampled.
+     * @default no such measurement
+     */
+    growth: growthSchema.optional(),
   })
   .meta({ description: "Study of a stack on this machine (`npm start -- study`)." });
 /** The section `study`, parsed. */

@@ -5,15 +5,15 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { BadInput, problemText } from "../../../lib/errors";
 import { ROOT, VERSION } from "../../../lib/system/package";
-import { checkedArguments } from "../../../components/plugin/component-arguments";
-import { ComponentProvider } from "../../../components/plugin/component-provider";
-import { loadComponent } from "../../../components/plugin/components";
 import {
   type PackageSchema,
   type PropertySpec,
   type ValueSpec,
+  checkedArguments,
+  ComponentProvider,
   readPackageSchema,
-} from "../../../components/plugin/package-schema";
+} from "../../../components/plugin/component-provider";
+import { loadComponent } from "../../../components/plugin/components";
 import { evaluateProgram, onlyResource, outputValue } from "../../support/pulumi/pulumi-mocks";
 import { expectReviewed } from "../../support/reviewed";
 
