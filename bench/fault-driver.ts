@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { Fault } from "../faults/plan/fault";
 import type { Scenario } from "../faults/plan/scenario";
-import { runScenarios } from "../faults/scenarios/run-scenarios";
+import { runScenarios } from "../faults/scenarios/run-scenario";
 import type { FaultSubject, ScenarioResult } from "../faults/scenarios/scenario-run";
 import { codeOf } from "../lib/errors";
 import type { ServerSettings } from "../valkey/settings/settings";

@@ -18,7 +18,7 @@ import type { OpenLoopPlan } from "../benchmarks/load/open-loop/plan";
 import { Tally } from "../benchmarks/load/tally";
 import type { ServerSettings } from "../valkey/settings/settings";
 import type { Shape } from "../valkey/topology/placement";
-import { detectFeatures } from "../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../benchmarks/load/valkey-benchmark/arguments";
 import { pulumiPath } from "../tests/support/pulumi/pulumi-stack";
 import { KUBECONFIG } from "../tests/support/kubernetes/throw-away";
 import type { ReportProgress } from "../lib/progress";

@@ -6,8 +6,7 @@ import { LengthReader, MISSING } from "./lengths";
 import { RdbCorrupt } from "./rdb-corrupt";
 import type { Layout, RdbHeader } from "./rdb-format";
 import { CHECKSUM_SINCE, HEADER_BYTES, OPCODE, layoutOf, parseHeader, typeOf } from "./rdb-format";
-import { RdbKey } from "./rdb-key";
-import type { RdbSummary, RdbVisitor } from "./rdb-visitor";
+import { type RdbSummary, type RdbVisitor, RdbKey } from "./rdb-visitor";
 import { ValueSkipper } from "./value-skipper";
 
 const CHECKSUM_BYTES = 8;

@@ -1,6 +1,6 @@
 import { sealDump, startDump } from "../rdb/dump";
 import { shifted } from "../rdb/comparing/walk-values";
-import type { RdbKey } from "../rdb/rdb-key";
+import type { RdbKey } from "../rdb/rdb-visitor";
 import { hasFieldTtls, shiftFieldTtls } from "../rdb/splitting/shift-ttl";
 import type { SlotRange } from "../../valkey/topology/slots";
 import type { ByteSource } from "../rdb/walk";

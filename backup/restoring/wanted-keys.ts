@@ -1,5 +1,5 @@
 /** Reads RDB files before their keys are copied: finds what the copy needs, and files that cannot be copied. */
-import type { RdbKey } from "../rdb/rdb-key";
+import type { RdbKey } from "../rdb/rdb-visitor";
 import { foreignSlot, movingSlots } from "../rdb/splitting/split";
 import { walkRdb } from "../rdb/walk";
 import { SLOT_COUNT } from "../../valkey/topology/slots";

@@ -8,9 +8,12 @@ import type { Prediction } from "../../lib/statistics/prediction";
 import { availableCores, sampleCpu } from "../../platforms/host/cpu";
 import { withConnections } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
-import { forecastCluster } from "../../valkey/planning/forecast";
-import type { MeasuredCluster, MeasuredClusters } from "../../valkey/planning/measured-clusters";
-import { MEASURED_CLUSTERS_FILE } from "../../valkey/planning/measured-clusters";
+import {
+  type MeasuredCluster,
+  type MeasuredClusters,
+  forecastCluster,
+  MEASURED_CLUSTERS_FILE,
+} from "../../valkey/planning/forecast";
 import { hostFaultSubject } from "../../tests/support/faults/fault-subject";
 import type { Shape } from "../../valkey/topology/placement";
 import { type Benchmark, type BenchmarkContext, type DeploymentServers, hostPlan } from "../workbench";

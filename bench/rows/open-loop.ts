@@ -1,7 +1,7 @@
 /** The open-loop generator: how much it can offer, and whether its latencies are true. */
 import { type Server, type Socket, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/output";
+import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/local-driver";
 import { Session } from "../../benchmarks/measuring/session";
 import { median } from "../../lib/statistics/median";
 import { formatCount } from "../../lib/units";

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/arguments";
 import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import { analysisOf } from "../../benchmarks/studies/evaluation/evaluate";
 import { type BaseDeployment, treatmentsOf } from "../../benchmarks/studies/factors";

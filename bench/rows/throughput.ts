@@ -4,7 +4,7 @@
  */
 import { geometricMean } from "simple-statistics";
 import { type ValkeyBenchmarkRun, valkeyBenchmarkArguments } from "../../benchmarks/load/valkey-benchmark/arguments";
-import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/output";
+import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/local-driver";
 import type { CounterSample } from "../../benchmarks/measuring/counters";
 import { type MeasuredLoad, countedCommands, measure } from "../../benchmarks/measuring/measure";
 import { namedTestRecord } from "../../benchmarks/measuring/measurement-records";

@@ -1,6 +1,6 @@
 import { LocalMemtierDriver } from "../load/memtier/local-driver";
 import { LocalOpenLoopDriver } from "../load/open-loop/local-driver";
-import { detectFeatures } from "../load/valkey-benchmark/features";
+import { detectFeatures } from "../load/valkey-benchmark/arguments";
 import { type LocalValkeyBenchmarkOptions, LocalValkeyBenchmarkDriver } from "../load/valkey-benchmark/local-driver";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";

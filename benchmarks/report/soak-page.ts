@@ -1,8 +1,7 @@
 import { Histogram } from "../../lib/histogram";
 import { formatDuration, formatPercent } from "../../lib/units";
 import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
-import { describeSoakFindings } from "../soak/describe-findings";
-import { type SoakFindings, maxReplicaLag } from "../soak/findings";
+import { type SoakFindings, describeSoakFindings, maxReplicaLag } from "../soak/findings";
 import type { NodeSample } from "../soak/node-sample";
 import { nodeSeries } from "../soak/trend";
 import { type Chart, colourOf, legendOf, line, renderFigure } from "./chart";

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from "node:os";
 import { availableCores } from "../../platforms/host/cpu";
-import type { Environment } from "./schema";
+import type { Environment, MeasuredTopology } from "./schema";
+import type { TopologyRecord } from "../../valkey/verification/topology-record";
 
 export function describeEnvironment(programs: Environment["programs"]): Environment {
   const [cpu] = cpus();
@@ -35,4 +36,9 @@ function firstLine(path: string): string | null {
 
 function chosen(text: string | null): string | null {
   return text === null ? null : (/\[(\w+)\]/.exec(text)?.[1] ?? text);
+}
+
+/** Numbers of keys are null, because keys are counted later. */
+export function asMeasuredTopology(topology: TopologyRecord): MeasuredTopology {
+  return { ...topology, nodes: topology.nodes.map((node) => ({ ...node, keysAfter: null })) };
 }

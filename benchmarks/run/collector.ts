@@ -1,10 +1,9 @@
 /** Writes all results after each record, so a crash loses no measurement. */
-import { asMeasuredTopology } from "../results/topology";
+import { asMeasuredTopology, describeEnvironment } from "../results/environment";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
 import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";
-import { describeEnvironment } from "../results/environment";
 import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
 import type {

@@ -1,5 +1,5 @@
 import { type SlotRange, SLOT_COUNT } from "../../valkey/topology/slots";
-import { keyInfixes, keysPerInfix } from "./key-space";
+import { slotTags } from "../../valkey/topology/slot-tags";
 import { ZSET_MEMBERS } from "./mixed-workload";
 import type { Prefill } from "./named-tests";
 
@@ -156,4 +156,28 @@ function stockPerInfix(stock: number, infixes: number): number {
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;
   return Math.max(0.1, slots.reduce((sum, { from, to }) => sum + to - from + 1, 0) / SLOT_COUNT);
+}
+
+/**
+ * Text between a name such as `key` and its number: in a cluster hash tags such as `:{06S}`, one for each slot;
+ * otherwise empty. A tag with two letters has two closing braces, because valkey-benchmark fills three characters.
+ */
+export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {
+  if (slots === undefined) return [""];
+  const all = slotTags();
+  return slots.flatMap(({ from, to }) => all.slice(from, to + 1).map((tag) => `:{${tag.padEnd(3, "}")}}`));
+}
+
+/** In a cluster there is an infix for each slot, in replication mode a single one. */
+export function keysPerInfix(keySpace: number, isCluster: boolean): number {
+  return isCluster ? keySpace / SLOT_COUNT : keySpace;
+}
+
+/** A number with twelve digits. valkey-benchmark writes numbers in this form into keys. */
+export function keyNumber(value: number): string {
+  return String(value).padStart(12, "0");
+}
+
+export function zsetMember(number: number): string {
+  return `element:${keyNumber(number)}`;
 }

@@ -1,8 +1,7 @@
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "./value-sizes";
-import type { NeededKeys } from "./key-slices";
-import { zsetMember } from "./key-space";
+import { type NeededKeys, zsetMember } from "./key-slices";
 import type { DataKind, MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";
 import { DATA_COMMANDS, KEY_FAMILIES, meanValueBytes, MEMTIER_FAMILY } from "./mixed-workload";
 import type { NamedTest, Prefill } from "./named-tests";

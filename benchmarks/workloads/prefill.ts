@@ -7,9 +7,21 @@ import { join } from "node:path";
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { SlotRange } from "../../valkey/topology/slots";
-import type { KeyExtent, KeyNames, NeededKeys, PrefillSize, SliceAction } from "./key-slices";
-import { expectedKeys, extentOf, FUNCTIONS, keyExtent, keyNames, keySlices, SLICE_KEYS } from "./key-slices";
-import { keyInfixes } from "./key-space";
+import {
+  type KeyExtent,
+  type KeyNames,
+  type NeededKeys,
+  type PrefillSize,
+  type SliceAction,
+  expectedKeys,
+  extentOf,
+  FUNCTIONS,
+  keyExtent,
+  keyNames,
+  keySlices,
+  SLICE_KEYS,
+  keyInfixes,
+} from "./key-slices";
 import type { Prefill } from "./named-tests";
 
 export interface PrimaryNode {

@@ -1,6 +1,6 @@
 import { BadInput } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
-import { type ScenarioTask, runScenarios } from "../../faults/scenarios/run-scenarios";
+import { type ScenarioTask, runScenarios } from "../../faults/scenarios/run-scenario";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Verification } from "../../valkey/verification/verify";

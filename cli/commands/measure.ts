@@ -5,7 +5,7 @@ import { type BenchmarkPlan, measureAll, plannedKeys } from "../../benchmarks/ru
 import { localLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/local-load-drivers";
 import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
 import { Traces } from "../../benchmarks/measuring/traces";
-import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/arguments";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { verdictLine } from "../../valkey/verification/format";

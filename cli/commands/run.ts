@@ -9,7 +9,7 @@ import { findCapacities, type BenchmarkPlan } from "../../benchmarks/run/measure
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import { localLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/local-load-drivers";
-import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/arguments";
 import { assertRunnerSupports } from "../../benchmarks/measuring/runner-support";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import { nodeCount } from "../../valkey/topology/placement";

@@ -29,7 +29,7 @@ import { describeEnvironment } from "../../benchmarks/results/environment";
 import type { Environment, Results } from "../../benchmarks/results/schema";
 import { describeEnd, formatStudy } from "../../benchmarks/results/formats/study-summary";
 import { formatDuration, formatPercent } from "../../lib/units";
-import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/arguments";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { print } from "../terminal/terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";

@@ -3,7 +3,7 @@ import { counted, formatCount } from "../../lib/units";
 import { openDeployment } from "../../platforms/deployment-reference";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { stageSets } from "../../backup/restoring/staging";
-import { stagingProcesses } from "../../backup/restoring/host/staging-processes";
+import { stagingProcesses } from "../../backup/restoring/start-restored";
 import { unmatchedProblems } from "../../backup/restoring/key-selection";
 import type { PodWaitOptions } from "../../platforms/kubernetes/pods/running-pods";
 import type { Copies } from "../../backup/restoring/copying/key-writer";
@@ -12,7 +12,7 @@ import { missingDatabases, replayKeys } from "../../backup/restoring/copying/rep
 import { scanWanted } from "../../backup/restoring/wanted-keys";
 import { readLayout } from "../../backup/archive/shard-layout";
 import type { Deployment } from "../../valkey/deployment";
-import type { RdbKey } from "../../backup/rdb/rdb-key";
+import type { RdbKey } from "../../backup/rdb/rdb-visitor";
 import { readFileInPieces } from "../../backup/rdb/walk";
 import { type OptionValues, problemsOf } from "../running/options";
 import type { LocalServers } from "../running/local-servers";

@@ -4,7 +4,7 @@ import * as aws from "./aws/aws-sdk";
 import { hasLeftoverLogGroup } from "./control-plane-logs";
 import type { ExistingNetworkArgs } from "./network";
 import { type NetworkFacts, networkProblems, readNetwork } from "./network-checks";
-import { architecturesOf } from "../../platforms/eks/pools/architectures";
+import { architecturesOf } from "../../platforms/eks/pools/pools";
 import { type EksPlan, demandByZone } from "../../platforms/eks/plan";
 import { quotaProblems } from "../../platforms/eks/quotas";
 import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";

@@ -2,7 +2,7 @@
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { createNodeRole, podIdentityTrust } from "./aws/roles";
-import { architecturesOf } from "../../platforms/eks/pools/architectures";
+import { architecturesOf } from "../../platforms/eks/pools/pools";
 import type { Architecture } from "../../platforms/eks/offers/machine-types";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";

@@ -1,17 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ScenarioObservation, closeObservation, createObservation } from "./observe";
 import { type PreparedScenario, prepare, undo, failedAssertions } from "./prepare";
-import type { ScenarioResult, ScenarioRun } from "./scenario-run";
+import type { ScenarioResult, ScenarioRun, FaultSubject } from "./scenario-run";
 import { performAction } from "../actions/perform-action";
 import { type Injection, type Healing, type Recovery, scenarioRecord } from "./scenario-record";
 import type { WriteClient } from "../writes/write-client";
-import { holdsInTime } from "../../lib/polling";
+import { holdsInTime, awaitCondition } from "../../lib/polling";
 import { nodeTimeout } from "../actions/directives";
 import { rowOf } from "../../valkey/verification/assertions";
 import { type Verification, verify } from "../../valkey/verification/verify";
 import type { FaultContext } from "../actions/fault-context";
 import { form } from "../../valkey/formation/form";
 import { accountForWrites } from "../writes/accounting";
+import { Failure } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
+import { DeploymentObserver } from "../observation/deployment-observer";
+import type { Scenario } from "../plan/scenario";
+import { handOver } from "../actions/hand-over";
 
 const VERIFY_EVERY_MS = 200;
 
@@ -24,7 +29,7 @@ const ASSIST_AFTER_REPLICATION_MS = 2000;
 const RECENT_MS = 500;
 
 /** Reverses its effects even if it fails. @throws BadInput if the fault is impossible; Failure before or in a step */
-export async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
+async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
   const configured = run.injector.deployment.directives;
   try {
     const prepared = await prepare(run, configured);
@@ -179,4 +184,71 @@ async function accountAndRecord(run: ScenarioRun, phases: FinishedPhases): Promi
     },
   });
   return { record, lost: accounting.lost };
+}
+
+export interface ScenarioTask {
+  readonly scenario: Scenario;
+  readonly repeats: number;
+  readonly subject: FaultSubject;
+}
+
+interface ScenarioOptions {
+  readonly signal: AbortSignal;
+  readonly report: ReportProgress;
+  readonly onResult: (result: ScenarioResult) => void;
+}
+
+const RESTORE_TIMEOUT_MS = 60_000;
+const OBSERVER_TIMEOUT_MS = 1000;
+const POLL_MS = 20;
+
+/** @throws Failure if a deployment does not recover: later scenarios would also show the effects of this one */
+export async function runScenarios(
+  tasks: readonly ScenarioTask[],
+  { signal, report, onResult }: ScenarioOptions,
+): Promise<void> {
+  const rounds = Math.max(0, ...tasks.map(({ repeats }) => repeats));
+  const total = tasks.reduce((sum, { repeats }) => sum + repeats, 0);
+  let started = 0;
+  for (let round = 1; round <= rounds; round++) {
+    for (const { scenario, subject } of tasks.filter(({ repeats }) => round <= repeats)) {
+      signal.throwIfAborted();
+      const { name } = subject.injector.deployment;
+      report(`${++started}/${total} ${scenario.name} on ${name}`);
+      await restoreInitialPrimaries(subject, signal);
+      const result = await runScenario({ ...subject, scenario, round, signal, report });
+      onResult(result);
+      const { recoveryFailure } = result.record;
+      if (recoveryFailure !== null)
+        throw new Failure(`${name} did not recover from ${scenario.name}: ${recoveryFailure}`);
+    }
+  }
+}
+
+async function restoreInitialPrimaries(
+  { injector, shape, initialPrimaries }: FaultSubject,
+  signal: AbortSignal,
+): Promise<void> {
+  const expected = { mode: injector.deployment.mode, ...shape };
+  const observer = new DeploymentObserver(
+    () => expected,
+    injector.nodes,
+    (endpoint) => injector.dial(endpoint, OBSERVER_TIMEOUT_MS),
+  );
+  const polling = { timeoutMs: RESTORE_TIMEOUT_MS, intervalMs: POLL_MS };
+  try {
+    await observer.start();
+    await restoreRoles(initialPrimaries, { ...polling, injector, observer, shape, signal, logEvent: () => undefined });
+  } finally {
+    await observer.stop();
+  }
+}
+
+async function restoreRoles(initialPrimaries: readonly string[], context: FaultContext): Promise<void> {
+  const { observer } = context;
+  await awaitCondition("every node is up and every replica linked", () => observer.isRedundant, context);
+  for (const name of initialPrimaries) {
+    const { role, follows } = observer.state(name);
+    if (role === "replica" && follows !== undefined) await handOver(follows, context, name);
+  }
 }

@@ -1,6 +1,6 @@
 import type { Mode } from "../../valkey/node";
-import { slotTags } from "../../valkey/topology/slot-tags";
 import { type SlotRange, countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
+import { slotTags } from "../../valkey/topology/slot-tags";
 
 const SLOTS_PER_SHARD = 16;
 /** Every so many writes, to an old key. No divisor of most numbers of shards: every shard gets some. */

@@ -15,7 +15,7 @@ import type { WaitOptions } from "../../lib/progress";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { hasPrimaryRole, parseInfo } from "../../valkey/topology/replies";
-import { ownAllSlots } from "../../valkey/membership/participation";
+import { ownAllSlots } from "../../valkey/membership/member-state";
 import { isMachineReady } from "../../platforms/kubernetes/api/machine-conditions";
 import { isPodRunning, resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
 import type { StatefulSetVolumes } from "../../platforms/kubernetes/volumes/statefulset-volumes";

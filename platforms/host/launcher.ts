@@ -1,8 +1,8 @@
-import type { Endpoint } from "../../valkey/node";
+import { hostname } from "node:os";
+import type { Endpoint, DeploymentNode } from "../../valkey/node";
 import type { PlacedServerPlan } from "./deployment-plan";
 import type { ProcessExit } from "./processes";
 import type { Programs } from "./programs/programs";
-import type { ServerRegistry, ServerRole } from "./registry";
 import type { RunDirectory } from "./run-directory";
 import { type PlacedServer, recordServer } from "./server-records";
 import { type ServerProcess, type ServerStart, startServers, unexpectedExitFailure } from "./servers";
@@ -82,4 +82,60 @@ function restartOf({ plan, port, busPort }: ServerProcess, options: RestartOptio
     plan: plan.sentinel === true ? plan : { ...plan, directives, replicaOf },
     ports: newAddresses ? undefined : [port, busPort ?? 0],
   };
+}
+
+type ServerRole = "servers" | "sentinels";
+
+const ROLES: readonly ServerRole[] = ["servers", "sentinels"];
+
+/**
+ * It is in memory; `run-directory.ts` and `server-records.ts` have records on disk. Each list is in the order of the
+ * servers' numbers.
+ */
+export class ServerRegistry {
+  readonly #all = {
+    servers: new Map<string, readonly PlacedServer[]>(),
+    sentinels: new Map<string, readonly PlacedServer[]>(),
+  };
+
+  list(role: ServerRole, deployment: string): readonly PlacedServer[] {
+    return this.#all[role].get(deployment) ?? [];
+  }
+
+  set(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
+    this.#all[role].set(deployment, servers);
+  }
+
+  add(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
+    this.set(role, deployment, [...this.list(role, deployment), ...servers]);
+  }
+
+  replace(deployment: string, restarted: readonly ServerProcess[]): void {
+    const byName = new Map(restarted.map((server) => [server.plan.name, server]));
+    for (const role of ROLES) {
+      const servers = this.list(role, deployment);
+      this.set(
+        role,
+        deployment,
+        servers.map(({ server, zone }) => ({ server: byName.get(server.plan.name) ?? server, zone })),
+      );
+    }
+  }
+
+  named(deployment: string, names: readonly string[]): ServerProcess[] {
+    return this.#servers(deployment).filter(({ plan }) => names.includes(plan.name));
+  }
+
+  /** After a restart, the registry has a new object for the server. */
+  has(server: ServerProcess): boolean {
+    return this.#servers(server.plan.deployment).includes(server);
+  }
+
+  #servers(deployment: string): ServerProcess[] {
+    return ROLES.flatMap((role) => this.list(role, deployment)).map(({ server }) => server);
+  }
+}
+
+export function toNode({ server: { plan, port, busPort }, zone }: PlacedServer): DeploymentNode {
+  return { name: plan.name, zone, machine: hostname(), endpoint: { host: plan.host, port }, busPort };
 }

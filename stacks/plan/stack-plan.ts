@@ -2,8 +2,7 @@
 import { describeRestoreFrom } from "../../backup/restoring/restore-from";
 import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";
-import { forecastCluster } from "../../valkey/planning/forecast";
-import { measuredClusters } from "../../valkey/planning/measured-clusters";
+import { forecastCluster, measuredClusters } from "../../valkey/planning/forecast";
 import { type MemoryPlan, memoryPlan } from "../../valkey/planning/memory-plan";
 import { toDirectives } from "../../valkey/settings/settings";
 import { survivalWarning } from "../../valkey/planning/survival";

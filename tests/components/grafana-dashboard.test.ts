@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics";
-import { ArchiveMetrics } from "../../backup/archiver/metrics";
+import { ArchiveMetrics } from "../../backup/archiver/archiver";
 import { LookMetrics } from "../../operations/inspection/metrics";
 import { grafanaDashboard } from "../../components/grafana-dashboard";
 import { capacityRecord, recordAt, results, studyRecord } from "../support/benchmarks/records";

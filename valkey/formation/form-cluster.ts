@@ -2,7 +2,7 @@ import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import { resizeCluster } from "../resize/resize-cluster";
-import { servesAllSlots } from "../membership/participation";
+import { servesAllSlots } from "../membership/member-state";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { infoNumber } from "../topology/replies";
 import type { Shape } from "../topology/placement";

@@ -1,7 +1,6 @@
 /** Finds nodes that lost their data and came back empty with a new ID, while others may know the former one. */
 import type { ClusterView } from "../topology/cluster-view";
-import { type MemberState, selfEntry } from "./member-state";
-import { hasSlots, isAlone, participants } from "./participation";
+import { type MemberState, selfEntry, hasSlots, isAlone, participants } from "./member-state";
 
 const NONE: ReadonlySet<string> = new Set();
 

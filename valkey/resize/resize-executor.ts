@@ -3,7 +3,7 @@ import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import type { Deadline, FormationOptions } from "../membership/deadline";
 import { fastPingIntervalMs } from "../membership/meet";
-import { type MemberState, selfEntry } from "../membership/member-state";
+import { type MemberState, selfEntry, participants } from "../membership/member-state";
 import type { Member } from "../membership/members";
 import {
   meetNode,
@@ -19,7 +19,6 @@ import { hasPrimaryRole, infoNumber, parseInfo } from "../topology/replies";
 import { countSlots } from "../topology/slots";
 import { readUsedMemory } from "./memory-use";
 import type { MigrationContext } from "./migration-context";
-import { participants } from "../membership/participation";
 import type { ReplicaAssignment, ResizePlan } from "./resize-plan";
 import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";

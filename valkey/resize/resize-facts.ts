@@ -1,6 +1,13 @@
 /** Facts from the nodes' views: which nodes have joined only in part, and why the resize is blocked. */
-import { type MemberState, selfEntry, unknownNodes } from "../membership/member-state";
-import { hasSlots, isAlone, knows, participants } from "../membership/participation";
+import {
+  type MemberState,
+  selfEntry,
+  unknownNodes,
+  hasSlots,
+  isAlone,
+  knows,
+  participants,
+} from "../membership/member-state";
 import { lostIdentities } from "../membership/returned-empty";
 import type { KnownNode } from "../topology/cluster-view";
 import type { MemoryUse } from "./memory-use";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type SlotRange, SLOT_COUNT } from "../../../valkey/topology/slots";
-import type { RdbKey } from "../rdb-key";
+import type { RdbKey } from "../rdb-visitor";
 import type { ByteSource } from "../walk";
 import { type ValueRules, walkValues } from "./walk-values";
 

@@ -1,5 +1,5 @@
 import { decodeValue } from "../decode";
-import type { RdbKey } from "../rdb-key";
+import type { RdbKey } from "../rdb-visitor";
 import type { Value } from "../value";
 import { type HashScope, hashValue } from "./value-hash";
 import { type ByteSource, walkRdb } from "../walk";

@@ -2,7 +2,7 @@
 import { Failure } from "../../../lib/errors";
 import { LengthReader, MISSING } from "../lengths";
 import { RdbCorrupt } from "../rdb-corrupt";
-import type { RdbKey } from "../rdb-key";
+import type { RdbKey } from "../rdb-visitor";
 import { OPCODE, TYPE } from "../rdb-format";
 
 const TIME_BYTES = 8;

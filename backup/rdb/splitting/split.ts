@@ -3,7 +3,7 @@ import { Failure } from "../../../lib/errors";
 import { type SlotRange, SLOT_COUNT, formatRanges } from "../../../valkey/topology/slots";
 import { FunctionLibraries } from "./function-libraries";
 import { type RdbHeader, formatHeader } from "../rdb-format";
-import type { RdbKey } from "../rdb-key";
+import type { RdbKey } from "../rdb-visitor";
 import { type ByteSink, RdbWriter } from "./rdb-writer";
 import { hasFieldTtls, shiftFieldTtls, shiftKeyTtl } from "./shift-ttl";
 import { type ByteSource, walkRdb } from "../walk";

@@ -1,5 +1,5 @@
 import type { Deployment } from "../../../valkey/deployment";
-import type { RdbKey } from "../../rdb/rdb-key";
+import type { RdbKey } from "../../rdb/rdb-visitor";
 import { walkRdb } from "../../rdb/walk";
 import { type CopiedKey, type ReplaySource, KeyReader } from "../key-reader";
 import { type Copies, KeyWriter } from "./key-writer";

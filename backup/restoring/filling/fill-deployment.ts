@@ -6,7 +6,7 @@ import type { Restore } from "../../archive/catalog";
 import { readLayout } from "../../archive/shard-layout";
 import type { Deployment } from "../../../valkey/deployment";
 import { FunctionLibraries } from "../../rdb/splitting/function-libraries";
-import type { RdbKey } from "../../rdb/rdb-key";
+import type { RdbKey } from "../../rdb/rdb-visitor";
 import { readFileInPieces, walkRdb } from "../../rdb/walk";
 import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { BulkWriter } from "./bulk-writer";

@@ -2,7 +2,7 @@ import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import { BadInput } from "../../../lib/errors";
 import { type MemtierWorkload, MEMTIER_FAMILY } from "../../workloads/mixed-workload";
-import { zsetMember } from "../../workloads/key-space";
+import { zsetMember } from "../../workloads/key-slices";
 import { wholeRatio } from "../../workloads/mixed-workload-tests";
 import { TLS_NAMES } from "../valkey-benchmark/arguments";
 

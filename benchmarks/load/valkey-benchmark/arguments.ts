@@ -1,10 +1,12 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import type { NamedTest } from "../../workloads/named-tests";
-import { keysPerInfix } from "../../workloads/key-space";
+import { keysPerInfix } from "../../workloads/key-slices";
 import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { Workload } from "../../workloads/workload";
-import type { ValkeyBenchmarkFeatures } from "./features";
+import { Failure, messageOf } from "../../../lib/errors";
 
 /** With threads, valkey-benchmark reads its clock only at each tick, so a run of requests ends up to 250 ms late. */
 export const CLOCK_TICK_SECONDS = 0.25;
@@ -124,4 +126,27 @@ export function effectiveLength(
   // The expected rate was measured with the same coarse clock, so the real rate can be up to 1.5 times as high.
   const seconds = ticks ? 1.5 * Math.max(workload.length.seconds, MIN_SECONDS_WITH_TICK) : workload.length.seconds;
   return { requests: Math.ceil(seconds * Math.min(expectedRate, workload.rate ?? Infinity)) };
+}
+
+export interface ValkeyBenchmarkFeatures {
+  /** `--duration`: a run ends after the given time, at most some milliseconds late. */
+  readonly duration: boolean;
+  /** `--rps`: requests are sent at an offered rate. */
+  readonly rate: boolean;
+  /** `--rfr`: reads go to the replicas of a cluster. */
+  readonly readFrom: boolean;
+}
+
+export async function detectFeatures(benchmark: string): Promise<ValkeyBenchmarkFeatures> {
+  try {
+    const { stdout } = await promisify(execFile)(benchmark, ["--help"], { encoding: "utf8" });
+    return parseFeatures(stdout);
+  } catch (error) {
+    throw new Failure(`${benchmark} --help failed: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+export function parseFeatures(help: string): ValkeyBenchmarkFeatures {
+  const has = (option: string): boolean => new RegExp(`^\\s*${option}\\b`, "m").test(help);
+  return { duration: has("--duration"), rate: has("--rps"), readFrom: has("--rfr") };
 }

@@ -1,13 +1,23 @@
 import { epochMs } from "../../../lib/clock";
 import { pinnedCommand } from "../../../platforms/host/processes";
-import { type LoadDriver, TIMEOUT_MARGIN_SECONDS } from "../load-driver";
+import { type LoadDriver, type LoadReport, TIMEOUT_MARGIN_SECONDS } from "../load-driver";
 import { type LoadGenerator, parsedOutput } from "../load-generator";
-import type { LocalDriverOptions, LocalLoad, ReadyLoad, SentLoad } from "../local-driver";
-import { LocalLoadDriver } from "../local-driver";
+import {
+  type LocalDriverOptions,
+  type LocalLoad,
+  type ReadyLoad,
+  type SentLoad,
+  LocalLoadDriver,
+} from "../local-driver";
 import { type OutputCollector, lastTwoLines, runLocalProcess } from "../local-process";
-import { type ValkeyBenchmarkRun, valkeyBenchmarkArguments, withoutSecrets } from "./arguments";
-import type { ValkeyBenchmarkFeatures } from "./features";
-import { parseSingleReport } from "./output";
+import {
+  type ValkeyBenchmarkRun,
+  type ValkeyBenchmarkFeatures,
+  valkeyBenchmarkArguments,
+  withoutSecrets,
+} from "./arguments";
+import { Failure } from "../../../lib/errors";
+import type { CumulativeCount } from "../../../lib/histogram";
 
 export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
@@ -97,4 +107,99 @@ class ReportedOutput implements OutputCollector {
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }
+}
+
+/** Printed values of one latency, ms, differ: the last digit is rounded, and a histogram has only three digits. */
+const SAME_MS = 0.002;
+const SAME_PART = 0.002;
+
+const REPORT = /^====== (.*) ======$/;
+const COUNT_LINE = /^\d+\.\d+% <= (\d+\.\d+) milliseconds \(cumulative count (\d+)\)$/;
+
+export function parseReports(text: string): LoadReport[] {
+  const lines = text.split(/\r\n|\r|\n/).map((line) => line.trimEnd());
+  const starts = lines.flatMap((line, index) => (REPORT.test(line) ? [index] : []));
+  if (starts.length === 0) throw cannotRead("no report", text);
+  return starts.map((start, index) => parseReport(lines.slice(start, starts[index + 1])));
+}
+
+export function parseSingleReport(text: string): LoadReport {
+  const reports = parseReports(text);
+  const [report] = reports;
+  if (report === undefined || reports.length > 1)
+    throw new Failure(`valkey-benchmark printed ${reports.length} reports; expected one`);
+  return report;
+}
+
+function parseReport(lines: readonly string[]): LoadReport {
+  const text = lines.join("\n");
+  const match = (pattern: RegExp, what: string): RegExpExecArray => {
+    const found = pattern.exec(text);
+    if (found === null) throw cannotRead(`no ${what}`, text);
+    return found;
+  };
+  const number = (value: string | undefined, what: string): number => {
+    const result = Number(value);
+    if (value === undefined || !Number.isFinite(result)) throw cannotRead(`${what} is ${value ?? "missing"}`, text);
+    return result;
+  };
+  const requests = number(
+    match(/^ {2}(\d+) requests completed in \S+ seconds$/m, "count of requests")[1],
+    "the count of requests",
+  );
+  const rate = number(
+    match(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1],
+    "the throughput",
+  );
+  // With `--rps`, a table of rates with the same column titles comes before it.
+  const summary = match(
+    /^ *latency summary \(msec\):\n *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m,
+    "latency summary",
+  );
+  const [avgMs = 0, minMs = 0, p50Ms = 0, p95Ms = 0, p99Ms = 0, maxMs = 0] = summary
+    .slice(1)
+    .map((value) => number(value, "a latency"));
+  const percentiles = countsUnder(lines, "Latency by percentile distribution:");
+  const cumulative = countsUnder(lines, "Cumulative distribution of latencies:");
+  if (percentiles.length === 0 || cumulative.length === 0) throw cannotRead("no distribution of latencies", text);
+  const slowest = percentiles.at(-1)?.ms ?? NaN;
+  if (Math.abs(maxMs - slowest) > SAME_MS + SAME_PART * slowest)
+    throw cannotRead(`the maximum is ${maxMs} ms in the summary and ${slowest} ms in the distribution`, text);
+  return {
+    title: REPORT.exec(lines[0] ?? "")?.[1] ?? "",
+    requests,
+    rate,
+    seconds: requests / rate,
+    avgMs,
+    minMs,
+    p50Ms,
+    p95Ms,
+    p99Ms,
+    maxMs,
+    percentiles,
+    cumulative,
+  };
+}
+
+function countsUnder(lines: readonly string[], heading: string): CumulativeCount[] {
+  const counts: CumulativeCount[] = [];
+  for (const line of lines.slice(lines.indexOf(heading) + 1)) {
+    const match = COUNT_LINE.exec(line);
+    if (match === null) break;
+    counts.push({ ms: Number(match[1]), count: Number(match[2]) });
+  }
+  return counts;
+}
+
+function cannotRead(what: string, text: string): Failure {
+  const lines = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/\brps=/.test(line));
+  const quoted = lines
+    .slice(-3)
+    .map((line) => `    ${line.slice(0, 200)}`)
+    .join("\n");
+  const where = quoted === "" ? " in empty output" : ` in\n${quoted}`;
+  return new Failure(`cannot read the output of valkey-benchmark: ${what}${where}`);
 }

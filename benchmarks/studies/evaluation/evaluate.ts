@@ -1,4 +1,4 @@
-import { asMeasuredTopology } from "../../results/topology";
+import { asMeasuredTopology } from "../../results/environment";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { REFERENCE_LOAD_LIMIT, referenceLoadWarnings } from "../../warnings/warnings";
 import type { ReferenceLoadRecord, Warning, Environment, MeasurementRecord, Results } from "../../results/schema";

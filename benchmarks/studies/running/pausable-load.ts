@@ -4,9 +4,12 @@ import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../.
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { LoadGeneratorFailure } from "../../load/load-driver";
 import { runnerShare } from "../../load/valkey-benchmark/local-driver";
-import type { ValkeyBenchmarkRun } from "../../load/valkey-benchmark/arguments";
-import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benchmark/arguments";
-import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
+import {
+  type ValkeyBenchmarkRun,
+  type ValkeyBenchmarkFeatures,
+  valkeyBenchmarkArguments,
+  withoutSecrets,
+} from "../../load/valkey-benchmark/arguments";
 
 /** Load generators end by themselves if this process is killed. Without `--duration`, after requests of a minute. */
 const MAX_SECONDS = 600;

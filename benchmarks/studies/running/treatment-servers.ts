@@ -6,7 +6,7 @@ import { RunDirectory } from "../../../platforms/host/run-directory";
 import type { ReportProgress } from "../../../lib/progress";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { Session } from "../../measuring/session";
-import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
+import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/arguments";
 import { verdictLine } from "../../../valkey/verification/format";
 import { type Verification, verify } from "../../../valkey/verification/verify";
 import type { Treatment } from "../factors";

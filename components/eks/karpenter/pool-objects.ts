@@ -3,10 +3,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type * as pulumi from "@pulumi/pulumi";
 import { stringify } from "yaml";
-import { architecturesOf } from "../../../platforms/eks/pools/architectures";
+import {
+  type PoolArgs,
+  type PoolName,
+  architecturesOf,
+  MACHINE_SET_KEY,
+  poolObjectName,
+  poolSelector,
+  poolTaint,
+} from "../../../platforms/eks/pools/pools";
 import { type Tuning, reservedCpus, FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
-import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
-import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
 
 const MIME_BOUNDARY = "valkey-measured";
 const INTERRUPTS_SCRIPT = "/usr/local/sbin/valkey-interrupts";

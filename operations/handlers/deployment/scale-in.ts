@@ -11,9 +11,8 @@ import {
 import { withConnections } from "../../../valkey/connections";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { unknownNodes } from "../../../valkey/membership/member-state";
+import { unknownNodes, ownAllSlots } from "../../../valkey/membership/member-state";
 import { readMemberStates } from "../../../valkey/membership/members";
-import { ownAllSlots } from "../../../valkey/membership/participation";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { listNames } from "../../../valkey/verification/violations";
 import { tightenBudgets } from "../../changes/budgets";

@@ -8,7 +8,7 @@ import { counted } from "../../../lib/units";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import { Host } from "../../../platforms/host/host";
 import { findPrograms } from "../../../platforms/host/programs/programs";
-import { stagingProcesses } from "../../../backup/restoring/host/staging-processes";
+import { stagingProcesses } from "../../../backup/restoring/start-restored";
 import { RunDirectory, stopAbandonedRuns } from "../../../platforms/host/run-directory";
 import type { Restore } from "../../../backup/archive/catalog";
 import type { Deployment } from "../../../valkey/deployment";

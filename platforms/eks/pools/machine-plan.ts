@@ -2,7 +2,7 @@
 import { type Problem, problem } from "../../../lib/errors";
 import { groupBy } from "../../../lib/group-by";
 import { type MachineType, machineType } from "../offers/machine-types";
-import { type AllocatableResources, DAEMON_ADDRESSES, allocatableOn } from "./allocatable";
+import { type AllocatableResources, DAEMON_ADDRESSES, allocatableOn } from "./tuning";
 import { type MachineSet, type SetLayout, fits, layoutOf, unitOf } from "./machine-sets";
 import type { PodGroup } from "./pod-groups";
 import { type PoolArgs, type PoolName, type Pools, POOLS } from "./pools";

@@ -37,7 +37,7 @@
  * for each pod that it may get.
  */
 import { groupByZone } from "../../../valkey/topology/placement";
-import type { AllocatableResources } from "./allocatable";
+import type { AllocatableResources } from "./tuning";
 import type { PodGroup } from "./pod-groups";
 import { type PoolName, machineSetSelector } from "./pools";
 

@@ -1,8 +1,7 @@
 import { type Problem, problem } from "../../../lib/errors";
 import { compact } from "../../../lib/compact";
-import { architectureProblems } from "./architectures";
+import { type PoolArgs, type PoolName, type Pools, architectureProblems, POOLS, capacityTypeProblems } from "./pools";
 import { familyOf, machineType, unknownTypeProblem } from "../offers/machine-types";
-import { type PoolArgs, type PoolName, type Pools, POOLS, capacityTypeProblems } from "./pools";
 import type { PriceTable } from "../offers/prices";
 
 export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {

@@ -1,9 +1,8 @@
 /** System machines: the pods that run on them, and the smallest machine type that has room for these pods. */
 import { type Problem, problem } from "../../../lib/errors";
 import { formatCount } from "../../../lib/units";
-import { type AllocatableResources, allocatableOn, DAEMON_ADDRESSES } from "../pools/allocatable";
+import { type AllocatableResources, allocatableOn, DAEMON_ADDRESSES, UNTUNED } from "../pools/tuning";
 import { type MachineType, familyOf, MACHINE_TYPES, machineType, unknownTypeProblem } from "../offers/machine-types";
-import { UNTUNED } from "../pools/tuning";
 import type { PriceTable } from "../offers/prices";
 
 /**

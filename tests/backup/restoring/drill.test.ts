@@ -1,6 +1,6 @@
 /** The reason for which a comparison proves nothing. */
 import { expect, it } from "vitest";
-import { drillProblem } from "../../../backup/restoring/drill";
+import { drillProblem } from "../../../backup/restorer/tasks";
 
 const EQUAL = { keys: [5, 5] as const, expired: 0, differing: 0, first: [], libraries: [], isEqual: true };
 

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
-import type { Probe } from "../../../benchmarks/capacity/probes";
-import { capacityBottleneck, judgeProbe, lowestFailing, loadLatencyPoints } from "../../../benchmarks/capacity/probes";
+import {
+  type Probe,
+  capacityBottleneck,
+  judgeProbe,
+  lowestFailing,
+  loadLatencyPoints,
+} from "../../../benchmarks/capacity/measure-capacity";
 import { Histogram } from "../../../lib/histogram";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { measurementRecord, openLoopCounts } from "../../support/benchmarks/records";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { mergeReports } from "../../../benchmarks/load/merge-reports";
 import type { CumulativeCount } from "../../../lib/histogram";
 import type { LoadReport } from "../../../benchmarks/load/load-driver";
-import { parseReports } from "../../../benchmarks/load/valkey-benchmark/output";
+import { parseReports } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import { fixture } from "../../support/fixtures";
 import { forAll } from "../../support/properties";
 

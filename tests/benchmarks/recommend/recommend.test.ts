@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type SustainedRate, sustainedRate, mixedCapacity } from "../../../benchmarks/recommend/capacity";
-import { formatRecommendation } from "../../../benchmarks/recommend/format";
-import { recommend } from "../../../benchmarks/recommend/recommend";
+import { formatRecommendation, recommend } from "../../../benchmarks/recommend/recommend";
 import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommendation";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { CAPACITY_LOAD, capacityRecord, recordAt, results } from "../../support/benchmarks/records";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { connectionWarnings, needsConnectionCheck } from "../../../benchmarks/measuring/connection-check";
+import { connectionWarnings, needsConnectionCheck } from "../../../benchmarks/measuring/workload-measurements";
 import { bottleneckOf } from "../../../benchmarks/warnings/bottleneck";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { measurementRecord, openLoopCounts } from "../../support/benchmarks/records";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SLOT_COUNT } from "../../../valkey/topology/slots";
 import { slotTags } from "../../../valkey/topology/slot-tags";
-import { keyInfixes, keyNumber, keysPerInfix } from "../../../benchmarks/workloads/key-space";
+import { keyInfixes, keyNumber, keysPerInfix } from "../../../benchmarks/workloads/key-slices";
 import { forAll } from "../../support/properties";
 
 describe("slot tags", () => {

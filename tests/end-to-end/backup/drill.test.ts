@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
-import { stagingProcesses } from "../../../backup/restoring/host/staging-processes";
+import { stagingProcesses } from "../../../backup/restoring/start-restored";
 import { runDrill } from "../../../backup/restorer/tasks";
 import { type Proof, readLastFailedDrill, readLastProof } from "../../../backup/archive/keeping/proofs";
 import { readCatalog, setsOf } from "../../../backup/archive/catalog";

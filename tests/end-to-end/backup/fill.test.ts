@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import calculateSlot from "cluster-key-slot";
 import { beforeAll, expect, it, vi } from "vitest";
-import { stagingProcesses } from "../../../backup/restoring/host/staging-processes";
+import { stagingProcesses } from "../../../backup/restoring/start-restored";
 import type { Restore } from "../../../backup/archive/catalog";
 import type { Deployment } from "../../../valkey/deployment";
 import { sealDump, startDump } from "../../../backup/rdb/dump";

@@ -5,7 +5,7 @@ import { type TestContext, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { decodeValue } from "../../../backup/rdb/decode";
 import { TYPE } from "../../../backup/rdb/rdb-format";
-import type { RdbKey } from "../../../backup/rdb/rdb-key";
+import type { RdbKey } from "../../../backup/rdb/rdb-visitor";
 import { splitRdbs } from "../../../backup/rdb/splitting/split";
 import type { StreamGroup, StreamId, Value } from "../../../backup/rdb/value";
 import { readFileInPieces, walkRdb } from "../../../backup/rdb/walk";

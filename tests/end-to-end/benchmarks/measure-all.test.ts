@@ -10,7 +10,7 @@ import { measureAll } from "../../../benchmarks/run/measure-all";
 import { LocalOpenLoopDriver } from "../../../benchmarks/load/open-loop/local-driver";
 import { Artifacts } from "../../../benchmarks/run/artifacts";
 import { ResultsCollector } from "../../../benchmarks/run/collector";
-import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/arguments";
 import { verify } from "../../../valkey/verification/verify";
 import { type OpenLoopWorkload, requestMixOf } from "../../../benchmarks/workloads/mixed-workload";
 import { useSandbox } from "../../support/valkey/hooks";

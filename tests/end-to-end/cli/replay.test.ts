@@ -8,7 +8,7 @@ import { replayKeys } from "../../../backup/restoring/copying/replay-keys";
 import type { Deployment } from "../../../valkey/deployment";
 import { compareRdbs } from "../../../backup/rdb/comparing/compare";
 import { sealDump, startDump } from "../../../backup/rdb/dump";
-import type { RdbKey } from "../../../backup/rdb/rdb-key";
+import type { RdbKey } from "../../../backup/rdb/rdb-visitor";
 import { readFileInPieces } from "../../../backup/rdb/walk";
 import { distributeSlots } from "../../../valkey/topology/slots";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";

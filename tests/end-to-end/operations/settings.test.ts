@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { type SettingsInputs, handler } from "../../../operations/handlers/deployment/settings";
-import { handler as maxmemory } from "../../../operations/handlers/deployment/maxmemory";
+import { memory as maxmemory } from "../../../operations/handlers/deployment/rollout";
 import type { Deployment } from "../../../valkey/deployment";
 import { parseFlatReply } from "../../../valkey/topology/replies";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";

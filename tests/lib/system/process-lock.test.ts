@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { beforeEach, describe, expect, it } from "vitest";
-import { acquireProcessLock } from "../../../lib/system/process-lock";
+import { acquireProcessLock } from "../../../lib/system/output-directory";
 import { ROOT } from "../../../lib/system/package";
 import { useDirectory } from "../../support/directory";
 
@@ -79,7 +79,7 @@ async function contender(): Promise<string> {
   const outfile = join(directory.path, "contender.js");
   const contents = `
     import { join } from "node:path";
-    import { acquireProcessLock } from "./lib/system/process-lock";
+    import { acquireProcessLock } from "./lib/system/output-directory";
     const [directory, rounds] = process.argv.slice(2);
     process.on("message", (start) => {
       const won = [];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BaseDeployment, type Treatment, treatmentsOf } from "../../../benchmarks/studies/factors";
 import type { StudyEnvironment } from "../../../benchmarks/studies/running/treatment-servers";
-import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/arguments";
 import type { Workload } from "../../../benchmarks/workloads/workload";
 import { runningProcesses, RunDirectory } from "../../../platforms/host/run-directory";
 import { never, realPrograms } from "../valkey/real";

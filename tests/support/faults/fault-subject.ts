@@ -6,7 +6,7 @@ import { connect } from "../../../valkey/connection";
 import type { Endpoint } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import { type WriteAccounting, accountForWrites } from "../../../faults/writes/accounting";
-import { runScenarios } from "../../../faults/scenarios/run-scenarios";
+import { runScenarios } from "../../../faults/scenarios/run-scenario";
 import type { FaultSubject, ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import type { Fault } from "../../../faults/plan/fault";
 import type { Scenario } from "../../../faults/plan/scenario";

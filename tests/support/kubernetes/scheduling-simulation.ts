@@ -4,7 +4,7 @@
  * Wherever the real ones have a choice, this one takes any.
  */
 import { fits } from "../../../platforms/eks/pools/machine-sets";
-import type { AllocatableResources } from "../../../platforms/eks/pools/allocatable";
+import type { AllocatableResources } from "../../../platforms/eks/pools/tuning";
 import type { PodGroup } from "../../../platforms/eks/pools/pod-groups";
 
 interface Machine {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MemberState } from "../../../valkey/membership/member-state";
-import { ownAllSlots, participants, servesAllSlots } from "../../../valkey/membership/participation";
+import { type MemberState, ownAllSlots, participants, servesAllSlots } from "../../../valkey/membership/member-state";
 import { alone, memberStates, NEW, NODES } from "../../support/valkey/cluster-text";
 
 const names = (list: readonly MemberState[]): string[] => list.map(({ name }) => name);

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { forecastCluster } from "../../../valkey/planning/forecast";
-import { type MeasuredCluster, measuredClusters } from "../../../valkey/planning/measured-clusters";
+import { type MeasuredCluster, forecastCluster, measuredClusters } from "../../../valkey/planning/forecast";
 import { predictLine, predictPowerLaw, predictRelativeLine } from "../../../lib/statistics/prediction";
 import { randomFrom } from "../../../lib/statistics/random";
 import { busTraffic } from "../../../valkey/topology/bus-traffic";

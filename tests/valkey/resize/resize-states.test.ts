@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RESIZE_TRANSITIONS } from "../../../valkey/resize/resize-states";
+import { RESIZE_TRANSITIONS } from "../../../valkey/resize/resize-cluster";
 
 const transitions: Readonly<Record<string, readonly string[]>> = RESIZE_TRANSITIONS;
 

@@ -1,6 +1,6 @@
 /** Servers of a restore have the databases that their data need. */
 import { expect, it } from "vitest";
-import { restoredPlan } from "../../../../backup/restoring/host/start-restored";
+import { restoredPlan } from "../../../../backup/restoring/start-restored";
 
 it("starts servers with the given number of databases", () => {
   const shape = (mode: "cluster" | "replication") => ({ mode, shards: [[]] });

@@ -4,7 +4,7 @@ import { valkeyBenchmarkInJobs } from "../../../../benchmarks/load/jobs/load-gen
 import { type RunnerPhase, type RunnerRecord, parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
 import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
-import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
+import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/local-driver";
 import { fixture } from "../../../support/fixtures";
 import { expectReviewed } from "../../../support/reviewed";
 import { toolRun, workload } from "../../../support/benchmarks/tool-runs";

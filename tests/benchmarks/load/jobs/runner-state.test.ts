@@ -2,7 +2,7 @@ import type { V1Pod } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
-import { assertRunnersWork } from "../../../../benchmarks/load/jobs/runner-state";
+import { assertRunnersWork } from "../../../../benchmarks/load/jobs/job-run";
 import { expectReviewed } from "../../../support/reviewed";
 
 type Pod = Plain<V1Pod>;

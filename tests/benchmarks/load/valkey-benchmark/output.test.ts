@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseFeatures } from "../../../../benchmarks/load/valkey-benchmark/features";
-import { parseReports } from "../../../../benchmarks/load/valkey-benchmark/output";
+import { parseFeatures } from "../../../../benchmarks/load/valkey-benchmark/arguments";
+import { parseReports } from "../../../../benchmarks/load/valkey-benchmark/local-driver";
 import { fixture } from "../../../support/fixtures";
 import { forAll } from "../../../support/properties";
 

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type Clock, type SideControl, interleaveSlices } from "../../../../benchmarks/studies/running/interleaving";
+import {
+  type Clock,
+  type SideControl,
+  interleaveSlices,
+} from "../../../../benchmarks/studies/running/measure-interleaved";
 import { randomFrom } from "../../../../lib/statistics/random";
 
 interface Slice {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { architecturesOf } from "../../../../platforms/eks/pools/architectures";
-import { allocatableOn } from "../../../../platforms/eks/pools/allocatable";
+import { architecturesOf } from "../../../../platforms/eks/pools/pools";
+import { allocatableOn, UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { familyOf, MACHINE_TYPES, machineType, type MachineType } from "../../../../platforms/eks/offers/machine-types";
-import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 
 const known = (type: string): MachineType => {

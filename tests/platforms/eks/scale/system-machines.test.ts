@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allocatableOn } from "../../../../platforms/eks/pools/allocatable";
+import { allocatableOn, UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { machineType } from "../../../../platforms/eks/offers/machine-types";
-import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import type { SystemPlan } from "../../../../platforms/eks/scale/system-machines";
 import {

@@ -1,7 +1,11 @@
 /** Chi-square tests of the drawn keys and sizes against the probabilities of their distributions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keySampler, rankPermutation, ZipfianSampler } from "../../../../../benchmarks/load/open-loop/requests/keys";
+import {
+  keySampler,
+  rankPermutation,
+  ZipfianSampler,
+} from "../../../../../benchmarks/load/open-loop/requests/operations";
 import { Random } from "../../../../../lib/statistics/random";
 import { sizeSampler, typicalSizes } from "../../../../../benchmarks/workloads/value-sizes";
 import { SLOT_COUNT } from "../../../../../valkey/topology/slots";

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Restore } from "../../archive/catalog";
-import type { Deployment } from "../../../valkey/deployment";
-import { formatRanges } from "../../../valkey/topology/slots";
-import type { KeySelection } from "../key-selection";
-import { type RestoreOptions, DEFAULT_DATABASES, awaitLoaded, loadingSettings, neededDatabases } from "../loading";
-import { type RestoreShape, databasesProblem } from "../restore-shape";
-import type { StagedShard } from "../staging";
-import { writeShards } from "../written-shards";
-import type { HostDeploymentPlan } from "../../../platforms/host/deployment-plan";
-import type { Host } from "../../../platforms/host/host";
+import type { Restore } from "../archive/catalog";
+import type { Deployment } from "../../valkey/deployment";
+import { formatRanges } from "../../valkey/topology/slots";
+import type { KeySelection } from "./key-selection";
+import { type RestoreOptions, DEFAULT_DATABASES, awaitLoaded, loadingSettings, neededDatabases } from "./loading";
+import { type RestoreShape, databasesProblem } from "./restore-shape";
+import type { StagedShard, StagingServers } from "./staging";
+import { writeShards } from "./written-shards";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
+import type { Host } from "../../platforms/host/host";
 
 const RESTORED = "restored";
 const ZONES = ["a", "b", "c"] as const;
@@ -71,4 +71,19 @@ function giveSlots(directory: string, slots: string): void {
     join(directory, "nodes.conf"),
     `${id} :0@0 myself,master - 0 0 0 connected ${slots}\nvars currentEpoch 0 lastVoteEpoch 0\n`,
   );
+}
+
+export function stagingProcesses(host: Host): StagingServers {
+  const nodeOf = (name: string): string => `${name}-0`;
+  return {
+    version: host.programs.version,
+    directory: host.run.path,
+    directoryOf: (name) => host.run.nodeDirectory(name, nodeOf(name)),
+    start: (name, settings, signal) =>
+      host.start(
+        { name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings, zones: ["a"] },
+        signal,
+      ),
+    stop: (name) => host.signal(name, [nodeOf(name)], "SIGKILL"),
+  };
 }
