@@ -193,7 +193,8 @@ export async function stopRun(path: string): Promise<number> {
   const haveEnded = (): boolean => !living.some(isProcessAlive);
   if (!(await holdsInTime(haveEnded, { timeoutMs: GRACE_MS, intervalMs: POLL_MS }))) await killAll(living, path);
   await removeSideEffects(path);
-  rmSync(path, { recursive: true, force: true });
+  // A program beside a server may write until it notices that the server has ended.
+  rmSync(path, { recursive: true, force: true, maxRetries: 30, retryDelay: 100 });
   return living.length;
 }
 
