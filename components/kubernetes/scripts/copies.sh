@@ -272,9 +272,9 @@ patience_for() {
 # decided: whether a person has decided that this server starts with its own data, although others are silent.
 decided() { [ -e "$DATA/serve" ] && ! has primary && ! has linked && ! has loaded; }
 
-# tell_wait: says once a minute for whom this server waits, and for how long, given `limit` and the lines `KIND POSITION HOST …` in `seen`.
+# tell_wait: says every 20 s for whom this server waits, and for how long, given `limit` and the lines `KIND POSITION HOST …` in `seen`.
 tell_wait() {
-  [ -z "${told-}" ] || [ $(($(now) - told)) -ge 60 ] || return 0
+  [ -z "${told-}" ] || [ $(($(now) - told)) -ge 20 ] || return 0
   told=$(now)
   [ "$limit" -lt "$ever" ] && until="for up to $limit s" || until="until they answer; to start without them: kubectl exec ${POD_NAME:-POD} -- touch $DATA/serve"
   waiting=$(echo "$seen" | awk '$1 == "silent" { print $3 " (silent)" } $1 == "busy" { print $3 " (loading)" }' | tr '\n' ' ')
