@@ -78,8 +78,8 @@ const argsSchema = z
 /**
  * Measures every target with the same load, in several rounds. Each round measures every target once with each test and
  * workload. The results are kept in Pulumi's state. A new measurement runs only when an argument changes. Each target
- * is verified before it is measured and after that. A target that fails the verification is not measured. One that fails
- * it afterwards fails the update, and the report stays.
+ * is verified before and after the measurements. A target that fails the verification is not measured. If a target fails
+ * the verification afterwards, the update fails, and the report stays.
  *
  * @example
  * const benchmark = new BenchmarkJob("orders-benchmark", { targets: [cluster, replication], tests: ["get", "set"] });

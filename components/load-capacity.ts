@@ -47,8 +47,8 @@ const argsSchema = z.strictObject({
 /**
  * Searches for the capacity of one target after another. The component offers rising loads with an open loop until a
  * load misses the objective. Then it repeats measurements near that load to confirm the result. Each target is verified
- * before it is measured and after that. A target that fails the verification is not measured. One that fails it
- * afterwards fails the update, and the report stays.
+ * before and after the search. A target that fails the verification is not measured. If a target fails the verification
+ * afterwards, the update fails, and the report stays.
  *
  * @example
  * const capacity = new LoadCapacity("orders-capacity", { targets: [orders], objective: "p99=2ms" });

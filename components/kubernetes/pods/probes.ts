@@ -48,8 +48,8 @@ export const LISTENS = {
 } as const satisfies Pick<types.input.core.v1.Container, "livenessProbe" | "readinessProbe">;
 
 /**
- * Every 10 s, because a script costs a machine about 0.1 s of CPU. A server is ready within a second of its being ready all the
- * same: ready.sh looks again until the next period.
+ * Every 10 s, because a script costs a machine about 0.1 s of CPU. A server that becomes ready is seen sooner, because
+ * ready.sh looks again for 8 s.
  */
 function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
   return {

@@ -59,7 +59,7 @@ const deploymentKeys = {
   controller: z.strictObject(CONTROLLER_FIELDS).optional(),
   /**
    * Backup to an S3 bucket by the pod `NAME-archive` (platforms `kubernetes` and `eks`, Valkey). A change restarts only
-   * this pod. Without the key there is no such pod; what is in the bucket stays.
+   * this pod. Without the key, this pod does not exist, and the data in the bucket stay.
    * @default no backup
    */
   backup: backupSchema.optional(),

@@ -230,7 +230,7 @@ const storageSchema = z.strictObject({
 const clientsSchema = z.strictObject({
   ...clientFields,
   /**
-   * Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.
+   * Resources reserved for each load generator. They have no limit, because a limit would slow the load generator down.
    */
   requests: resourceQuantities.default({ cpu: "1", memory: "1Gi" }),
   /** Letter of the load generators' zone. @default any zone */

@@ -32,7 +32,7 @@ const clientsSchema = z.strictObject({
   /** Whether load generators may share a machine with the servers under test. If true, every result has a warning. */
   shareMachines: z.boolean().default(false),
   /**
-   * Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.
+   * Resources reserved for each load generator. They have no limit, because a limit would slow the load generator down.
    * @default 100m CPU and 64Mi
    */
   requests: resourceQuantities.optional(),
